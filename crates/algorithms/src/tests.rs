@@ -269,7 +269,7 @@ fn mean_window(text: &str, p: f64, peak: f64) -> f64 {
         for _ in 0..(1.0 / p).round() as u64 {
             now += 1e8 * 1000.0 / flow.cwnd().0 as f64;
             counted += 1;
-            flow.on_ack(&ack_at(Time(now as u64), 1));
+            flow.on_ack(&ack_at(Time::from_nanos(now as u64), 1));
         }
     }
     counted as f64 * 1e8 / now
@@ -334,7 +334,7 @@ fn an_undo_restores_the_whole_state_of_every_algorithm_without_a_model() {
         let mut driver = Driver::of(&algorithm, &path(10));
         driver.on_window(&established(Duration::from_millis(100), None));
         for n in 0..40 {
-            let ack = Ack { round: n / 10, ..ack_at(Time(1_000_000_000 + n * 5_000_000), 1) };
+            let ack = Ack { round: n / 10, ..ack_at(Time::from_nanos(1_000_000_000 + n * 5_000_000), 1) };
             let _ = driver.control.on_ack(&ack);
         }
         let keeps = driver.control.state(None).phase.follows_model();

@@ -32,7 +32,7 @@ pub struct Event {
 }
 
 /// Time of the first event. RTT samples of the first packets must not underflow.
-pub const ORIGIN: Time = Time(1_000_000_000);
+pub const ORIGIN: Time = Time::from_nanos(1_000_000_000);
 
 /// A range of numbers; the end is excluded.
 pub type Span = (u64, u64);
@@ -188,6 +188,6 @@ impl Log {
     /// The time since the first event, ms.
     #[must_use]
     pub fn ms(time: Time) -> f64 {
-        (time.0 as f64 - ORIGIN.0 as f64) * 1e-6
+        (time.as_nanos() as f64 - ORIGIN.as_nanos() as f64) * 1e-6
     }
 }

@@ -516,7 +516,7 @@ mod tests {
         };
         let tolerance = Tolerance { segments: 1.0, resolution: 1, per_ack: 0.0 };
         let mut judge = Judge::new(&algorithm, path, false, tolerance);
-        let at = |ms: u64| Time(1_000_000_000 + ms * 1_000_000);
+        let at = |ms: u64| Time::from_nanos(1_000_000_000 + ms * 1_000_000);
         let step = |ms: u64, alternatives: Vec<Vec<Report>>| {
             Item::Step(Step { acks: 1, limit: Some(Limit::Unclear), ..Step::window(0, alternatives, at(ms)) })
         };

@@ -12,13 +12,13 @@ use crate::limit::Usage;
 use crate::samples::{Delivered, Samples};
 
 /// Losses and ACK of one datagram may be logged in either order, within this time.
-const SAME_DATAGRAM: Duration = Duration(1_000_000);
+const SAME_DATAGRAM: Duration = Duration::from_nanos(1_000_000);
 /// RFC 9002, section 7.6.1: kPersistentCongestionThreshold.
 const PERSISTENT_THRESHOLD: u64 = 3;
 /// RFC 9002, section 6.1.1: kPacketThreshold.
 const PACKET_THRESHOLD: u64 = 3;
 /// RFC 9000, section 18.2: the default of max_ack_delay.
-const MAX_ACK_DELAY: Duration = Duration(25_000_000);
+const MAX_ACK_DELAY: Duration = Duration::from_nanos(25_000_000);
 
 /// An outstanding packet.
 #[derive(Clone, Copy, Debug)]
@@ -247,7 +247,7 @@ impl Quic {
         let Some(largest) = self.largest_acked[space] else { return };
         let latest = self.samples.logged.latest_rtt.unwrap_or(Duration::ZERO);
         let rtt = self.samples.srtt().max(latest).max(Duration::from_millis(1));
-        let delay = Duration(rtt.0 + rtt.0 / 8);
+        let delay = Duration::from_nanos(rtt.as_nanos() + rtt.as_nanos() / 8);
         let below = self.spaces[space].range(..largest);
         let lost = below
             .filter(|(number, packet)| **number + PACKET_THRESHOLD <= largest || packet.segment.sent_at + delay <= now);
@@ -308,7 +308,9 @@ impl Quic {
     fn sample(&mut self, pending: &Pending) {
         let (Some(oldest), Some(newest)) = (pending.acked.first(), pending.acked.last()) else { return };
         if pending.largest_newly_acked {
-            let sample = |one: &Packet| Duration(pending.time.saturating_since(one.segment.sent_at).0.max(1));
+            let sample = |one: &Packet| {
+                Duration::from_nanos(pending.time.saturating_since(one.segment.sent_at).as_nanos().max(1))
+            };
             self.samples.rtt.sample(pending.time, sample(oldest), sample(newest));
         }
         self.samples.sampler.count_round(newest.number + 1, self.sent);
@@ -334,7 +336,8 @@ impl Quic {
             in_flight: self.in_flight,
             lost: pending.lost.iter().map(|one| one.bytes).sum(),
             ce: if pending.marked { self.samples.mss } else { 0 },
-            rtt: rtt.map(|one| Duration(pending.time.saturating_since(one.segment.sent_at).0.max(1))),
+            rtt: rtt
+                .map(|one| Duration::from_nanos(pending.time.saturating_since(one.segment.sent_at).as_nanos().max(1))),
             ..Delivered::default()
         };
         for packet in &pending.acked {
@@ -409,6 +412,7 @@ impl Quic {
         let times = || pending.lost.iter().map(|one| one.segment.sent_at);
         let (Some(first), Some(last)) = (times().min(), times().max()) else { return false };
         let timeout = self.samples.rtt.rto() + MAX_ACK_DELAY;
-        self.samples.srtt() > Duration::ZERO && last - first >= Duration(timeout.0.saturating_mul(PERSISTENT_THRESHOLD))
+        self.samples.srtt() > Duration::ZERO
+            && last - first >= Duration::from_nanos(timeout.as_nanos().saturating_mul(PERSISTENT_THRESHOLD))
     }
 }

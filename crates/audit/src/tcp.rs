@@ -19,12 +19,12 @@ use crate::samples::{Delivered, Samples};
 use crate::spurious::{Reordering, Retransmissions, DUP_THRESHOLD};
 
 /// Minimum timeout of Linux; that of RFC 6298 is a second.
-const MIN_RTO: Duration = Duration(200_000_000);
+const MIN_RTO: Duration = Duration::from_nanos(200_000_000);
 /// RFC 6298, section 2.4.
-const RFC_MIN_RTO: Duration = Duration(1_000_000_000);
+const RFC_MIN_RTO: Duration = Duration::from_nanos(1_000_000_000);
 
 /// A sender processes an ACK within this time.
-const AT_ONCE: Duration = Duration(1_000_000);
+const AT_ONCE: Duration = Duration::from_nanos(1_000_000);
 
 /// RTTs of the first and the last of some segments.
 type RttRange = Option<(Duration, Duration)>;
@@ -298,7 +298,7 @@ impl Tcp {
 
     /// RFC 8985, section 7.2: the last segment, sent again after two round trips without an ACK.
     fn is_loss_probe(&self, at: usize, waited: Duration) -> bool {
-        at + 1 == self.segments.len() && self.sacked == 0 && waited.0 >= self.samples.srtt().0 * 3 / 2
+        at + 1 == self.segments.len() && self.sacked == 0 && waited.as_nanos() >= self.samples.srtt().as_nanos() * 3 / 2
     }
 
     /// RFC 5681, section 4.1: after more than an RTO the window restarts. RFC 2861 halves it once per RTO.
@@ -501,7 +501,7 @@ impl Tcp {
         let mut any_sacked = false;
         let (mut oldest, mut newest) = (None, None);
         let (mut sacked_oldest, mut sacked_newest) = (None, None);
-        let sample = |one: &InFlight| Duration(now.saturating_since(one.segment.sent_at).0.max(1));
+        let sample = |one: &InFlight| Duration::from_nanos(now.saturating_since(one.segment.sent_at).as_nanos().max(1));
         let mut retransmitted = false;
         while let Some(one) = self.segments.front().copied().filter(|one| one.end <= ack) {
             self.segments.pop_front();
@@ -566,7 +566,7 @@ impl Tcp {
     fn mark_lost(&mut self, now: Time) -> u64 {
         let mut wait = Duration::ZERO;
         if self.reordering.is_seen() {
-            let window = Duration(self.samples.rtt.min_or_max().0 / 4).min(self.samples.srtt());
+            let window = Duration::from_nanos(self.samples.rtt.min_or_max().as_nanos() / 4).min(self.samples.srtt());
             wait = now.saturating_since(self.newest_delivered) + window;
         } else if self.state == State::Open && self.sacked < DUP_THRESHOLD * self.samples.mss {
             return 0;

@@ -145,7 +145,7 @@ impl Run {
     }
 
     fn log(&mut self, what: What) {
-        self.events.push(Event { time: ORIGIN + cwndlab_units::Duration(self.now), what });
+        self.events.push(Event { time: ORIGIN + cwndlab_units::Duration::from_nanos(self.now), what });
     }
 
     fn instant(&self, at: u64) -> Instant {
@@ -258,7 +258,7 @@ fn compare(log: &Log, reference: &str) -> (f64, Vec<(DepartureKind, u64)>) {
     let counts = result.judge.counts;
     assert!(counts.acks > 1000, "{counts:?}");
     let departures = &result.judge.departures;
-    let found = departures.iter().map(|one| (one.kind, (one.time.0 - ORIGIN.0) / MS)).collect();
+    let found = departures.iter().map(|one| (one.kind, (one.time.as_nanos() - ORIGIN.as_nanos()) / MS)).collect();
     (counts.explained as f64 / counts.acks as f64, found)
 }
 
@@ -294,7 +294,7 @@ fn the_reference_explains_its_own_log_of_a_limited_application() {
 fn first(fault: Fault, lose_every: u64, written_per_ms: u64) -> (DepartureKind, u64, Option<u64>) {
     let log = Run::new("cubic+standard", fault, 200, lose_every, written_per_ms).run(10);
     let loss = log.events.iter().find(|one| matches!(one.what, What::PacketLost { .. }));
-    let loss = loss.map(|one| (one.time.0 - ORIGIN.0) / MS);
+    let loss = loss.map(|one| (one.time.as_nanos() - ORIGIN.as_nanos()) / MS);
     let (share, departures) = compare(&log, "cubic+standard");
     assert!(share < 1.0, "{fault:?}");
     let (kind, at) = departures.first().copied().unwrap_or_else(|| panic!("{fault:?} was not found"));
@@ -351,5 +351,5 @@ fn a_probe_timeout_is_no_congestion_event() {
 #[test]
 fn times_count_from_the_first_event() {
     assert_eq!(Log::ms(ORIGIN), 0.0);
-    assert_eq!(Log::ms(Time(ORIGIN.0 + 1_500_000)), 1.5);
+    assert_eq!(Log::ms(Time::from_nanos(ORIGIN.as_nanos() + 1_500_000)), 1.5);
 }

@@ -43,7 +43,7 @@ fn quantity(kind: &Kind, value: &Value) -> Option<(&'static str, Value)> {
     }
     let text = value.as_str()?;
     let number = match kind {
-        Kind::Duration => parse_duration(text).ok()?.0,
+        Kind::Duration => parse_duration(text).ok()?.as_nanos(),
         Kind::Rate | Kind::RateOrOutage => parse_rate(text).ok()?.0,
         Kind::Bytes => parse_bytes(text).ok()?.0,
         _ => return None,

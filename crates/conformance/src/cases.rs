@@ -146,7 +146,7 @@ fn outages(traits: &Traits, make: Maker<'_>, size: &BatterySize, findings: &mut 
         };
         if let Some(mut harness) = Harness::new(name, make, &path(traits, 10, None), findings) {
             if run_flow(with_feedback(traits, model), &mut harness).is_ok() {
-                harness.expect_recovered(Time(end), &format!("the end of '{name}'"));
+                harness.expect_recovered(Time::from_nanos(end), &format!("the end of '{name}'"));
             }
         }
     }

@@ -108,7 +108,7 @@ fn arbitrary(harness: &mut Harness<'_, '_>, events: u64, random: &mut Random) ->
             }
             7 => {
                 let sent = Sent {
-                    now: Time(script.now),
+                    now: Time::from_nanos(script.now),
                     size: Bytes(random.between(1, 65_536)),
                     in_flight: Bytes(random.magnitude(1, 100_000_000)),
                     retransmission: random.one_in(5),
@@ -130,14 +130,14 @@ fn arbitrary_ack(script: &mut Script<'_, '_, '_>, min_rtt: &mut u64, random: &mu
     let mut ack = script.next_ack(bytes);
     let rtt = random.magnitude(MS / 10, 10 * S);
     *min_rtt = if random.one_in(200) { rtt } else { (*min_rtt).min(rtt) };
-    ack.rtt = (!random.one_in(4)).then_some(Duration(rtt));
-    ack.min_rtt = Duration(*min_rtt);
-    ack.srtt = Duration((*min_rtt).max(random.magnitude(MS / 10, 10 * S)));
+    ack.rtt = (!random.one_in(4)).then_some(Duration::from_nanos(rtt));
+    ack.min_rtt = Duration::from_nanos(*min_rtt);
+    ack.srtt = Duration::from_nanos((*min_rtt).max(random.magnitude(MS / 10, 10 * S)));
     if random.one_in(20) {
         (ack.rtt, ack.min_rtt, ack.srtt) = (None, Duration::ZERO, Duration::ZERO);
     }
     ack.acks = random.pick(&[1, 1, 1, 2, 50]);
-    ack.interval = if ack.acks > 1 { Duration(random.magnitude(1, S)) } else { Duration::ZERO };
+    ack.interval = if ack.acks > 1 { Duration::from_nanos(random.magnitude(1, S)) } else { Duration::ZERO };
     ack.in_flight = Bytes(random.below(100_000_000));
     ack.prior_in_flight = ack.in_flight + ack.acked;
     ack.lost = Bytes(if random.one_in(10) { random.magnitude(1, 1_000_000) } else { 0 });
@@ -146,7 +146,7 @@ fn arbitrary_ack(script: &mut Script<'_, '_, '_>, min_rtt: &mut u64, random: &mu
     let delivered = random.between(0, script.delivered.min(10_000_000));
     ack.delivery_rate = (!random.one_in(5)).then(|| DeliveryRate {
         delivered: Bytes(delivered),
-        interval: Duration(interval),
+        interval: Duration::from_nanos(interval),
         prior_delivered: Bytes(prior.min(script.delivered - delivered)),
         app_limited: random.one_in(4),
     });

@@ -298,7 +298,7 @@ impl<'a, 'b> Harness<'a, 'b> {
 
     fn violation(&self, now: Time, what: String, before: Bytes, after: Bytes, why: String) -> Violation {
         let last_congestion = self.last_congestion.as_ref().map_or(String::new(), |(number, event)| {
-            let ago = Duration(now.0.saturating_sub(event.now.0));
+            let ago = Duration::from_nanos(now.as_nanos().saturating_sub(event.now.as_nanos()));
             format!("event {number}, {:.3} ms before, {}", ago.as_millis(), describe::congestion(event))
         });
         let (case, event, mss) = (self.case.clone(), self.event, self.mss);

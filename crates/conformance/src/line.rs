@@ -41,10 +41,10 @@ impl Line {
     pub(crate) fn send(&mut self, model: &PathModel, random: &mut Random, seq: u64, size: u64, departure: Departure) {
         let now = departure.sent_at;
         let waits = self.free_at.saturating_since(now);
-        let queued = (u128::from(waits.0) * u128::from(model.rate) / 8_000_000_000) as u64;
+        let queued = (u128::from(waits.as_nanos()) * u128::from(model.rate) / 8_000_000_000) as u64;
         let full = queued + size > model.buffer.max(size);
         if !full {
-            self.free_at = now + waits + Duration(size * 8_000_000_000 / model.rate);
+            self.free_at = now + waits + Duration::from_nanos(size * 8_000_000_000 / model.rate);
         }
         if full || model.in_outage(now) || model.loss_one_in.is_some_and(|n| random.one_in(n)) {
             self.tail_lost += size;

@@ -40,7 +40,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
     /// A flow after its handshake.
     pub(crate) fn begin(model: PathModel, harness: &'a mut Harness<'b, 'c>, seed: u64) -> Result<Self, CaseEnded> {
         let (mss, initial) = (harness.mss().0, harness.window().0);
-        let now = Time(model.rtt);
+        let now = Time::from_nanos(model.rtt);
         let mut delivery = DeliveryEstimator::default();
         delivery.start(now);
         let mut flow = Self {
@@ -62,7 +62,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
             harness,
         };
         if flow.model.handshake {
-            flow.rtt.sample(Duration(flow.model.rtt));
+            flow.rtt.sample(Duration::from_nanos(flow.model.rtt));
         }
         flow.notify_window(Change::Established, flow.harness.window().0, Duration::ZERO)?;
         Ok(flow)
@@ -79,7 +79,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         let established = change == Change::Established;
         self.harness.report(Window {
             idle,
-            rtt: (established && self.model.handshake).then_some(Duration(self.model.rtt)),
+            rtt: (established && self.model.handshake).then_some(Duration::from_nanos(self.model.rtt)),
             feedback: if established { self.feedback(0) } else { None },
             ..Window::new(self.now, change, Bytes(cwnd))
         })
@@ -119,8 +119,8 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
             let timer = self.rto_expiry();
             let write = self.application.next_write;
             let next = arrival.min(timer).min(self.pacing_time()).min(write);
-            if next > Time(self.model.until) {
-                self.now = Time(self.model.until);
+            if next > Time::from_nanos(self.model.until) {
+                self.now = Time::from_nanos(self.model.until);
                 break;
             }
             self.now = self.now.max(next);
@@ -156,7 +156,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
     /// Handles a write of the application; the window restarts after a pause above the RTO.
     fn on_write(&mut self) -> CaseResult {
         let Some((bytes, every)) = self.model.bursts else { return Ok(()) };
-        self.application.write(bytes, self.now + Duration(every));
+        self.application.write(bytes, self.now + Duration::from_nanos(every));
         let idle = self.now - self.sender.last_sent;
         if self.model.idle_restart && self.sender.in_flight == 0 && idle > self.rtt.idle_after() {
             self.report()?;
@@ -260,7 +260,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
         if self.model.report_every == 0 {
             return self.harness.report(ack);
         }
-        if self.reports.join(ack) >= Duration(self.model.report_every) {
+        if self.reports.join(ack) >= Duration::from_nanos(self.model.report_every) {
             return self.report();
         }
         Ok(())
@@ -320,7 +320,7 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
             }
             _ => {
                 let rtt = self.random.magnitude(MS / 10, 2 * S);
-                self.model.shifts = vec![(self.now.0, rtt)];
+                self.model.shifts = vec![(self.now.as_nanos(), rtt)];
                 Ok(())
             }
         }
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn acks_arrive_at_the_rate_of_the_line() {
         let events = recorded(PathModel { acks: 10, ..PathModel::default() });
-        let rtts: Vec<_> = acks(&events).iter().map(|ack| ack.rtt.unwrap().0).collect();
+        let rtts: Vec<_> = acks(&events).iter().map(|ack| ack.rtt.unwrap().as_nanos()).collect();
         assert_eq!(rtts, (1..=10).map(|n| 50 * MS + n * 584_000).collect::<Vec<_>>());
     }
 
@@ -373,7 +373,7 @@ mod tests {
     fn a_full_queue_doubles_the_rtt_and_delivers_at_the_line_rate() {
         let events = recorded(PathModel { acks: 3_000, ..PathModel::default() });
         let last = acks(&events).split_off(1_000);
-        assert!(last.iter().all(|ack| ack.rtt.unwrap().0 <= 101 * MS));
+        assert!(last.iter().all(|ack| ack.rtt.unwrap().as_nanos() <= 101 * MS));
         let rate = last.last().unwrap().delivery_rate.unwrap().rate().0;
         assert!((19_900_000..=20_000_000).contains(&rate), "{rate} bit/s");
     }
@@ -386,7 +386,7 @@ mod tests {
             .iter()
             .filter_map(|one| {
                 if let Report::Congestion(event) = one {
-                    Some((event.now.0 / MS, event.repeated))
+                    Some((event.now.as_nanos() / MS, event.repeated))
                 } else {
                     None
                 }

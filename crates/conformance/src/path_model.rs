@@ -97,11 +97,13 @@ impl PathModel {
 
     /// Whether packets sent at `now` are lost by an outage.
     pub(crate) fn in_outage(&self, now: Time) -> bool {
-        self.outages.iter().any(|(from, to)| (*from..*to).contains(&now.0))
+        self.outages.iter().any(|(from, to)| (*from..*to).contains(&now.as_nanos()))
     }
 
     /// Base RTT of a packet sent at `now`.
     pub(crate) fn rtt_at(&self, now: Time) -> Duration {
-        Duration(self.shifts.iter().rev().find(|(from, _)| *from <= now.0).map_or(self.rtt, |(_, rtt)| *rtt))
+        Duration::from_nanos(
+            self.shifts.iter().rev().find(|(from, _)| *from <= now.as_nanos()).map_or(self.rtt, |(_, rtt)| *rtt),
+        )
     }
 }

@@ -32,9 +32,9 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
         if self.round_bytes >= window {
             (self.round, self.round_bytes) = (self.round + 1, 0);
         }
-        let rtt = Duration(self.rtt);
+        let rtt = Duration::from_nanos(self.rtt);
         Ack {
-            now: Time(self.now),
+            now: Time::from_nanos(self.now),
             mss: self.harness.mss(),
             acked: Bytes(bytes),
             acks: 1,
@@ -87,15 +87,15 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
             Cause::Timeout => flight,
         };
         self.harness.report(Congestion {
-            now: Time(self.now),
+            now: Time::from_nanos(self.now),
             mss: self.harness.mss(),
             cause,
             restart,
             repeated,
             in_flight: Bytes(flight),
             lost: Bytes(lost),
-            srtt: Duration(self.rtt),
-            min_rtt: Duration(self.rtt),
+            srtt: Duration::from_nanos(self.rtt),
+            min_rtt: Duration::from_nanos(self.rtt),
             round: self.round,
         })
     }
@@ -104,9 +104,13 @@ impl<'a, 'b, 'c> Script<'a, 'b, 'c> {
     pub(crate) fn window(&mut self, change: Change, cwnd: u64, idle: u64) -> CaseResult {
         let established = change == Change::Established;
         self.harness.report(Window {
-            idle: Duration(idle),
-            rtt: established.then_some(Duration(self.rtt)),
-            ..Window::new(Time(self.now), change, if established { self.harness.window() } else { Bytes(cwnd) })
+            idle: Duration::from_nanos(idle),
+            rtt: established.then_some(Duration::from_nanos(self.rtt)),
+            ..Window::new(
+                Time::from_nanos(self.now),
+                change,
+                if established { self.harness.window() } else { Bytes(cwnd) },
+            )
         })
     }
 

@@ -6,9 +6,9 @@ use cwndlab_units::{Duration, Rate, Time};
 use crate::path_model::{PathModel, MS, S};
 
 /// Minimum RTO of Linux.
-const MIN_RTO: Duration = Duration(200 * MS);
+const MIN_RTO: Duration = Duration::from_nanos(200 * MS);
 /// Maximum RTO of Linux.
-const MAX_RTO: Duration = Duration(120 * S);
+const MAX_RTO: Duration = Duration::from_nanos(120 * S);
 
 /// The sent data, and the limits on sending.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl SendState {
     /// Delays the next segment by the time of `size` bytes at this rate.
     pub(crate) fn pace(&mut self, size: u64, rate: Rate, now: Time) {
         let gap = (u128::from(size) * 8_000_000_000 / u128::from(rate.0.max(1))).min(1 << 50) as u64;
-        self.next_send = now + Duration(gap);
+        self.next_send = now + Duration::from_nanos(gap);
     }
 }
 
@@ -92,8 +92,8 @@ impl RttEstimator {
 
     /// The RTO after `timeouts` consecutive timeouts (RFC 6298, section 5.5).
     pub(crate) fn timeout(&self, timeouts: u32) -> Duration {
-        let base = if self.srtt == Duration::ZERO { Duration(S) } else { self.idle_after() };
-        Duration(base.0.saturating_mul(1 << timeouts.min(10))).min(MAX_RTO.max(base))
+        let base = if self.srtt == Duration::ZERO { Duration::from_nanos(S) } else { self.idle_after() };
+        Duration::from_nanos(base.as_nanos().saturating_mul(1 << timeouts.min(10))).min(MAX_RTO.max(base))
     }
 
     /// The pause after which a flow is idle.

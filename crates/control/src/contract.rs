@@ -162,7 +162,7 @@ impl DeliveryRate {
             return Rate::ZERO;
         }
         // IEEE multiplication and division: the same everywhere, and a tenth of the cost of a 128-bit division.
-        Rate((self.delivered.0 as f64 * 8e9 / self.interval.0 as f64) as u64)
+        Rate((self.delivered.0 as f64 * 8e9 / self.interval.as_nanos() as f64) as u64)
     }
 }
 

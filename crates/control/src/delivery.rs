@@ -161,7 +161,7 @@ mod tests {
 
     fn started() -> DeliveryEstimator {
         let mut delivery = DeliveryEstimator::default();
-        delivery.start(Time(1000 * MS));
+        delivery.start(Time::from_nanos(1000 * MS));
         delivery
     }
 
@@ -170,22 +170,22 @@ mod tests {
     #[test]
     fn the_longer_of_send_and_ack_interval_counts() {
         let mut delivery = started();
-        let first = delivery.departure(Time(1000 * MS));
-        let mut second = delivery.departure(Time(1050 * MS));
-        delivery.deliver(Time(1100 * MS), Bytes(1000), &first);
-        (second.delivered, second.delivered_at) = (Bytes(1000), Time(1100 * MS));
-        delivery.deliver(Time(1110 * MS), Bytes(1000), &second);
-        let sample = delivery.sample(Time(1110 * MS), &second, Duration::ZERO).expect("a sample");
-        assert_eq!((sample.rate().0, sample.interval), (160_000, Duration(50 * MS)));
+        let first = delivery.departure(Time::from_nanos(1000 * MS));
+        let mut second = delivery.departure(Time::from_nanos(1050 * MS));
+        delivery.deliver(Time::from_nanos(1100 * MS), Bytes(1000), &first);
+        (second.delivered, second.delivered_at) = (Bytes(1000), Time::from_nanos(1100 * MS));
+        delivery.deliver(Time::from_nanos(1110 * MS), Bytes(1000), &second);
+        let sample = delivery.sample(Time::from_nanos(1110 * MS), &second, Duration::ZERO).expect("a sample");
+        assert_eq!((sample.rate().0, sample.interval), (160_000, Duration::from_nanos(50 * MS)));
     }
 
     /// tcp_rate_gen: an interval below min_rtt is not a sample, but the data counts as delivered.
     #[test]
     fn an_interval_below_min_rtt_gives_no_sample() {
         let mut delivery = started();
-        let sent = delivery.departure(Time(1000 * MS));
-        delivery.deliver(Time(1100 * MS), Bytes(1000), &sent);
-        assert_eq!(delivery.sample(Time(1100 * MS), &sent, Duration(101 * MS)), None);
+        let sent = delivery.departure(Time::from_nanos(1000 * MS));
+        delivery.deliver(Time::from_nanos(1100 * MS), Bytes(1000), &sent);
+        assert_eq!(delivery.sample(Time::from_nanos(1100 * MS), &sent, Duration::from_nanos(101 * MS)), None);
         assert_eq!(delivery.delivered(), Bytes(1000));
     }
 
@@ -193,11 +193,11 @@ mod tests {
     #[test]
     fn samples_are_app_limited_until_the_data_in_flight_is_delivered() {
         let mut delivery = started();
-        let sent = delivery.departure(Time(1000 * MS));
+        let sent = delivery.departure(Time::from_nanos(1000 * MS));
         delivery.set_app_limited(Bytes(1000));
-        delivery.deliver(Time(1100 * MS), Bytes(1000), &sent);
+        delivery.deliver(Time::from_nanos(1100 * MS), Bytes(1000), &sent);
         assert!(delivery.is_app_limited());
-        delivery.deliver(Time(1101 * MS), Bytes(1000), &sent);
+        delivery.deliver(Time::from_nanos(1101 * MS), Bytes(1000), &sent);
         assert!(!delivery.is_app_limited());
     }
 
@@ -206,10 +206,10 @@ mod tests {
     #[test]
     fn deliveries_without_a_sample_count_in_the_next_one() {
         let mut delivery = started();
-        let sent = delivery.departure(Time(1000 * MS));
+        let sent = delivery.departure(Time::from_nanos(1000 * MS));
         delivery.count(Bytes(1000));
-        delivery.deliver(Time(1100 * MS), Bytes(1000), &sent);
-        let sample = delivery.sample(Time(1100 * MS), &sent, Duration::ZERO).expect("a sample");
+        delivery.deliver(Time::from_nanos(1100 * MS), Bytes(1000), &sent);
+        let sample = delivery.sample(Time::from_nanos(1100 * MS), &sent, Duration::ZERO).expect("a sample");
         assert_eq!((sample.delivered, sample.rate().0), (Bytes(2000), 160_000));
     }
 

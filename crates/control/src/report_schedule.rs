@@ -39,7 +39,7 @@ impl ReportSchedule {
             "ack" => Ok(Self::Ack),
             "rtt" => Ok(Self::Rtt),
             time => match cwndlab_units::parse_duration(time) {
-                Ok(span) if span.0 > 0 => Ok(Self::Every(span)),
+                Ok(span) if span.as_nanos() > 0 => Ok(Self::Every(span)),
                 _ => Err(Fault::new(
                     "",
                     format!("'{time}' is not a report schedule"),
@@ -90,12 +90,12 @@ mod tests {
     #[test]
     fn per_round_trip_reports_each_ack_of_slow_start() {
         let due = |schedule: ReportSchedule, round, slow_start| {
-            schedule.is_due(Time(5_000_000), Time(2_000_000), round, slow_start)
+            schedule.is_due(Time::from_nanos(5_000_000), Time::from_nanos(2_000_000), round, slow_start)
         };
         assert!(due(ReportSchedule::Ack, false, false));
         assert!(due(ReportSchedule::Rtt, true, false) && due(ReportSchedule::Rtt, false, true));
         assert!(!due(ReportSchedule::Rtt, false, false));
         assert!(due(ReportSchedule::Every(Duration::from_millis(3)), false, false));
-        assert!(!due(ReportSchedule::Every(Duration(3_000_001)), true, true));
+        assert!(!due(ReportSchedule::Every(Duration::from_nanos(3_000_001)), true, true));
     }
 }

@@ -16,7 +16,7 @@ pub fn path(segments: u64) -> Path {
 /// An ACK of `segments`, window-limited, RTT and minimum 100 ms, at 1 s.
 #[must_use]
 pub fn ack(segments: u64) -> Ack {
-    ack_at(Time(1_000_000_000), segments)
+    ack_at(Time::from_nanos(1_000_000_000), segments)
 }
 
 /// An ACK of `segments` as of [`ack`], at `now`.
@@ -51,7 +51,7 @@ pub fn ack_at(now: Time, segments: u64) -> Ack {
 pub fn loss(flight: u64) -> Congestion {
     let rtt = Duration::from_millis(100);
     Congestion {
-        now: Time(1_000_000_000),
+        now: Time::from_nanos(1_000_000_000),
         mss: MSS,
         cause: Cause::Loss,
         restart: false,
@@ -84,5 +84,5 @@ pub fn established(rtt: Duration, rate: Option<Rate>) -> Window {
 /// The undo of the last reduction.
 #[must_use]
 pub fn undo() -> Window {
-    Window::new(Time(2_000_000_000), Change::Undo, MSS)
+    Window::new(Time::from_nanos(2_000_000_000), Change::Undo, MSS)
 }

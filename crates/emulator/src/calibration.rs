@@ -54,7 +54,7 @@ pub(crate) const ECHO_SIZE: usize = 64;
 pub(crate) fn base_rtt(plan: &Plan, flow: u32) -> Option<f64> {
     let flow = &plan.flows[flow as usize];
     let links = flow.forward.iter().chain(&flow.reverse).map(|&link| &plan.links[link as usize]);
-    let mut total = flow.base_rtt.0 as f64;
+    let mut total = flow.base_rtt.as_nanos() as f64;
     for link in links {
         if !is_constant(link) {
             return None;

@@ -99,13 +99,13 @@ impl FlowTraffic {
     #[must_use]
     pub fn sample(&self, time: Time, flow: u32, losses: Losses) -> SampleRow {
         SampleRow {
-            time_ns: time.0,
+            time_ns: time.as_nanos(),
             flow,
             delivered_bytes: self.delivered_payload,
             sent_bytes: self.sent_payload,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
-            delay_ns: (self.delay.count > 0).then_some(self.delay.last.0),
+            delay_ns: (self.delay.count > 0).then_some(self.delay.last.as_nanos()),
             ..SampleRow::default()
         }
     }
@@ -156,13 +156,13 @@ mod tests {
     #[test]
     fn delays_are_summed_with_their_extremes() {
         let mut traffic = FlowTraffic::default();
-        traffic.on_delivered(1_000, Duration(30));
-        traffic.on_delivered(500, Duration(10));
+        traffic.on_delivered(1_000, Duration::from_nanos(30));
+        traffic.on_delivered(500, Duration::from_nanos(10));
         let delay = traffic.delay;
         assert_eq!(
             (delay.count, delay.sum, delay.min, delay.max, delay.last),
-            (2, Duration(40), Duration(10), Duration(30), Duration(10))
+            (2, Duration::from_nanos(40), Duration::from_nanos(10), Duration::from_nanos(30), Duration::from_nanos(10))
         );
-        assert_eq!(traffic.sample(Time(7), 0, Losses::default()).delivered_bytes, 1_500);
+        assert_eq!(traffic.sample(Time::from_nanos(7), 0, Losses::default()).delivered_bytes, 1_500);
     }
 }

@@ -82,7 +82,7 @@ pub fn emulate(
     if cancel.load(Ordering::Relaxed) {
         return Err(Fault::new("emulate", "the run was cancelled before its end", ""));
     }
-    let (records, quality) = session.path_records(&mut path, Time(plan.duration.0));
+    let (records, quality) = session.path_records(&mut path, Time::from_nanos(plan.duration.as_nanos()));
     let mut records = Records { samples: sampled.samples, events: sampled.events, ..records };
     records.samples.append(&mut path.counters.flow_samples);
     records.samples.sort_by_key(|row| (row.time_ns, row.flow));
@@ -95,7 +95,11 @@ pub fn emulate(
         transfers.sort_by_key(|row| row.transfer); // arrivals may overtake each other
         records.transfers.append(&mut transfers);
     }
-    path.network.set_airtimes(&plan, path.network.clock.max(Time(plan.duration.0)), &mut records.flows);
+    path.network.set_airtimes(
+        &plan,
+        path.network.clock.max(Time::from_nanos(plan.duration.as_nanos())),
+        &mut records.flows,
+    );
     records.events.sort_by_key(|row| row.time_ns); // a stable sort
     findings::add(&plan, &mut records);
     Ok((records, quality))
@@ -169,12 +173,13 @@ fn sample_flows(
     cancel: &AtomicBool,
 ) {
     let plan = session.plan();
-    let (end, interval) = (Time(plan.duration.0), plan.sample_interval);
-    let interval = if interval.0 == 0 { Duration(u64::MAX) } else { interval };
-    let (mut next_read, mut next_sample) = (Time(READ_INTERVAL.0), Time(interval.0));
+    let (end, interval) = (Time::from_nanos(plan.duration.as_nanos()), plan.sample_interval);
+    let interval = if interval.as_nanos() == 0 { Duration::from_nanos(u64::MAX) } else { interval };
+    let (mut next_read, mut next_sample) =
+        (Time::from_nanos(READ_INTERVAL.as_nanos()), Time::from_nanos(interval.as_nanos()));
     while run.now() < end && !cancel.load(Ordering::Relaxed) && !session.is_broken() {
         let next = next_read.min(next_sample).min(end);
-        std::thread::sleep(Wait::from_nanos(next.0.saturating_sub(run.now().0)));
+        std::thread::sleep(Wait::from_nanos(next.as_nanos().saturating_sub(run.now().as_nanos())));
         let now = run.now();
         for (flow, (sampler, one)) in (0u32..).zip(samplers.iter_mut().zip(flows)) {
             sampler.update(now, flow, &one.state, &mut records.events);
@@ -205,8 +210,8 @@ fn tcp_row(flow: u32, plan: &FlowPlan, run: &FlowRun, path: &Path) -> FlowRow {
         algorithm: format!("kernel:{}", run.algorithm),
         profile: "kernel".to_owned(),
         mss_bytes: if info.mss.0 > 0 { info.mss.0 } else { plan.stack.mss.0 },
-        base_rtt_ns: plan.base_rtt.0,
-        start_ns: at(&run.state.started).unwrap_or(plan.start.0),
+        base_rtt_ns: plan.base_rtt.as_nanos(),
+        start_ns: at(&run.state.started).unwrap_or(plan.start.as_nanos()),
         end_ns: at(&run.state.ended),
         delivered_bytes: run.state.delivered.load(Ordering::Relaxed),
         acked_bytes: counters.acked.0,
@@ -221,7 +226,7 @@ fn tcp_row(flow: u32, plan: &FlowPlan, run: &FlowRun, path: &Path) -> FlowRow {
         timeouts: counters.timeouts,
         recoveries: sampler.recoveries,
         ecn_reductions: sampler.ecn_reductions,
-        min_rtt_ns: info.min_rtt.map(|rtt| rtt.0),
+        min_rtt_ns: info.min_rtt.map(|rtt| rtt.as_nanos()),
         mean_rtt_ns: sampler.rtt_sum.checked_div(sampler.rtt_count),
         route: plan.route_text(),
         ..FlowRow::default()

@@ -33,7 +33,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_millis(50);
 /// Maximum sleep of the thread before it checks the stop flag.
 const STOP_CHECK: Duration = Duration::from_millis(20);
 /// A time after the end of every run.
-const NEVER: Time = Time(u64::MAX);
+const NEVER: Time = Time::from_nanos(u64::MAX);
 
 /// A delivery during calibration: the index of the receiving side, and the time.
 type Delivery = (usize, Time);
@@ -72,14 +72,14 @@ impl Path {
     /// traffic of each flow.
     #[must_use]
     pub fn new(plan: Arc<Plan>, seed: u64, devices: [Tun; 2], start: Instant, samples_flows: bool) -> Self {
-        let interval = plan.sample_interval.0;
+        let interval = plan.sample_interval.as_nanos();
         Self {
             network: observed_network(&plan, seed),
             devices,
             store: PacketStore::default(),
             counters: PathCounters::new(plan.flows.len()),
             start,
-            next_sample: if interval == 0 { NEVER } else { Time(interval) },
+            next_sample: if interval == 0 { NEVER } else { Time::from_nanos(interval) },
             samples_flows,
             seed,
             sources: UdpSources::none(),
@@ -142,7 +142,7 @@ impl Path {
                 min = Some(min.map_or(*at - sent, |min: Duration| min.min(*at - sent)));
             }
         }
-        let measured = min.map_or(f64::NAN, |min| min.0 as f64);
+        let measured = min.map_or(f64::NAN, |min| min.as_nanos() as f64);
         Ok(Some(CalibrationRow { flow, quantity: "base_rtt_ns", expected, measured }))
     }
 
@@ -158,10 +158,10 @@ impl Path {
             self.receive(now, 0, &packet);
         }
         self.record_losses(drops);
-        let duration = Duration(train.expected_arrivals * train.size as u64 * 8_000_000_000 / train.rate);
+        let duration = Duration::from_nanos(train.expected_arrivals * train.size as u64 * 8_000_000_000 / train.rate);
         let is_complete = |deliveries: &[Delivery]| deliveries.len() as u64 >= train.packets;
         let deliveries = self.run_probe(now + duration + self.probe_timeout(flow), stop, drops, is_complete)?;
-        let arrivals: Vec<u64> = deliveries.iter().filter(|one| one.0 == 1).map(|one| one.1 .0).collect();
+        let arrivals: Vec<u64> = deliveries.iter().filter(|one| one.0 == 1).map(|one| one.1.as_nanos()).collect();
         Ok(train.rows(flow, &arrivals))
     }
 
@@ -188,7 +188,7 @@ impl Path {
     }
 
     fn now(&self) -> Time {
-        Time(self.start.elapsed().as_nanos() as u64)
+        Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
     /// Runs until `stop`.
@@ -297,7 +297,7 @@ impl Path {
         if let Some(delivered) = &mut self.delivered {
             delivered.push((side, done));
         }
-        self.counters.lateness.add(done.0.saturating_sub(at.0));
+        self.counters.lateness.add(done.as_nanos().saturating_sub(at.as_nanos()));
     }
 
     /// Updates the packet store for duplicated packets. Must precede the removal of any copy: a packet and its copy may
@@ -349,7 +349,7 @@ impl Path {
         let next = self.network.next_event().min(self.next_sample).min(self.sources.next);
         let descriptors = [self.devices[0].descriptor(), self.devices[1].descriptor()];
         let start = self.start;
-        self.waiting.wait(next, STOP_CHECK, descriptors, || Time(start.elapsed().as_nanos() as u64));
+        self.waiting.wait(next, STOP_CHECK, descriptors, || Time::from_nanos(start.elapsed().as_nanos() as u64));
     }
 }
 
@@ -374,7 +374,7 @@ mod tests {
         for _ in 0..10 {
             network.forward(Time::ZERO, Packet { size: 1000, flags: DATA, ..Packet::default() });
         }
-        let end = Time(20_000_000);
+        let end = Time::from_nanos(20_000_000);
         while network.next_event() <= end {
             assert!(network.process_next_event(network.next_event()).is_none(), "no packet has arrived");
         }

@@ -57,7 +57,9 @@ impl ProgramSampler {
     /// Starts to read the connections of the namespace of `socket`: at each sample of the path, every 5 ms at most.
     pub(crate) fn start(socket: SockDiag, start: Instant, sample_interval: Duration, flows: u32) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let interval = Duration(MIN_INTERVAL.0.next_multiple_of(sample_interval.0.max(1)).max(sample_interval.0));
+        let interval = Duration::from_nanos(
+            MIN_INTERVAL.as_nanos().next_multiple_of(sample_interval.as_nanos().max(1)).max(sample_interval.as_nanos()),
+        );
         let (inner, schedule) = (Arc::clone(&stop), Schedule { start, interval, flows });
         Self { thread: std::thread::spawn(move || read(socket, &schedule, &inner)), stop }
     }
@@ -86,7 +88,7 @@ impl FlowSample {
         row.cwnd_bytes = Some(info.cwnd * info.mss.0);
         row.ssthresh_bytes = info.ssthresh.map(|segments| segments * info.mss.0);
         row.in_flight_bytes = Some(info.in_flight * info.mss.0);
-        row.srtt_ns = Some(info.srtt.0).filter(|&srtt| srtt > 0);
+        row.srtt_ns = Some(info.srtt.as_nanos()).filter(|&srtt| srtt > 0);
         row.pacing_rate_bps = info.pacing.map(|rate| rate.0);
         row.delivery_rate_bps = info.delivery_rate.map(|rate| rate.0);
         row.state = info.ca_state;
@@ -95,17 +97,18 @@ impl FlowSample {
 
 /// Reads the connections until `stop`.
 fn read(mut socket: SockDiag, schedule: &Schedule, stop: &AtomicBool) -> Samples {
-    let (mut samples, mut known, mut next) = (Samples::new(), Known::default(), Time(schedule.interval.0));
+    let (mut samples, mut known, mut next) =
+        (Samples::new(), Known::default(), Time::from_nanos(schedule.interval.as_nanos()));
     while !stop.load(Ordering::Relaxed) {
-        let now = Time(schedule.start.elapsed().as_nanos() as u64);
+        let now = Time::from_nanos(schedule.start.elapsed().as_nanos() as u64);
         if now < next {
-            std::thread::sleep(Wait::from_nanos((next - now).min(STOP_CHECK).0));
+            std::thread::sleep(Wait::from_nanos((next - now).min(STOP_CHECK).as_nanos()));
             continue;
         }
         // A read that fails, such as for want of memory, leaves a gap.
         if let Ok(open) = socket.connections() {
             for (flow, sample) in by_flow(&open, &mut known, schedule.flows) {
-                samples.insert((flow, next.0), sample);
+                samples.insert((flow, next.as_nanos()), sample);
             }
         }
         while next <= now {

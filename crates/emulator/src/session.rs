@@ -135,7 +135,7 @@ const INITIAL_BUFFER: u64 = 16 << 20;
 /// initial buffers.
 fn write_settings(plan: &Plan, programs: bool) -> Result<(), Fault> {
     let rate = plan.links.iter().filter_map(|link| link.rate).map(|rate| rate.0).max().unwrap_or(1_000_000_000);
-    let rtt = plan.flows.iter().map(|flow| flow.base_rtt.0).max().unwrap_or(0);
+    let rtt = plan.flows.iter().map(|flow| flow.base_rtt.as_nanos()).max().unwrap_or(0);
     let buffer = ((rate as f64 / 8.0 * (rtt as f64 * 1e-9 + 0.2)) as u64 * 4).clamp(64 << 20, 512 << 20);
     let (receive, send) = if programs { (131_072, 65_536) } else { (INITIAL_BUFFER, INITIAL_BUFFER) };
     let stack = &plan.flows[0].stack;
@@ -369,7 +369,7 @@ impl Session {
     /// Samples the TCP connections of programs on the senders' side, where the plan has samples.
     fn start_sampler(&mut self) -> Result<(), Fault> {
         let interval = self.plan.sample_interval;
-        if interval.0 > 0 {
+        if interval.as_nanos() > 0 {
             let socket = self.namespace(Side::Senders).enter(SockDiag::new)?;
             let flows = self.plan.flows.len() as u32;
             self.sampler = Some(ProgramSampler::start(socket, self.start, interval, flows));
@@ -425,7 +425,7 @@ impl Session {
     /// The time since the start of the run.
     #[must_use]
     pub fn now(&self) -> Time {
-        Time(self.start.elapsed().as_nanos() as u64)
+        Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
     /// Whether the path's thread ended before the run was stopped, which indicates an error.
@@ -466,7 +466,7 @@ impl Session {
             sampler.finish(&mut records.samples);
         }
         findings::add(&self.plan, &mut records);
-        Ok((records, quality, Duration(end.0)))
+        Ok((records, quality, Duration::from_nanos(end.as_nanos())))
     }
 
     /// The records and the quality of the path of a run that ended at `end`.
@@ -497,7 +497,7 @@ impl Session {
 
     fn unreliable_reason(&self, lateness: &Lateness) -> Option<String> {
         let max = self.max_lateness;
-        let is_late = lateness.beyond(max.0) > (lateness.total() / 100).max(1);
+        let is_late = lateness.beyond(max.as_nanos()) > (lateness.total() / 100).max(1);
         is_late.then(|| {
             let late = lateness.quantile(0.99) as f64 / 1e6;
             format!("1 % of the deliveries were {late:.2} ms late or more, {} ms are allowed", max.as_millis())
@@ -521,16 +521,16 @@ impl Drop for Session {
 /// The row of a program's flow, from its traffic on the path.
 fn program_row(flow: u32, plan: &FlowPlan, traffic: &FlowTraffic, path: &Path) -> FlowRow {
     let (losses, delay) = (path.network.losses[flow as usize], traffic.delay);
-    let measured = |delay: Duration| (traffic.delay.count > 0).then_some(delay.0);
+    let measured = |delay: Duration| (traffic.delay.count > 0).then_some(delay.as_nanos());
     FlowRow {
         flow,
         name: plan.name.to_string(),
         algorithm: "program".to_owned(),
         profile: "kernel".to_owned(),
         mss_bytes: plan.stack.mss.0,
-        base_rtt_ns: plan.base_rtt.0,
-        start_ns: traffic.first.unwrap_or_default().0,
-        end_ns: traffic.first.map(|_| traffic.last.0),
+        base_rtt_ns: plan.base_rtt.as_nanos(),
+        start_ns: traffic.first.unwrap_or_default().as_nanos(),
+        end_ns: traffic.first.map(|_| traffic.last.as_nanos()),
         delivered_bytes: traffic.delivered_payload,
         sent_bytes: traffic.sent_payload,
         wire_bytes: traffic.sent_bytes,
@@ -539,7 +539,7 @@ fn program_row(flow: u32, plan: &FlowPlan, traffic: &FlowTraffic, path: &Path) -
         queue_drops: losses.queue,
         wire_losses: losses.wire,
         min_delay_ns: measured(delay.min),
-        mean_delay_ns: measured(Duration(delay.sum.0 / delay.count.max(1))),
+        mean_delay_ns: measured(Duration::from_nanos(delay.sum.as_nanos() / delay.count.max(1))),
         max_delay_ns: measured(delay.max),
         route: plan.route_text(),
         ..FlowRow::default()

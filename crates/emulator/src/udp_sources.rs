@@ -44,7 +44,7 @@ impl UdpSources {
             if one.workload.application_kind() != ApplicationKind::Datagrams {
                 return None; // its endpoints have its application
             }
-            let stop = Time(one.stop.map_or(plan.duration, |stop| stop.min(plan.duration)).0);
+            let stop = Time::from_nanos(one.stop.map_or(plan.duration, |stop| stop.min(plan.duration)).as_nanos());
             let application = one.workload.application(&one.context(flow, seed, stop));
             let Application::Datagrams(mut datagrams) = application else { return None };
             if duplicates {
@@ -98,16 +98,16 @@ impl UdpSources {
         let one = self.by_flow.get(flow as usize)?.as_ref().filter(|one| one.start <= time)?;
         let delays = one.datagrams.delays;
         Some(SampleRow {
-            time_ns: time.0,
+            time_ns: time.as_nanos(),
             flow,
             delivered_bytes: one.datagrams.received_bytes.0,
             sent_bytes: one.datagrams.sent_bytes.0,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
-            delay_ns: (delays.count > 0).then_some(delays.last.0),
+            delay_ns: (delays.count > 0).then_some(delays.last.as_nanos()),
             delay_sum_ns: fitting(delays.sum),
             delay_count: Some(delays.count),
-            jitter_ns: Some(delays.jitter().0),
+            jitter_ns: Some(delays.jitter().as_nanos()),
             ..SampleRow::default()
         })
     }
@@ -117,16 +117,16 @@ impl UdpSources {
     pub fn row(&self, flow: u32, plan: &FlowPlan, losses: Losses) -> Option<FlowRow> {
         let one = self.by_flow.get(flow as usize)?.as_ref()?;
         let (count, delays) = (&one.datagrams, one.datagrams.delays);
-        let measured = |delay: Duration| (delays.count > 0).then_some(delay.0);
+        let measured = |delay: Duration| (delays.count > 0).then_some(delay.as_nanos());
         Some(FlowRow {
             flow,
             name: plan.name.to_string(),
             algorithm: plan.algorithm_text.to_string(),
             profile: plan.profile.to_string(),
             mss_bytes: plan.stack.mss.0,
-            base_rtt_ns: plan.base_rtt.0,
-            start_ns: one.start.0,
-            end_ns: (one.next == NEVER).then_some(one.stop.0),
+            base_rtt_ns: plan.base_rtt.as_nanos(),
+            start_ns: one.start.as_nanos(),
+            end_ns: (one.next == NEVER).then_some(one.stop.as_nanos()),
             delivered_bytes: one.datagrams.received_bytes.0,
             sent_bytes: count.sent_bytes.0,
             wire_bytes: count.sent_bytes.0 + count.sent_packets * plan.stack.header.0,
@@ -134,7 +134,7 @@ impl UdpSources {
             queue_drops: losses.queue,
             wire_losses: losses.wire,
             min_delay_ns: measured(delays.min),
-            mean_delay_ns: delays.mean().map(|mean| mean.0),
+            mean_delay_ns: delays.mean().map(|mean| mean.as_nanos()),
             max_delay_ns: measured(delays.max),
             jitter_ns: measured(delays.jitter()),
             route: plan.route_text(),

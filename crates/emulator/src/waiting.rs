@@ -107,16 +107,17 @@ impl Waiting {
         // As the retransmission timeout of RFC 6298, rule 2.3, estimates a round trip that is rarely exceeded.
         let late = (self.mean + self.deviation * 2).min(MAX_POLL);
         let early = if self.owed < MAX_OWED { late } else { Duration::ZERO };
-        rest.0.checked_sub(early.0).filter(|&sleep| sleep > 0).map(Duration)
+        rest.as_nanos().checked_sub(early.as_nanos()).filter(|&sleep| sleep > 0).map(Duration::from_nanos)
     }
 
     /// Accounts for a sleep that was to last for `wanted` and lasted for `slept`.
     fn on_slept(&mut self, wanted: Duration, slept: Duration, is_readable: bool) {
-        self.owed = Duration(self.owed.0.saturating_sub(slept.0));
+        self.owed = Duration::from_nanos(self.owed.as_nanos().saturating_sub(slept.as_nanos()));
         if !is_readable {
             // Rule 2.3 with alpha 1/8 and beta 1/4.
-            let late = Duration(slept.0.saturating_sub(wanted.0)).min(MAX_POLL);
-            self.deviation = (self.deviation * 3 + Duration(self.mean.0.abs_diff(late.0))) / 4;
+            let late = Duration::from_nanos(slept.as_nanos().saturating_sub(wanted.as_nanos())).min(MAX_POLL);
+            self.deviation =
+                (self.deviation * 3 + Duration::from_nanos(self.mean.as_nanos().abs_diff(late.as_nanos()))) / 4;
             self.mean = (self.mean * 7 + late) / 8;
         }
     }
@@ -133,13 +134,13 @@ mod tests {
     #[test]
     fn the_thread_polls_for_as_long_as_sleeps_are_late() {
         let mut waiting = Waiting::default();
-        assert_eq!(waiting.sleep(Duration(100 * US)), Some(Duration(100 * US)));
+        assert_eq!(waiting.sleep(Duration::from_nanos(100 * US)), Some(Duration::from_nanos(100 * US)));
         for _ in 0..200 {
-            waiting.on_slept(Duration(100 * US), Duration(140 * US), false);
+            waiting.on_slept(Duration::from_nanos(100 * US), Duration::from_nanos(140 * US), false);
         }
-        let sleep = waiting.sleep(Duration(100 * US)).expect("it sleeps");
-        assert!((59 * US..61 * US).contains(&sleep.0), "{sleep:?}");
-        assert_eq!(waiting.sleep(Duration(30 * US)), None);
+        let sleep = waiting.sleep(Duration::from_nanos(100 * US)).expect("it sleeps");
+        assert!((59 * US..61 * US).contains(&sleep.as_nanos()), "{sleep:?}");
+        assert_eq!(waiting.sleep(Duration::from_nanos(30 * US)), None);
     }
 
     /// A stall of the machine must not turn the thread into one that polls for the whole run.
@@ -147,12 +148,12 @@ mod tests {
     fn a_stall_counts_as_the_longest_poll() {
         let mut waiting = Waiting::default();
         for _ in 0..200 {
-            waiting.on_slept(Duration(10 * US), Duration(50_000 * US), false);
+            waiting.on_slept(Duration::from_nanos(10 * US), Duration::from_nanos(50_000 * US), false);
         }
-        let sleep = waiting.sleep(Duration(1_000 * US)).expect("it sleeps");
-        assert_eq!(sleep, Duration(1_000 * US) - MAX_POLL);
-        waiting.on_slept(Duration(500 * US), Duration(5 * US), true);
-        assert_eq!(waiting.sleep(Duration(1_000 * US)), Some(sleep), "a packet ended the sleep");
+        let sleep = waiting.sleep(Duration::from_nanos(1_000 * US)).expect("it sleeps");
+        assert_eq!(sleep, Duration::from_nanos(1_000 * US) - MAX_POLL);
+        waiting.on_slept(Duration::from_nanos(500 * US), Duration::from_nanos(5 * US), true);
+        assert_eq!(waiting.sleep(Duration::from_nanos(1_000 * US)), Some(sleep), "a packet ended the sleep");
     }
 
     /// By the definition: of 100 ms without a sleep, 85 ms have real-time priority. A thread that is awake for half of
@@ -160,10 +161,10 @@ mod tests {
     #[test]
     fn a_thread_that_never_sleeps_has_real_time_priority_for_a_part_of_its_time() {
         let real_time = |awake: Duration| {
-            let mut state = RealTime { permitted: true, active: true, used: Duration::ZERO, end: Time(0) };
+            let mut state = RealTime { permitted: true, active: true, used: Duration::ZERO, end: Time::from_nanos(0) };
             let mut active = 0;
             for ms in 1..=1_000 {
-                state.change(Time(ms * 1_000 * US), awake);
+                state.change(Time::from_nanos(ms * 1_000 * US), awake);
                 active += u32::from(state.active);
             }
             active
@@ -178,11 +179,12 @@ mod tests {
     fn a_thread_that_owes_sleep_does_not_poll() {
         let descriptors = [std::io::pipe().expect("a pipe"), std::io::pipe().expect("a pipe")];
         let descriptors = descriptors.each_ref().map(|pipe| std::os::fd::AsRawFd::as_raw_fd(&pipe.0));
-        let mut waiting = Waiting { mean: Duration(50 * US), ..Waiting::default() };
-        waiting.wait(Time(2_010 * US), Duration(1), descriptors, || Time(2_000 * US));
+        let mut waiting = Waiting { mean: Duration::from_nanos(50 * US), ..Waiting::default() };
+        waiting
+            .wait(Time::from_nanos(2_010 * US), Duration::from_nanos(1), descriptors, || Time::from_nanos(2_000 * US));
         assert_eq!(waiting.owed, MAX_OWED);
-        assert_eq!(waiting.sleep(Duration(60 * US)), Some(Duration(60 * US)));
-        waiting.on_slept(Duration(5 * US), Duration(10 * US), false);
-        assert!(waiting.sleep(Duration(40 * US)).is_none());
+        assert_eq!(waiting.sleep(Duration::from_nanos(60 * US)), Some(Duration::from_nanos(60 * US)));
+        waiting.on_slept(Duration::from_nanos(5 * US), Duration::from_nanos(10 * US), false);
+        assert!(waiting.sleep(Duration::from_nanos(40 * US)).is_none());
     }
 }

@@ -186,14 +186,14 @@ fn sensors_publish_at_both_qos_levels() {
 fn drawn_arrivals(document: &Value) -> Vec<(u64, u64)> {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    let context = plan.flows[0].context(0, 1, Time(plan.duration.0));
+    let context = plan.flows[0].context(0, 1, Time::from_nanos(plan.duration.as_nanos()));
     let Application::Arrivals(mut process) = plan.flows[0].workload.application(&context) else {
         panic!("the workload is one of arrivals")
     };
     let (mut drawn, mut at) = (Vec::new(), Time::ZERO);
     while at < NEVER {
         let (arrival, next) = process.on_timer(at);
-        drawn.extend(arrival.map(|arrival| (at.0, arrival.bytes.0)));
+        drawn.extend(arrival.map(|arrival| (at.as_nanos(), arrival.bytes.0)));
         at = next;
     }
     drawn

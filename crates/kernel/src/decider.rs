@@ -94,7 +94,7 @@ impl Decider {
         self.state = report.state;
         self.round_end = report.una;
         self.kernel_delivered = report.delivered;
-        let rtt = Some(report.rtt.smoothed).filter(|srtt| srtt.0 > 0);
+        let rtt = Some(report.rtt.smoothed).filter(|srtt| srtt.as_nanos() > 0);
         let established = Window::new(report.now, Change::Established, self.driver.control.cwnd());
         self.driver.on_window(&Window { rtt, ..established });
         self.reduced_cwnd = self.cwnd_segments();
@@ -171,7 +171,7 @@ impl Decider {
 
     fn on_acks(&mut self, report: &Report) {
         let delivered = self.bytes_of(self.delivered);
-        let delivery_rate = report.rate.filter(|rate| rate.interval.0 > 0).map(|rate| {
+        let delivery_rate = report.rate.filter(|rate| rate.interval.as_nanos() > 0).map(|rate| {
             let since = report.delivered.wrapping_sub(rate.prior_delivered);
             DeliveryRate {
                 delivered: self.bytes(rate.delivered),
@@ -243,7 +243,7 @@ mod tests {
 
     fn report(kind: Kind) -> Report {
         Report {
-            now: Time(1_000_000_000),
+            now: Time::from_nanos(1_000_000_000),
             kind,
             rtt: Rtt { latest: None, smoothed: Duration::from_millis(100), min: Duration::from_millis(100) },
             cwnd_limited: true,

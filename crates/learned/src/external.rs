@@ -139,7 +139,7 @@ impl Report {
 }
 
 fn seconds(duration: Duration) -> f64 {
-    duration.0 as f64 / 1e9
+    duration.as_nanos() as f64 / 1e9
 }
 
 /// A duration that is zero before the first sample.
@@ -246,7 +246,7 @@ impl External {
     pub fn new(path: &Path, options: Options, decider: Option<Box<dyn Decider>>) -> Self {
         let every = match options.every {
             DecisionTime::Rtt => Every::Rtt,
-            DecisionTime::Interval => Every::Interval(Duration((options.interval_ms * 1e6) as u64)),
+            DecisionTime::Interval => Every::Interval(Duration::from_nanos((options.interval_ms * 1e6) as u64)),
             DecisionTime::Ack => Every::Ack,
         };
         let owns_recovery = options.recovery == Recovery::Policy;
@@ -340,7 +340,7 @@ impl External {
         match self.every {
             Every::Ack => true,
             Every::Rtt => {
-                let late = elapsed.0 >= MAX_RTTS * ack.srtt.0;
+                let late = elapsed.as_nanos() >= MAX_RTTS * ack.srtt.as_nanos();
                 if round == Some(ack.round) && !late {
                     return false;
                 }

@@ -41,7 +41,7 @@ impl Interval {
         if let Some(rtt) = ack.rtt {
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
             self.rtt_last = Some(rtt);
-            self.rtts.add((ack.now.0 - self.start.0) as f64, rtt.0 as f64);
+            self.rtts.add((ack.now.as_nanos() - self.start.as_nanos()) as f64, rtt.as_nanos() as f64);
         }
         if ack.delivery_rate.is_some() {
             self.delivery_rate = ack.delivery_rate;

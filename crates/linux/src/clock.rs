@@ -8,5 +8,5 @@ pub fn monotonic() -> Time {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes one timespec, which outlives the call.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    Time(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    Time::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }

@@ -34,9 +34,11 @@ pub fn wait_for(descriptor: RawFd, interest: Interest, timeout: Duration) -> boo
 }
 
 fn wait<const N: usize>(mut polled: [libc::pollfd; N], timeout: Duration) -> bool {
-    let second = Duration::from_secs(1).0;
-    let time =
-        libc::timespec { tv_sec: (timeout.0 / second).cast_signed(), tv_nsec: (timeout.0 % second).cast_signed() };
+    let second = Duration::from_secs(1).as_nanos();
+    let time = libc::timespec {
+        tv_sec: (timeout.as_nanos() / second).cast_signed(),
+        tv_nsec: (timeout.as_nanos() % second).cast_signed(),
+    };
     // SAFETY: the array and the time outlive the call, and the count is the array's length; there is no signal mask.
     unsafe { libc::ppoll(polled.as_mut_ptr(), N as libc::nfds_t, &raw const time, std::ptr::null()) > 0 }
 }
@@ -54,7 +56,7 @@ mod tests {
         let (empty, mut pipe) = (std::io::pipe().expect("a pipe"), std::io::pipe().expect("a pipe"));
         pipe.1.write_all(b"x").expect("it has room");
         assert!(wait_readable([empty.0.as_raw_fd(), pipe.0.as_raw_fd()], Duration::from_secs(3_600)));
-        assert!(!wait_readable([empty.0.as_raw_fd()], Duration(1_000)));
+        assert!(!wait_readable([empty.0.as_raw_fd()], Duration::from_nanos(1_000)));
     }
 
     /// ppoll(2): a socket is writable while its buffer has room, and readable when data have arrived.
@@ -64,7 +66,7 @@ mod tests {
         let hour = Duration::from_secs(3_600);
         assert!(wait_for(one.as_raw_fd(), Interest::Writable, hour));
         assert!(wait_for(one.as_raw_fd(), Interest::Either, hour));
-        assert!(!wait_for(one.as_raw_fd(), Interest::Readable, Duration(1_000)));
+        assert!(!wait_for(one.as_raw_fd(), Interest::Readable, Duration::from_nanos(1_000)));
         other.write_all(b"x").expect("it has room");
         assert!(wait_for(one.as_raw_fd(), Interest::Readable, hour));
     }

@@ -81,8 +81,8 @@ impl Snapshot {
             cwnd_bytes: info.cwnd * info.mss.0,
             ssthresh_bytes: info.ssthresh.map(|segments| segments * info.mss.0),
             in_flight_bytes: info.in_flight * info.mss.0,
-            srtt_ns: info.srtt.0,
-            min_rtt_ns: info.min_rtt.map(|rtt| rtt.0),
+            srtt_ns: info.srtt.as_nanos(),
+            min_rtt_ns: info.min_rtt.map(|rtt| rtt.as_nanos()),
             pacing_rate_bps: info.pacing.map(|rate| rate.0),
             delivery_rate_bps: info.delivery_rate.map(|rate| rate.0),
             acked_bytes: info.counters.acked.0,
@@ -139,9 +139,9 @@ impl Snapshot {
             self.timeouts,
             self.state,
             self.unsent_bytes,
-            self.busy.map(|busy| busy.total.0),
-            self.busy.map(|busy| busy.rwnd_limited.0),
-            self.busy.map(|busy| busy.sndbuf_limited.0),
+            self.busy.map(|busy| busy.total.as_nanos()),
+            self.busy.map(|busy| busy.rwnd_limited.as_nanos()),
+            self.busy.map(|busy| busy.sndbuf_limited.as_nanos()),
         ])
     }
 

@@ -115,7 +115,7 @@ impl<P: Copy> AqmLink<P> {
 
     fn count(&mut self, now: Time) {
         let (packets, bytes) = self.queue.backlog();
-        let span = now.saturating_since(self.counted).0;
+        let span = now.saturating_since(self.counted).as_nanos();
         self.packet_ns += u128::from(packets) * u128::from(span);
         self.byte_ns += u128::from(bytes) * u128::from(span);
         self.counted = now;
@@ -189,13 +189,13 @@ mod tests {
             counts in any::<bool>(),
         ) {
             let mut link = Link::new(LinkConfig {
-                line: Line::Fixed(Rate(10_000_000)), delay: Duration(0), limit: Limit::Packets(limit), counts_in_service: counts,
+                line: Line::Fixed(Rate(10_000_000)), delay: Duration::from_nanos(0), limit: Limit::Packets(limit), counts_in_service: counts,
                 mark_above: None, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, Purpose::Loss, 1),
             });
             let mut aqm_link = AqmLink::new(Box::new(Fifo::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
             let (mut now, mut next, mut expected, mut left, mut dropped) = (Time::ZERO, None, Vec::new(), Vec::new(), Vec::new());
             for (number, &(gap, size)) in gaps.iter().enumerate() {
-                now += Duration(gap);
+                now += Duration::from_nanos(gap);
                 while let Some(at) = next.filter(|&at| at <= now) {
                     let woken = aqm_link.wake(at, &mut dropped);
                     left.extend(woken.sent.map(|one| (one.packet, at)));

@@ -80,7 +80,7 @@ impl Impairments {
         let mut at = departure + delay + self.harq.as_mut().map_or(Duration::ZERO, |harq| harq.block_delay(departure));
         let mut reorder = false;
         if let Some((max, may_reorder)) = self.jitter {
-            at += Duration(self.stream.below(max.0));
+            at += Duration::from_nanos(self.stream.below(max.as_nanos()));
             reorder = may_reorder;
         }
         if !reorder {

@@ -222,7 +222,7 @@ impl Link {
                 Some(service) if self.constant => self.departures.next(now, service),
                 counted => self.serve_new_size(now, size, Duration::ZERO, counted.is_some()),
             };
-            return Some((Time(departure.0 + self.delay.0), mark));
+            return Some((Time::from_nanos(departure.as_nanos() + self.delay.as_nanos()), mark));
         }
         let Some(mark) = queue.join(now, start, size) else {
             self.dropped += 1;
@@ -233,7 +233,7 @@ impl Link {
             Some(service) if self.constant => self.departures.follow(service),
             counted => self.serve_new_size(start, size, wait, counted.is_some()),
         };
-        Some((Time(departure.0 + self.delay.0), mark))
+        Some((Time::from_nanos(departure.as_nanos() + self.delay.as_nanos()), mark))
     }
 
     /// Offers a packet to a plain link of constant rate with an unlimited queue. Returns its arrival time.
@@ -254,7 +254,7 @@ impl Link {
                 None => self.serve_new_size(now, size, Duration::ZERO, false),
             }
         };
-        Time(departure.0 + self.delay.0)
+        Time::from_nanos(departure.as_nanos() + self.delay.as_nanos())
     }
 
     /// Removes the packets whose service has begun from an unlimited queue: the first one, and perhaps others.
@@ -423,7 +423,8 @@ impl Link {
         self.advance(now);
         let (packets, bytes) = self.accepted.integrals();
         let future = self.queue.as_ref().map_or((0, 0), |queue| queue.remaining_wait(now));
-        let (rest, size) = self.first().map_or((0, 0), |(start, size)| (u128::from((start - now).0), u128::from(size)));
+        let (rest, size) =
+            self.first().map_or((0, 0), |(start, size)| (u128::from((start - now).as_nanos()), u128::from(size)));
         (packets - future.0 - rest, bytes - future.1 - rest * size)
     }
 
@@ -455,7 +456,7 @@ mod tests {
     fn config(rate: u64, delay: u64, limit: Limit) -> LinkConfig {
         LinkConfig {
             line: Line::Fixed(Rate(rate)),
-            delay: Duration(delay),
+            delay: Duration::from_nanos(delay),
             limit,
             counts_in_service: false,
             mark_above: None,
@@ -475,22 +476,22 @@ mod tests {
     fn arrival_is_serialisation_plus_propagation_to_the_nanosecond() {
         let mut link = link(12_000_000, 5_000_000, Limit::Unlimited);
         let at = |outcome| match outcome {
-            Outcome::Arrives { at, .. } => at.0,
+            Outcome::Arrives { at, .. } => at.as_nanos(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(at(link.offer(Time(0), FULL)), 6_000_000);
-        assert_eq!(at(link.offer(Time(0), FULL)), 7_000_000);
-        assert_eq!(at(link.offer(Time(10_000_000), FULL)), 16_000_000);
+        assert_eq!(at(link.offer(Time::from_nanos(0), FULL)), 6_000_000);
+        assert_eq!(at(link.offer(Time::from_nanos(0), FULL)), 7_000_000);
+        assert_eq!(at(link.offer(Time::from_nanos(10_000_000), FULL)), 16_000_000);
     }
 
     /// By hand: without `counts_in_service` a limit of 2 holds 3 packets at once.
     #[test]
     fn the_packet_in_service_does_not_count() {
         let mut link = link(12_000_000, 0, Limit::Packets(2));
-        let accepted: Vec<bool> = (0..5).map(|_| link.offer(Time(0), FULL) != Outcome::Dropped).collect();
+        let accepted: Vec<bool> = (0..5).map(|_| link.offer(Time::from_nanos(0), FULL) != Outcome::Dropped).collect();
         assert_eq!(accepted, [true, true, true, false, false]);
         assert_eq!(link.max_queue_length(), 2);
-        assert_ne!(link.offer(Time(1_000_000), FULL), Outcome::Dropped);
+        assert_ne!(link.offer(Time::from_nanos(1_000_000), FULL), Outcome::Dropped);
     }
 
     /// By hand: three packets at once at 1 ms each; 2 + 1 packet-milliseconds of waiting.
@@ -498,23 +499,23 @@ mod tests {
     fn the_queue_integral_is_exact_at_any_time() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
         for _ in 0..3 {
-            let _ = link.offer(Time(0), FULL);
+            let _ = link.offer(Time::from_nanos(0), FULL);
         }
-        assert_eq!(link.integrals(Time(500_000)).0, 1_000_000);
-        assert_eq!(link.integrals(Time(1_500_000)).0, 2_500_000);
-        assert_eq!(link.sent(Time(1_500_000)), (1, 1500));
-        assert_eq!(link.integrals(Time(9_000_000)), (3_000_000, 4_500_000_000));
+        assert_eq!(link.integrals(Time::from_nanos(500_000)).0, 1_000_000);
+        assert_eq!(link.integrals(Time::from_nanos(1_500_000)).0, 2_500_000);
+        assert_eq!(link.sent(Time::from_nanos(1_500_000)), (1, 1500));
+        assert_eq!(link.integrals(Time::from_nanos(9_000_000)), (3_000_000, 4_500_000_000));
     }
 
     /// By hand: two packets 10 ms apart with 1 ms of serialisation; at 10.5 ms only the first has left.
     #[test]
     fn an_idle_line_counts_departed_packets() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
-        let _ = link.offer(Time(0), FULL);
-        let _ = link.offer(Time(10_000_000), FULL);
-        assert_eq!(link.sent(Time(5_000_000)), (1, 1500));
-        assert_eq!(link.sent(Time(10_500_000)).0, 1);
-        assert_eq!(link.sent(Time(11_000_000)), (2, 3000));
+        let _ = link.offer(Time::from_nanos(0), FULL);
+        let _ = link.offer(Time::from_nanos(10_000_000), FULL);
+        assert_eq!(link.sent(Time::from_nanos(5_000_000)), (1, 1500));
+        assert_eq!(link.sent(Time::from_nanos(10_500_000)).0, 1);
+        assert_eq!(link.sent(Time::from_nanos(11_000_000)), (2, 3000));
     }
 
     /// By hand: 100 MB in packets of 10 kB at 1 Mbit/s take 80 ms each. At 100 s 1250 have left and one is in service, 8749
@@ -525,10 +526,10 @@ mod tests {
         let mut link = link(1_000_000, 0, Limit::Bytes(200_000_000));
         let packet = Offer { size: 10_000, ect: false, payload: true };
         for _ in 0..10_000 {
-            assert_ne!(link.offer(Time(0), packet), Outcome::Dropped);
+            assert_ne!(link.offer(Time::from_nanos(0), packet), Outcome::Dropped);
         }
         let waiting: u128 = (0..1250).map(|n| 9999 - n).sum();
-        let (packets, bytes) = link.integrals(Time(100_000_000_000));
+        let (packets, bytes) = link.integrals(Time::from_nanos(100_000_000_000));
         assert_eq!(packets, waiting * 80_000_000);
         assert_eq!(bytes, waiting * 80_000_000 * 10_000);
         assert!(bytes > 1 << 63);
@@ -542,24 +543,27 @@ mod tests {
         config.losses = vec![crate::loss::Config::List(list).build(Stream::new(1, Purpose::Loss, 1))];
         let mut link = Link::new(config);
         for _ in 0..4 {
-            let _ = link.offer(Time(0), FULL);
+            let _ = link.offer(Time::from_nanos(0), FULL);
         }
-        assert_eq!([0, 999_999, 1_000_000, 2_999_999, 3_000_000].map(|now| link.lost(Time(now))), [0, 0, 1, 1, 2]);
+        assert_eq!(
+            [0, 999_999, 1_000_000, 2_999_999, 3_000_000].map(|now| link.lost(Time::from_nanos(now))),
+            [0, 0, 1, 1, 2]
+        );
     }
 
     /// Definition of `NEVER`: departures after a permanent outage stay there, at any rate.
     #[test]
     fn departures_after_a_permanent_outage_do_not_overflow() {
         for line in [
-            Line::Steps(Box::new(RateSteps::new(&[(Time::ZERO, Rate(1_000)), (Time(1), Rate(0))], None))),
+            Line::Steps(Box::new(RateSteps::new(&[(Time::ZERO, Rate(1_000)), (Time::from_nanos(1), Rate(0))], None))),
             Line::Fixed(Rate(1)),
         ] {
             let mut link = Link::new(LinkConfig { line, ..config(1, 0, Limit::Unlimited) });
-            link.departures.last = NEVER - Duration(1);
+            link.departures.last = NEVER - Duration::from_nanos(1);
             for _ in 0..40_000 {
-                assert_eq!(link.pass_queue(Time(1), 65_535), Some((NEVER, false)));
+                assert_eq!(link.pass_queue(Time::from_nanos(1), 65_535), Some((NEVER, false)));
             }
-            assert_eq!(link.integrals(Time(2)).0, 40_000);
+            assert_eq!(link.integrals(Time::from_nanos(2)).0, 40_000);
         }
     }
 
@@ -571,9 +575,9 @@ mod tests {
         let (mut now, n) = (0.0, 2_000_000u64);
         for _ in 0..n {
             now += -cwndlab_units::maths::ln(1.0 - stream.unit()) * 1e6 / 0.8;
-            let _ = link.offer(Time(now as u64), FULL);
+            let _ = link.offer(Time::from_nanos(now as u64), FULL);
         }
-        let mean = link.integrals(Time(now as u64 + 1_000_000_000)).0 as f64 / n as f64;
+        let mean = link.integrals(Time::from_nanos(now as u64 + 1_000_000_000)).0 as f64 / n as f64;
         assert!((mean / 2e6 - 1.0).abs() < 0.03, "{mean} ns");
     }
 
@@ -584,7 +588,7 @@ mod tests {
             let mut link = link(10_000_000, 1_000, Limit::Packets(limit));
             let (mut now, mut last, mut through, mut offered) = (Time::ZERO, Time::ZERO, 0, 0);
             for (gap, size) in gaps {
-                now += Duration(gap);
+                now += Duration::from_nanos(gap);
                 offered += 1;
                 if let Outcome::Arrives { at, departure, .. } = link.offer(now, Offer { size, ect: false, payload: true }) {
                     prop_assert!(at > last && departure > now);
@@ -610,7 +614,7 @@ mod tests {
             let mut links = [Limit::Unlimited, Limit::Packets(1 << 40)].map(|limit| link(10_000_000, 1_000, limit));
             let mut now = Time::ZERO;
             for (gap, size, looks) in packets {
-                now += Duration(gap);
+                now += Duration::from_nanos(gap);
                 let [one, other] = links.each_mut().map(|link| link.offer(now, Offer { size, ect: false, payload: true }));
                 prop_assert_eq!(one, other);
                 if looks {
@@ -620,7 +624,7 @@ mod tests {
                 let [one, other] = links.each_ref().map(Link::max_queue_length);
                 prop_assert_eq!(one, other);
             }
-            let end = now + Duration(500_000_000);
+            let end = now + Duration::from_nanos(500_000_000);
             let [one, other] = links.each_mut().map(|link| (link.backlog(end), link.sent(end), link.integrals(end)));
             prop_assert_eq!(one, other);
         }

@@ -175,12 +175,12 @@ impl Queue {
     /// arrived by `now`.
     #[must_use]
     pub fn remaining_wait(&self, now: Time) -> (u128, u128) {
-        let longest = self.entries.back().map_or(0, |one| (one.start - now).0);
+        let longest = self.entries.back().map_or(0, |one| (one.start - now).as_nanos());
         // Every packet has at least one byte, so that this product bounds both sums.
         if longest.checked_mul(self.bytes).is_some() {
             let (mut packets, mut bytes) = (0, 0);
             self.entries.iter().for_each(|one| {
-                let rest = (one.start - now).0;
+                let rest = (one.start - now).as_nanos();
                 packets += rest;
                 bytes += rest * u64::from(one.size);
             });
@@ -188,7 +188,7 @@ impl Queue {
         }
         let (mut packets, mut bytes) = (0, 0);
         for one in self.entries.iter() {
-            let rest = u128::from((one.start - now).0);
+            let rest = u128::from((one.start - now).as_nanos());
             packets += rest;
             bytes += rest * u128::from(one.size);
         }

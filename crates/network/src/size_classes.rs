@@ -50,7 +50,7 @@ impl SizeClasses {
     #[inline]
     pub(crate) fn count(&mut self, size: u32, wait: Duration) -> Option<ServiceTime> {
         let service = self.count_unqueued(size)?;
-        let (sum, overflow) = self.current.wait_ns.overflowing_add(wait.0);
+        let (sum, overflow) = self.current.wait_ns.overflowing_add(wait.as_nanos());
         self.current.wait_ns = sum;
         if overflow {
             self.carry();
@@ -85,7 +85,7 @@ impl SizeClasses {
             std::mem::swap(&mut self.current, &mut self.other);
         }
         let ServiceTime { time, excess } = service;
-        let new = SizeClass { wait_ns: wait.0, time, packets: 1, size, excess };
+        let new = SizeClass { wait_ns: wait.as_nanos(), time, packets: 1, size, excess };
         let oldest = std::mem::replace(&mut self.current, new);
         self.other_is_newer = false;
         if oldest.packets > 0 {
@@ -157,11 +157,11 @@ mod tests {
             let mut bytes = 0;
             for &(kind, shift) in &packets {
                 let (size, wait) = ([40, 52, 576, 1500][kind as usize], 3u64 << shift);
-                let service = ServiceTime { time: Duration(u64::from(size) * 8), excess: size };
-                if let Some(cached) = classes.count(size, Duration(wait)) {
+                let service = ServiceTime { time: Duration::from_nanos(u64::from(size) * 8), excess: size };
+                if let Some(cached) = classes.count(size, Duration::from_nanos(wait)) {
                     prop_assert_eq!(cached, service);
                 } else {
-                    classes.count_new(size, Duration(wait), service);
+                    classes.count_new(size, Duration::from_nanos(wait), service);
                 }
                 prop_assert_eq!(classes.latest_size(), size);
                 sums = (sums.0 + u128::from(wait), sums.1 + u128::from(wait) * u128::from(size));

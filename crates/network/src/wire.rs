@@ -51,7 +51,7 @@ pub struct Harq {
 impl Harq {
     /// Delay of the block of a packet that leaves the line at `now`.
     pub fn block_delay(&mut self, now: Time) -> Duration {
-        let number = now.0 / 1_000_000;
+        let number = now.as_nanos() / 1_000_000;
         if let Some((block, delay)) = self.block {
             if block == number {
                 return delay;
@@ -75,7 +75,7 @@ mod tests {
     use crate::random::Purpose;
 
     const fn ms(n: u64) -> Time {
-        Time(n * 1_000_000)
+        Time::from_nanos(n * 1_000_000)
     }
 
     /// By hand: with probability p of another attempt and at most 3 the mean delay is 8 ms × (p + p² + p³): 0.888 ms at 10 %.
@@ -88,12 +88,16 @@ mod tests {
             stream: Stream::new(3, Purpose::Loss, 0),
             block: None,
         };
-        let delays: Vec<u64> = (0..200_000).map(|n| harq.block_delay(ms(n)).0).collect();
+        let delays: Vec<u64> = (0..200_000).map(|n| harq.block_delay(ms(n)).as_nanos()).collect();
         assert!(delays.iter().all(|delay| delay % 8_000_000 == 0 && *delay <= 24_000_000));
         let mean = delays.iter().sum::<u64>() as f64 / delays.len() as f64 / 1e6;
         assert!((mean - 0.888).abs() < 0.03, "{mean} ms");
         let begin = ms(7_000_000);
-        assert_eq!(harq.block_delay(begin + Duration(1)), harq.block_delay(begin + Duration(999_999)), "one block");
+        assert_eq!(
+            harq.block_delay(begin + Duration::from_nanos(1)),
+            harq.block_delay(begin + Duration::from_nanos(999_999)),
+            "one block"
+        );
     }
 
     #[test]

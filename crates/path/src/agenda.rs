@@ -81,7 +81,7 @@ impl Agenda {
     #[inline]
     fn key(&self, time: Time, source: u32) -> Option<Key> {
         // A time before the base wraps around to one beyond the window.
-        let since = time.0.wrapping_sub(self.base.0);
+        let since = time.as_nanos().wrapping_sub(self.base.as_nanos());
         (since < self.window).then(|| {
             let moment = (since << RANK_BITS) | u64::from(self.ties.rank(time, source));
             (moment << self.bits) | u64::from(source)
@@ -91,7 +91,7 @@ impl Agenda {
     /// The time and the source of a key.
     #[inline]
     fn entry(&self, key: Key) -> (Time, u32) {
-        (Time(self.base.0 + (key >> (self.bits + RANK_BITS))), (key & self.mask) as u32)
+        (Time::from_nanos(self.base.as_nanos() + (key >> (self.bits + RANK_BITS))), (key & self.mask) as u32)
     }
 
     /// Time of the next event; `Time::MAX` if there is none.
@@ -253,15 +253,15 @@ mod tests {
             let mut agenda = agenda(sources);
             let mut model: Vec<(Time, u32)> = Vec::new();
             for &(time, source, shift) in &times {
-                agenda.push(Time(time << shift), source);
-                model.push((Time(time << shift), source));
+                agenda.push(Time::from_nanos(time << shift), source);
+                model.push((Time::from_nanos(time << shift), source));
             }
             for (later, shift) in moves {
                 model.sort_unstable();
                 prop_assert_eq!(peek(&agenda), model.first().copied());
                 prop_assert_eq!(agenda.len(), model.len());
                 if let Some(top) = model.first_mut() {
-                    top.0 += Duration(later << shift);
+                    top.0 += Duration::from_nanos(later << shift);
                     agenda.replace_top(top.0, top.1);
                 }
             }
@@ -280,11 +280,11 @@ mod tests {
         let mut agenda = agenda(2_000 * 10_000 * 4);
         let hour = 3_600_000_000_000;
         for (time, source) in [(hour, 1), (hour - 1, 2), (5, 3), (u64::MAX, 4), (hour, 0)] {
-            agenda.push(Time(time), source);
+            agenda.push(Time::from_nanos(time), source);
         }
         let mut order = Vec::new();
         while let Some(next) = peek(&agenda) {
-            order.push((next.0 .0, next.1));
+            order.push((next.0.as_nanos(), next.1));
             agenda.pop();
         }
         assert_eq!(order, [(5, 3), (hour - 1, 2), (hour, 0), (hour, 1), (u64::MAX, 4)]);
@@ -294,11 +294,11 @@ mod tests {
     #[test]
     fn an_entry_before_the_window_comes_first() {
         let mut agenda = agenda(1 << 31);
-        agenda.push(Time(1 << 40), 0);
-        agenda.push(Time(7), 1);
-        agenda.push(Time((1 << 40) + 1), 2);
-        assert_eq!(peek(&agenda), Some((Time(7), 1)));
+        agenda.push(Time::from_nanos(1 << 40), 0);
+        agenda.push(Time::from_nanos(7), 1);
+        agenda.push(Time::from_nanos((1 << 40) + 1), 2);
+        assert_eq!(peek(&agenda), Some((Time::from_nanos(7), 1)));
         agenda.pop();
-        assert_eq!(peek(&agenda), Some((Time(1 << 40), 0)));
+        assert_eq!(peek(&agenda), Some((Time::from_nanos(1 << 40), 0)));
     }
 }

@@ -106,13 +106,13 @@ impl Arrivals {
     #[must_use]
     pub(crate) fn set(&mut self, wire: u32, time: Time) -> bool {
         // A time before the base wraps around to one beyond the window.
-        let since = time.0.wrapping_sub(self.base.0);
+        let since = time.as_nanos().wrapping_sub(self.base.as_nanos());
         if since >= self.window {
             return self.set_beyond(wire, time);
         }
         let moment = (since << HASH_BITS) | u64::from(Ties::hash(time, wire));
         self.first = self.write(wire, (moment << self.bits) | u64::from(wire));
-        self.next = Time(self.base.0 + (self.first >> (self.bits + HASH_BITS)));
+        self.next = Time::from_nanos(self.base.as_nanos() + (self.first >> (self.bits + HASH_BITS)));
         false
     }
 
@@ -121,7 +121,7 @@ impl Arrivals {
     fn set_beyond(&mut self, wire: u32, time: Time) -> bool {
         self.first = self.write(wire, if time == Time::MAX { EMPTY } else { BEYOND });
         let moment = self.first >> (self.bits + HASH_BITS);
-        self.next = if self.first == EMPTY { Time::MAX } else { Time(self.base.0 + moment) };
+        self.next = if self.first == EMPTY { Time::MAX } else { Time::from_nanos(self.base.as_nanos() + moment) };
         self.first == BEYOND || time < self.base
     }
 
@@ -202,7 +202,7 @@ mod tests {
         ) {
             let mut model = Model::new(wires, window);
             for (wire, step) in steps {
-                model.set(wire % wires, step.map_or(Time::MAX, |(time, shift)| Time(time << shift)));
+                model.set(wire % wires, step.map_or(Time::MAX, |(time, shift)| Time::from_nanos(time << shift)));
                 prop_assert_eq!(model.actual(), model.expected());
             }
             while let Some((_, wire)) = model.actual() {

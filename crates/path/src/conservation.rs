@@ -56,7 +56,7 @@ impl Network {
         let (mut on_wire, mut not_sent, mut bytes_not_sent) = (0, 0, 0);
         self.wires.for_each(index as u32, |packet| {
             on_wire += 1;
-            if packet.at.0 - plan.delay.0.min(packet.at.0) > end.0 {
+            if packet.at.as_nanos() - plan.delay.as_nanos().min(packet.at.as_nanos()) > end.as_nanos() {
                 (not_sent, bytes_not_sent) = (not_sent + 1, bytes_not_sent + u64::from(packet.size));
             }
         });

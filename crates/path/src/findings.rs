@@ -89,7 +89,7 @@ fn router_without_agent(plan: &Plan, flow: &FlowPlan, scheme: &str) -> Option<u3
 
 /// Flows that start late or never.
 fn on_start(plan: &Plan, row: &FlowRow, found: &mut Vec<FindingRow>) {
-    let (end, warm_up) = (plan.duration.0, plan.measure_from.0);
+    let (end, warm_up) = (plan.duration.as_nanos(), plan.measure_from.as_nanos());
     let (name, start) = (&row.name, seconds(row.start_ns));
     let finding = if row.start_ns >= end {
         NEVER_STARTS
@@ -112,14 +112,19 @@ fn on_start(plan: &Plan, row: &FlowRow, found: &mut Vec<FindingRow>) {
 
 /// Flows that deliver nothing, or send most of it again.
 fn on_deliveries(plan: &Plan, flow: &FlowPlan, row: &FlowRow, found: &mut Vec<FindingRow>) {
-    let had = Duration(plan.duration.0.saturating_sub(row.start_ns));
+    let had = Duration::from_nanos(plan.duration.as_nanos().saturating_sub(row.start_ns));
     let needs = (flow.base_rtt * START_ROUND_TRIPS).max(START_TIME);
     let sends_at_once = matches!(flow.workload, Workload::Bulk(_)) || row.sent_packets > 0;
     if row.delivered_bytes == 0 && row.end_ns.is_none() && had >= needs && sends_at_once {
         let text = if row.sent_packets == 0 && flow.algorithm.is_some() {
-            format!("{}: its connection was not established in {:.3} s", row.name, seconds(had.0))
+            format!("{}: its connection was not established in {:.3} s", row.name, seconds(had.as_nanos()))
         } else {
-            format!("{} delivered nothing in {:.3} s ({} packets sent)", row.name, seconds(had.0), row.sent_packets)
+            format!(
+                "{} delivered nothing in {:.3} s ({} packets sent)",
+                row.name,
+                seconds(had.as_nanos()),
+                row.sent_packets
+            )
         };
         found.push(FindingRow { time_ns: Some(row.start_ns), ..NOTHING_DELIVERED.of_flow(row.flow, text) });
     }
@@ -170,7 +175,7 @@ fn on_host_queue(plan: &Plan, flow: &FlowPlan, row: &FlowRow, records: &Records,
             Capacity::Bytes(bytes) => bytes.0 / size,
         })
         .sum();
-    let in_flight = (rate.0 as f64 * flow.base_rtt.0 as f64 / 8e9 / size as f64) as u64;
+    let in_flight = (rate.0 as f64 * flow.base_rtt.as_nanos() as f64 / 8e9 / size as f64) as u64;
     let path = in_flight + queues;
     if counted.max_queue_packets > path.max(MIN_HELD) {
         let held = counted.max_queue_packets;

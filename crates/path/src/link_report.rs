@@ -73,7 +73,7 @@ impl Network {
 
     /// Rows of the table `links` at `end`.
     pub fn link_rows(&mut self, plan: &Plan, end: Time) -> Vec<LinkRow> {
-        let span = end.0.max(1) as f64;
+        let span = end.as_nanos().max(1) as f64;
         let mut rows = Vec::with_capacity(plan.links.len());
         for (index, link) in plan.links.iter().enumerate() {
             let snapshot = self.link_snapshot(end, index, link);
@@ -86,7 +86,7 @@ impl Network {
                 link: index as u32,
                 name: link.name(&plan.nodes),
                 rate_bps: link.rate.map(|rate| rate.0),
-                delay_ns: link.delay.0,
+                delay_ns: link.delay.as_nanos(),
                 capacity_packets,
                 capacity_bytes,
                 arrived_packets: snapshot.arrived,
@@ -115,10 +115,10 @@ impl Network {
         }
         for server in &mut self.servers {
             let Server::Wifi(wifi) = server else { continue };
-            for (index, airtime) in wifi.flow_airtimes(end).iter().enumerate().filter(|(_, one)| one.0 > 0) {
+            for (index, airtime) in wifi.flow_airtimes(end).iter().enumerate().filter(|(_, one)| one.as_nanos() > 0) {
                 let row = &mut rows[self.owners[index >> 1].0 as usize];
                 let column = if index & 1 == 1 { &mut row.airtime_ns } else { &mut row.ack_airtime_ns };
-                *column.get_or_insert(0) += airtime.0;
+                *column.get_or_insert(0) += airtime.as_nanos();
             }
         }
     }

@@ -52,7 +52,7 @@ impl LinkSnapshot {
     #[must_use]
     pub fn row(&self, now: Time, link: u32) -> LinkSampleRow {
         LinkSampleRow {
-            time_ns: now.0,
+            time_ns: now.as_nanos(),
             link,
             queue_packets: self.queue_packets,
             queue_bytes: self.queue_bytes,
@@ -64,7 +64,7 @@ impl LinkSnapshot {
             queue_packet_ns: rounded(self.packet_ns),
             queue_byte_ns: rounded(self.byte_ns),
             carriable_bytes: self.carriable_bytes,
-            queue_age_ns: self.age.map(|age| age.0),
+            queue_age_ns: self.age.map(|age| age.as_nanos()),
         }
     }
 

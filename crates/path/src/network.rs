@@ -162,7 +162,7 @@ impl Network {
 
     /// Adds a row to the table `events`, caused by the event being handled.
     pub fn log(&mut self, row: EventRow) {
-        let rank = self.wires.rank(Time(row.time_ns), self.events.source);
+        let rank = self.wires.rank(Time::from_nanos(row.time_ns), self.events.source);
         self.events.push(row, rank);
     }
 
@@ -274,7 +274,7 @@ impl Network {
                     let crossed = &mut self.crossed[link as usize];
                     crossed.packets += 1;
                     crossed.bytes += u64::from(packet.size);
-                    Time(now.0 + delay.0)
+                    Time::from_nanos(now.as_nanos() + delay.as_nanos())
                 }
                 HopKind::Full => {
                     packet.hop = position;

@@ -16,11 +16,12 @@ pub fn start_times(plan: &Plan, seed: u64) -> Vec<Time> {
                 if flow.number == 0 {
                     (stream, sum) = (Some(Stream::new(seed, Purpose::Gap, index)), Duration::ZERO);
                 } else if let Some(stream) = &mut stream {
-                    sum = Duration(sum.0.saturating_add(sample_pause(gap, stream).0));
+                    sum = Duration::from_nanos(sum.as_nanos().saturating_add(sample_pause(gap, stream).as_nanos()));
                 }
                 sum
             });
-            let jitter = Duration(Stream::new(seed, Purpose::Start, index).below(flow.start_jitter.0));
+            let jitter =
+                Duration::from_nanos(Stream::new(seed, Purpose::Start, index).below(flow.start_jitter.as_nanos()));
             Time::ZERO + flow.start + gaps + jitter
         })
         .collect()

@@ -146,7 +146,7 @@ impl PacketTap {
         let is_probe = kind == DATA && contents.payload_bytes == 0;
         let number = if is_probe { packet.seq.wrapping_add(1) } else { packet.seq };
         self.rows.push(PacketRow {
-            time_ns: since.0,
+            time_ns: since.as_nanos(),
             link,
             flow: owner,
             kind,
@@ -156,11 +156,11 @@ impl PacketTap {
             departure_ns,
             retransmission: kind == DATA && packet.flags & RETRANSMISSION != 0,
             packet: entry.number,
-            sent_ns: entry.sent.0,
+            sent_ns: entry.sent.as_nanos(),
             arrival_ns,
             connection: packet.flow >> 24,
             payload_bytes: contents.payload_bytes,
-            echo_ns: (timestamps && kind == ACK).then_some(packet.timestamp.0),
+            echo_ns: (timestamps && kind == ACK).then_some(packet.timestamp.as_nanos()),
             window_bytes: contents.window_bytes,
             sack: if sack && matches!(kind, SYN | SYN_ACK) {
                 "permitted".to_owned()
@@ -181,9 +181,9 @@ const MARKED: u8 = 3;
 fn fate(outcome: Outcome) -> (u8, Option<u64>, Option<u64>) {
     match outcome {
         Outcome::Dropped => (1, None, None),
-        Outcome::Lost { departure } => (2, Some(departure.0), None),
+        Outcome::Lost { departure } => (2, Some(departure.as_nanos()), None),
         Outcome::Arrives { departure, at, marked, .. } => {
-            (if marked { MARKED } else { 0 }, Some(departure.0), Some(at.0))
+            (if marked { MARKED } else { 0 }, Some(departure.as_nanos()), Some(at.as_nanos()))
         }
     }
 }

@@ -38,8 +38,8 @@ impl Ties {
     /// that their hashes at one time are independent.
     #[inline]
     pub(crate) fn hash(time: Time, source: u32) -> u32 {
-        let mixed =
-            (time.0 ^ u64::from(source).wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed = (time.as_nanos() ^ u64::from(source).wrapping_mul(0xD6E8_FEB8_6659_FD93))
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15);
         ((mixed ^ (mixed >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - HASH_BITS)) as u32
     }
 
@@ -67,7 +67,7 @@ mod tests {
         #[test]
         fn links_precede_timers_and_timers_precede_servers(links in 1usize..70, flows in 1usize..70, time: u64) {
             let ties = Ties::new(links, flows);
-            let ranks: Vec<u32> = (0..(links + TIMERS * flows + 1) as u32).map(|source| ties.rank(Time(time), source)).collect();
+            let ranks: Vec<u32> = (0..(links + TIMERS * flows + 1) as u32).map(|source| ties.rank(Time::from_nanos(time), source)).collect();
             let (links, rest) = ranks.split_at(links);
             let (server, timers) = rest.split_last().expect("there is one");
             prop_assert!(links.iter().max() < timers.iter().min());
@@ -89,7 +89,7 @@ mod tests {
             for (first_source, step) in [(0, 1), (count, TIMERS as u32)] {
                 let mut first = vec![0u32; count as usize];
                 for k in 0..10_000u64 {
-                    let rank = |one: &u32| ties.rank(Time(31_040 + 240_000 * k), first_source + one * step);
+                    let rank = |one: &u32| ties.rank(Time::from_nanos(31_040 + 240_000 * k), first_source + one * step);
                     let winner = (0..count).min_by_key(rank).expect("there is one");
                     first[winner as usize] += 1;
                 }

@@ -209,7 +209,7 @@ impl WifiMedium {
             let (queue_packets, _) = self.medium.backlog(now, station);
             let (queue_packet_ns, _) = self.medium.integrals(now, station);
             rows.push(StationRow {
-                time_ns: now.0,
+                time_ns: now.as_nanos(),
                 medium: self.name.clone(),
                 station: node.clone(),
                 attempts: counters.attempts,

@@ -164,7 +164,7 @@ async fn send(address: SocketAddr, bytes: u64, factory: Factory, trace: Option<&
 fn csv(observations: &[Observation]) -> Result<String, Failure> {
     let mut text = "time_ns,cwnd_bytes,in_flight_bytes,rtt_ns,congestion\n".to_owned();
     for Observation { now, cwnd, in_flight, rtt, congestion } in observations {
-        writeln!(text, "{},{},{},{},{}", now.0, cwnd.0, in_flight.0, rtt.0, u8::from(*congestion))?;
+        writeln!(text, "{},{},{},{},{}", now.as_nanos(), cwnd.0, in_flight.0, rtt.as_nanos(), u8::from(*congestion))?;
     }
     Ok(text)
 }

@@ -266,7 +266,7 @@ impl Adapter {
 
     /// The time from the creation of the controller to `instant`.
     fn since(&self, instant: Instant) -> Time {
-        Time(instant.saturating_duration_since(self.created).as_nanos() as u64)
+        Time::from_nanos(instant.saturating_duration_since(self.created).as_nanos() as u64)
     }
 }
 

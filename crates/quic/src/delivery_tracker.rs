@@ -71,7 +71,7 @@ impl AckReport {
 
     /// Sending time of the newest acknowledged packet.
     pub(crate) fn sent_at(&self) -> Time {
-        Time(self.now.0 - self.rtt.0)
+        Time::from_nanos(self.now.as_nanos() - self.rtt.as_nanos())
     }
 }
 
@@ -209,7 +209,8 @@ impl DeliveryTracker {
     /// Removes acknowledged packets, and packets sent more than 4 SRTT before the newest acknowledged one: these are
     /// lost or contained only ACKs.
     fn remove_old(&mut self, newest: Time) {
-        let horizon = Time(newest.0.saturating_sub(4 * self.rtt.srtt().max(self.rtt.last()).0));
+        let horizon =
+            Time::from_nanos(newest.as_nanos().saturating_sub(4 * self.rtt.srtt().max(self.rtt.last()).as_nanos()));
         while self.departures.front().is_some_and(|one| one.unacked == 0 || one.at() < horizon) {
             self.departures.pop_front();
         }
@@ -235,7 +236,7 @@ mod tests {
     /// A tracker with a 50 ms handshake RTT.
     fn after_handshake() -> DeliveryTracker {
         let mut tracker = DeliveryTracker::new();
-        tracker.rtt.sample(Time::ZERO, Duration(50 * MS), Duration(50 * MS));
+        tracker.rtt.sample(Time::ZERO, Duration::from_nanos(50 * MS), Duration::from_nanos(50 * MS));
         tracker
     }
 
@@ -243,11 +244,11 @@ mod tests {
     #[test]
     fn the_first_acknowledgement_is_the_handshake() {
         let mut tracker = DeliveryTracker::new();
-        tracker.on_sent(Time(0), 1200);
-        tracker.on_ack(Time(0), 1200, true);
-        let report = tracker.on_end(Time(30 * MS), 0, true).expect("it acknowledges");
+        tracker.on_sent(Time::from_nanos(0), 1200);
+        tracker.on_ack(Time::from_nanos(0), 1200, true);
+        let report = tracker.on_end(Time::from_nanos(30 * MS), 0, true).expect("it acknowledges");
         assert!(report.first && !tracker.app_limited());
-        assert_eq!((report.rtt.0, tracker.delivered(), tracker.round()), (30 * MS, Bytes::ZERO, 0));
+        assert_eq!((report.rtt.as_nanos(), tracker.delivered(), tracker.round()), (30 * MS, Bytes::ZERO, 0));
     }
 
     /// By hand: ten packets of 1200 bytes are sent at one time and acknowledged from 50 ms on, one per millisecond. The
@@ -255,12 +256,13 @@ mod tests {
     #[test]
     fn a_rate_sample_covers_the_time_since_the_packet_was_sent() {
         let mut tracker = after_handshake();
-        tracker.on_sent(Time(0), 12_000);
+        tracker.on_sent(Time::from_nanos(0), 12_000);
         let mut rates = Vec::new();
         for packet in 0..10 {
-            tracker.on_ack(Time(0), 1200, false);
-            let report =
-                tracker.on_end(Time((50 + packet) * MS), 12_000 - 1200 * (packet + 1), false).expect("it acknowledges");
+            tracker.on_ack(Time::from_nanos(0), 1200, false);
+            let report = tracker
+                .on_end(Time::from_nanos((50 + packet) * MS), 12_000 - 1200 * (packet + 1), false)
+                .expect("it acknowledges");
             rates.push(report.rate.expect("longer than the RTT").rate().0);
         }
         assert_eq!(rates[0], 192_000);
@@ -273,14 +275,14 @@ mod tests {
     fn rounds_advance_once_per_round_trip() {
         let mut tracker = after_handshake();
         for step in 0..6 {
-            tracker.on_sent(Time(step * 10 * MS), 1200);
+            tracker.on_sent(Time::from_nanos(step * 10 * MS), 1200);
         }
         let rounds: Vec<u64> = (0..18)
             .map(|step| {
-                tracker.on_ack(Time(step * 10 * MS), 1200, false);
+                tracker.on_ack(Time::from_nanos(step * 10 * MS), 1200, false);
                 let now = (60 + step * 10) * MS;
-                tracker.on_end(Time(now), 1200 * 5, false);
-                tracker.on_sent(Time(now), 1200);
+                tracker.on_end(Time::from_nanos(now), 1200 * 5, false);
+                tracker.on_sent(Time::from_nanos(now), 1200);
                 tracker.round()
             })
             .collect();
@@ -292,9 +294,9 @@ mod tests {
     fn a_loss_removes_earlier_departures() {
         let mut tracker = DeliveryTracker::new();
         for step in 0..10 {
-            tracker.on_sent(Time(step * MS), 1200);
+            tracker.on_sent(Time::from_nanos(step * MS), 1200);
         }
-        tracker.on_lost(Time(7 * MS), 8 * 1200);
+        tracker.on_lost(Time::from_nanos(7 * MS), 8 * 1200);
         assert_eq!((tracker.entries(), tracker.in_flight), (3, 2400));
     }
 
@@ -303,7 +305,7 @@ mod tests {
     fn packets_with_only_acks_use_bounded_memory() {
         let mut tracker = DeliveryTracker::new();
         for step in 0..200_000 {
-            tracker.on_sent(Time(step), 40);
+            tracker.on_sent(Time::from_nanos(step), 40);
         }
         assert_eq!(tracker.entries(), MAX_ENTRIES);
     }

@@ -76,12 +76,12 @@ fn quic_stats(outcome: &Outcome) -> WindowStats {
     for observation in &outcome.observations {
         let packets = observation.cwnd.0 as f64 / f64::from(MTU);
         if let Some((then, before)) = last.filter(|(then, _)| *then >= FROM) {
-            area += before * (observation.now.0 - then) as f64;
+            area += before * (observation.now.as_nanos() - then) as f64;
             if observation.congestion {
                 cwnd_at_loss.push(before);
             }
         }
-        last = Some((observation.now.0, packets));
+        last = Some((observation.now.as_nanos(), packets));
     }
     let span = last.expect("there are observations").0 - FROM;
     WindowStats { mean: area / span as f64, cwnd_at_loss: mean(&cwnd_at_loss), reductions: cwnd_at_loss.len() }
@@ -127,7 +127,7 @@ fn reno_over_quic_matches_the_simulator() {
         .observations
         .iter()
         .filter(|observation| observation.congestion)
-        .map(|observation| observation.now.0 as f64 / 1e9);
+        .map(|observation| observation.now.as_nanos() as f64 / 1e9);
     let reductions: Vec<f64> = reductions.collect();
     let cycles: Vec<f64> = reductions.windows(2).map(|pair| pair[1] - pair[0]).skip(2).collect();
     assert!(cycles.len() > 5 && cycles.iter().all(|one| (3.5..5.0).contains(one)), "{cycles:?}");
@@ -166,11 +166,11 @@ fn persistent_congestion_reduces_the_window_to_two_packets_and_it_grows_again() 
     let min = outcome
         .observations
         .iter()
-        .filter(|observation| observation.now.0 > FROM)
+        .filter(|observation| observation.now.as_nanos() > FROM)
         .min_by_key(|observation| observation.cwnd);
     let min = min.expect("there are observations");
     assert_eq!(min.cwnd.0, 2 * u64::from(MTU));
-    assert!((14_000_000_000..20_000_000_000).contains(&min.now.0), "{min:?}");
+    assert!((14_000_000_000..20_000_000_000).contains(&min.now.as_nanos()), "{min:?}");
     let last = outcome.observations.last().expect("there are observations");
     assert!(last.cwnd.0 > 50 * u64::from(MTU), "{last:?}");
 }

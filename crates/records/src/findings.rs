@@ -150,7 +150,7 @@ pub fn repetitions(row: &FlowRow) -> Option<FindingRow> {
 #[must_use]
 pub fn short_run(flow: u32, name: &str, measured: Duration, base_rtt: Duration) -> Option<FindingRow> {
     (measured < base_rtt * MIN_ROUND_TRIPS).then(|| {
-        let (span, rtt) = (measured.0 as f64 / 1e9, base_rtt.0 as f64 / 1e6);
+        let (span, rtt) = (measured.as_nanos() as f64 / 1e9, base_rtt.as_nanos() as f64 / 1e6);
         let text = format!(
             "the measurement lasts {span:.3} s, less than {MIN_ROUND_TRIPS} round trips of {name} ({rtt:.1} ms)"
         );

@@ -39,9 +39,9 @@ impl Header {
             engine: self.engine.clone(),
             version: self.version.clone(),
             host: self.host.clone(),
-            duration_ns: self.duration.0,
-            measure_from_ns: self.measure_from.0,
-            sample_interval_ns: self.sample_interval.0,
+            duration_ns: self.duration.as_nanos(),
+            measure_from_ns: self.measure_from.as_nanos(),
+            sample_interval_ns: self.sample_interval.as_nanos(),
             notes: self.notes.join("\n"),
         }
     }

@@ -313,9 +313,9 @@ fn complete_header(header: &mut Header, runs: &[RecordBatch]) {
     header.host = text("host");
     header.notes = text("notes").lines().map(str::to_owned).collect();
     let number = |name: &str| row.column_by_name(name).map_or(0, |array| array.as_primitive::<Int64Type>().value(0));
-    header.duration = Duration(number("duration_ns").cast_unsigned());
-    header.measure_from = Time(number("measure_from_ns").cast_unsigned());
-    header.sample_interval = Duration(number("sample_interval_ns").cast_unsigned());
+    header.duration = Duration::from_nanos(number("duration_ns").cast_unsigned());
+    header.measure_from = Time::from_nanos(number("measure_from_ns").cast_unsigned());
+    header.sample_interval = Duration::from_nanos(number("sample_interval_ns").cast_unsigned());
 }
 
 type Reader = ParquetRecordBatchReaderBuilder<File>;

@@ -91,7 +91,7 @@ impl Stall {
     /// The finding on the flow `flow`.
     #[must_use]
     pub fn finding(&self, flow: u32, name: &str) -> FindingRow {
-        let span = format!("{:.3} s from {:.3} s on", seconds(self.length().0), seconds(self.from.0));
+        let span = format!("{:.3} s from {:.3} s on", seconds(self.length().as_nanos()), seconds(self.from.as_nanos()));
         let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         let sent = count(self.sent_packets, "segment");
         let text = match self.code {
@@ -104,7 +104,7 @@ impl Stall {
             }
             _ => format!("{name} delivered nothing for {span}, with data to send ({sent} sent, and answered)"),
         };
-        FindingRow { time_ns: Some(self.from.0), ..self.code.of_flow(flow, text) }
+        FindingRow { time_ns: Some(self.from.as_nanos()), ..self.code.of_flow(flow, text) }
     }
 
     fn is_trickle(&self) -> bool {
@@ -214,8 +214,8 @@ impl StallWatch {
         }
         let sent_packets = progress.sent_packets - self.last.sent_packets;
         let lost = progress.lost_packets.saturating_sub(self.last.lost_packets);
-        let unanswered =
-            progress.sent_packets > self.answered.sent_packets && (now - self.answered.at).0 * 2 > (now - from).0;
+        let unanswered = progress.sent_packets > self.answered.sent_packets
+            && (now - self.answered.at).as_nanos() * 2 > (now - from).as_nanos();
         let is_of_path = sent_packets > 0 && (unanswered || lost >= sent_packets);
         let timeouts = progress.timeouts - self.last.timeouts;
         let code = if is_of_path { UNANSWERED } else { HANG };
@@ -263,17 +263,17 @@ impl StallWatch {
 #[must_use]
 pub fn of_samples(samples: &[SampleRow], mss: u64, duration: Duration) -> Option<Stall> {
     let first = samples.first()?;
-    let mut watch = StallWatch::new(Time(first.time_ns), INITIAL_RTO, Duration::ZERO, duration);
+    let mut watch = StallWatch::new(Time::from_nanos(first.time_ns), INITIAL_RTO, Duration::ZERO, duration);
     for row in samples {
         let progress = SenderProgress {
             waiting: row.in_flight_bytes.is_some_and(|bytes| bytes > 0),
             acked_bytes: row.delivered_bytes,
             sent_packets: row.sent_bytes / mss.max(1),
             timeouts: row.timeouts,
-            rto: row.srtt_ns.map(|srtt| Duration(srtt) * 2 + MIN_RTO),
+            rto: row.srtt_ns.map(|srtt| Duration::from_nanos(srtt) * 2 + MIN_RTO),
             ..SenderProgress::default()
         };
-        watch.observe(Time(row.time_ns), progress);
+        watch.observe(Time::from_nanos(row.time_ns), progress);
     }
     watch.worst()
 }
@@ -285,7 +285,7 @@ mod tests {
     const RTO: Duration = Duration::from_millis(200);
 
     fn at(ms: u64) -> Time {
-        Time(ms * 1_000_000)
+        Time::from_nanos(ms * 1_000_000)
     }
 
     fn watch() -> StallWatch {

@@ -87,5 +87,13 @@ pub(crate) fn difference(
     known: Option<KnownDifference>,
 ) -> Difference {
     let event = &log.entries[at].event;
-    Difference { event: at + 1, now_ns: event.now().0, event_text: event.describe(), field, recorded, replayed, known }
+    Difference {
+        event: at + 1,
+        now_ns: event.now().as_nanos(),
+        event_text: event.describe(),
+        field,
+        recorded,
+        replayed,
+        known,
+    }
 }

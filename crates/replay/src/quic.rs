@@ -123,7 +123,7 @@ fn ack_follows(log: &EventLog, at: usize) -> bool {
 
 impl Stack {
     fn instant(&self, at: Time) -> Instant {
-        self.base + Duration::from_nanos(at.0)
+        self.base + Duration::from_nanos(at.as_nanos())
     }
 
     fn sent(&mut self, sent: &Sent) {
@@ -168,15 +168,15 @@ impl Stack {
     /// Corrects the oldest packet of an ACK with a hole below its newest packet: the recorded SRTT determines it.
     fn match_srtt(&self, ack: &Ack, picked: &mut [usize]) {
         let smoothed = |index: usize| {
-            let sample = (ack.now - self.outstanding[index].at).0;
+            let sample = (ack.now - self.outstanding[index].at).as_nanos();
             if self.srtt == 0 {
                 sample.max(1)
             } else {
                 (self.srtt - (self.srtt >> 3) + (sample >> 3)).max(1)
             }
         };
-        let Some(last) = picked.last_mut().filter(|last| smoothed(**last) != ack.srtt.0) else { return };
-        if let Some(oldest) = (0..*last).rev().find(|index| smoothed(*index) == ack.srtt.0) {
+        let Some(last) = picked.last_mut().filter(|last| smoothed(**last) != ack.srtt.as_nanos()) else { return };
+        if let Some(oldest) = (0..*last).rev().find(|index| smoothed(*index) == ack.srtt.as_nanos()) {
             *last = oldest;
         }
     }
@@ -213,10 +213,10 @@ impl Stack {
         for packet in &packets {
             let half = fault == InjectedFault::HalfAcks && packet.number % 10 == 0;
             let early = if fault == InjectedFault::EarlySendTimes { 1_000_000 } else { 0 };
-            let sent = self.instant(Time(packet.at.0.saturating_sub(early)));
+            let sent = self.instant(Time::from_nanos(packet.at.as_nanos().saturating_sub(early)));
             self.adapter.on_packet_acked(sent, if half { packet.size / 2 } else { packet.size }, idle);
         }
-        self.srtt = ack.srtt.0;
+        self.srtt = ack.srtt.as_nanos();
         let lost = ack.lost.0.saturating_sub(std::mem::take(&mut self.declared_lost));
         let largest = packets.last().map(|one| one.number);
         self.adapter.on_end_acks(now, ack.in_flight.0 + lost, idle, largest);
@@ -246,7 +246,7 @@ impl Stack {
             return;
         }
         let rtt = window.rtt.unwrap_or_default();
-        self.srtt = rtt.0;
+        self.srtt = rtt.as_nanos();
         let sent = self.instant(window.now - rtt);
         self.adapter.on_sent(sent, HANDSHAKE, self.sent);
         self.sent += 1;

@@ -97,7 +97,7 @@ fn a_fault_in_reports_of_the_kernel_is_detected_with_its_field() {
     };
     assert_eq!(field(twice), "acked");
     let longer = |report: Report| {
-        let rtt = Rtt { min: report.rtt.min + Duration(1), ..report.rtt };
+        let rtt = Rtt { min: report.rtt.min + Duration::from_nanos(1), ..report.rtt };
         Report { rtt, ..report }
     };
     assert_eq!(field(longer), "min_rtt");

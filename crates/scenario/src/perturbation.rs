@@ -27,7 +27,7 @@ pub const DELAY_SHARE: f64 = 0.005;
 /// The largest relative change of a rate.
 pub const RATE_SHARE: f64 = 0.001;
 /// Upper bound of the delay by which a host processes a packet.
-pub const PROCESSING: Duration = Duration(1_000);
+pub const PROCESSING: Duration = Duration::from_nanos(1_000);
 
 /// The note of perturbed records.
 pub const NOTE: &str = "perturbed by the seed: delays within 0.5 %, rates within 0.1 %, starts within one RTT, \
@@ -64,7 +64,7 @@ fn vary_links(plan: &mut Plan, seed: u64) {
     let mut rates: BTreeMap<*const LinkKind, f64> = BTreeMap::new();
     for (index, link) in plan.links.iter_mut().enumerate() {
         let delay = DELAY_SHARE * signed_unit(seed, Purpose::DelayPerturbation, index);
-        link.delay = Duration(varied(link.delay.0, delay));
+        link.delay = Duration::from_nanos(varied(link.delay.as_nanos(), delay));
         let declared = Arc::as_ptr(&link.kind);
         let rate =
             *rates.entry(declared).or_insert_with(|| RATE_SHARE * signed_unit(seed, Purpose::RatePerturbation, index));
@@ -92,7 +92,7 @@ fn vary_kind(kind: &mut LinkKind, delay: f64, rate: f64, at_host: bool) {
     }
     for step in &mut kind.schedule.steps {
         step.rate.iter_mut().for_each(faster);
-        step.delay.iter_mut().for_each(|one| one.0 = varied(one.0, delay));
+        step.delay.iter_mut().for_each(|one| *one = Duration::from_nanos(varied(one.as_nanos(), delay)));
     }
     // A radio link has no wire, and its medium draws its own delays.
     if at_host && kind.jitter.is_none() && kind.radio.is_none() {

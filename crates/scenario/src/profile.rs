@@ -254,10 +254,10 @@ pub fn canonical(stack: &Stack) -> Value {
         "mss_bytes": stack.mss.0, "header_bytes": stack.header.0, "ack_bytes": stack.ack.0,
         "sack_block_bytes": stack.sack_block.0, "ack_counting": named!(AckCountingWords, ack_counting),
         "initial_window": stack.initial_window, "initial_ssthresh": stack.initial_ssthresh,
-        "min_rto_ns": stack.min_rto.0, "max_rto_ns": stack.max_rto.0, "initial_rto_ns": stack.initial_rto.0,
+        "min_rto_ns": stack.min_rto.as_nanos(), "max_rto_ns": stack.max_rto.as_nanos(), "initial_rto_ns": stack.initial_rto.as_nanos(),
         "rto_arithmetic": named!(RtoArithmeticWords, rto_arithmetic), "rto_restart": named!(RtoRestartWords, rto_restart),
-        "rto_granularity_ns": stack.rto_granularity.0, "rto_floor_on_variance": stack.rto_floor_on_variance,
-        "ack_every": stack.ack_every, "ack_delay_ns": stack.ack_delay.0, "quick_acks": stack.quick_acks,
+        "rto_granularity_ns": stack.rto_granularity.as_nanos(), "rto_floor_on_variance": stack.rto_floor_on_variance,
+        "ack_every": stack.ack_every, "ack_delay_ns": stack.ack_delay.as_nanos(), "quick_acks": stack.quick_acks,
         "sack": stack.sack, "sack_blocks": stack.sack_blocks, "dsack": stack.dsack, "sack_compression": stack.sack_compression,
         "timestamps": stack.timestamps, "paws": stack.paws,
         "ecn": named!(EcnWords, ecn), "pacing": named!(PacingWords, pacing), "pacing_quantum": stack.pacing_quantum,
@@ -311,7 +311,7 @@ fn written(debug: &str) -> String {
         return if count < 10_000 { format!("{count} B") } else { Bytes(count).to_string() };
     }
     if let Some(time) = inside("Duration").and_then(|text| text.parse().ok()) {
-        return Duration(time).to_string();
+        return Duration::from_nanos(time).to_string();
     }
     if let Some(value) = inside("Some") {
         return written(value);

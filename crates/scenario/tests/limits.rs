@@ -305,7 +305,10 @@ fn a_day_at_400_gigabit_is_planned() {
         })
     };
     let planned = plan(&document(json!([tcp, udp])));
-    assert_eq!((planned.duration.0, planned.flows[999].start.0), (86_400_000_000_000, 79_920_000_000_000));
+    assert_eq!(
+        (planned.duration.as_nanos(), planned.flows[999].start.as_nanos()),
+        (86_400_000_000_000, 79_920_000_000_000)
+    );
     assert_eq!(planned.links[0].capacity, Capacity::Packets(3_333_333));
     let mut falls = document(json!([udp]));
     falls["dumbbell"]["bottleneck"]["schedule"] = json!([{ "at": "12 h", "rate": "200 Gbps" }]);

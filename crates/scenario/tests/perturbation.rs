@@ -82,7 +82,7 @@ fn rates(link: &LinkPlan) -> Vec<u64> {
 
 fn delays(link: &LinkPlan) -> Vec<u64> {
     let steps = link.schedule.steps.iter().filter_map(|step| step.delay);
-    [link.delay].into_iter().chain(steps).map(|delay| delay.0).collect()
+    [link.delay].into_iter().chain(steps).map(|delay| delay.as_nanos()).collect()
 }
 
 fn check_link(before: &LinkPlan, after: &LinkPlan) {
@@ -98,7 +98,7 @@ fn check_link(before: &LinkPlan, after: &LinkPlan) {
     }
     let added = after.jitter.unwrap();
     assert!(before.jitter.is_none() && before.radio.is_none() && !added.reorder);
-    assert!(added.spread <= Duration(1_000));
+    assert!(added.spread <= Duration::from_nanos(1_000));
 }
 
 proptest! {
@@ -117,7 +117,7 @@ proptest! {
                 check_link(one, other);
             }
             for (one, other) in before.flows.iter().zip(&after.flows) {
-                prop_assert!(within(one.base_rtt.0, other.base_rtt.0, 0.005));
+                prop_assert!(within(one.base_rtt.as_nanos(), other.base_rtt.as_nanos(), 0.005));
                 prop_assert_eq!((one.start, &one.kind, &one.forward), (other.start, &other.kind, &other.forward));
                 prop_assert!(other.start_jitter == one.start_jitter || other.start_jitter == one.base_rtt);
             }
@@ -148,7 +148,9 @@ fn a_scenario_keeps_the_starts_that_it_states() {
 fn equal_flows_have_different_rtts_for_each_seed() {
     let declared = plan(&scenarios()[scenarios().len() - 3], true);
     let rtts: BTreeSet<u64> = (0..20)
-        .flat_map(|seed| declared.perturbed(seed).flows[..3].iter().map(|flow| flow.base_rtt.0).collect::<Vec<_>>())
+        .flat_map(|seed| {
+            declared.perturbed(seed).flows[..3].iter().map(|flow| flow.base_rtt.as_nanos()).collect::<Vec<_>>()
+        })
         .collect();
     assert!(rtts.len() > 50, "{rtts:?}");
 }

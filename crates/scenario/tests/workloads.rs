@@ -42,7 +42,7 @@ fn the_mean_frame_size_is_rate_over_frame_rate() {
     for sizes in ["log-normal", "gamma"] {
         let found = udp(&format!("kind = \"vbr\", rate = \"4 Mbps\", sizes = \"{sizes}\"")).unwrap();
         let Workload::Vbr(video) = found else { panic!("{found:?}") };
-        assert_eq!(video.interval().0, 40_000_000);
+        assert_eq!(video.interval().as_nanos(), 40_000_000);
         assert!((video.size().mean() - 20_000.0).abs() < 1e-6, "{}", video.size().mean());
     }
 }

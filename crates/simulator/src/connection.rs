@@ -405,8 +405,8 @@ impl Connection {
         self.transfers.push(TransferRow {
             flow: self.owner,
             transfer: transfer.number,
-            start_ns: transfer.start.0,
-            end_ns: now.0,
+            start_ns: transfer.start.as_nanos(),
+            end_ns: now.as_nanos(),
             size_bytes: transfer.bytes.0,
         });
         self.transfer_end = u64::MAX;
@@ -523,7 +523,7 @@ impl Connection {
             acks_sent: self.receiver.acks_sent(),
             rtt_sum,
             rtt_count,
-            min_rtt: rtt.min_ever().0,
+            min_rtt: rtt.min_ever().as_nanos(),
         };
         if let Some(predecessors) = &self.predecessors {
             totals.add(predecessors);

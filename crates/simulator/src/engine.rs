@@ -156,7 +156,7 @@ impl<'a> Engine<'a> {
     #[cold]
     fn stop(&mut self, stops: &mut impl Stops, end: Time) {
         let at = stops.next();
-        self.sampler.sample_before(Time(at.0 + 1), end, &mut self.simulation);
+        self.sampler.sample_before(Time::from_nanos(at.as_nanos() + 1), end, &mut self.simulation);
         stops.stop(Stop::Time, &mut RunState::new(&mut self.simulation, at));
         let mut due = std::mem::take(&mut self.deferred);
         std::mem::swap(&mut self.deferred, &mut self.spare);
@@ -185,7 +185,7 @@ impl<'a> Engine<'a> {
             return Err(Fault::new("run", what, "").of_kind(FaultKind::LimitExceeded));
         }
         if let Some(progress) = progress {
-            progress.store(now.0, Ordering::Relaxed);
+            progress.store(now.as_nanos(), Ordering::Relaxed);
         }
         stops.stop(Stop::Check, &mut RunState::new(&mut self.simulation, now));
         Ok(())

@@ -209,7 +209,7 @@ impl Output for PacketSink<'_> {
             return;
         }
         self.network.log(EventRow {
-            time_ns: self.now.0,
+            time_ns: self.now.as_nanos(),
             flow: owner,
             kind,
             cause,

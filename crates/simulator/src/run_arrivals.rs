@@ -49,7 +49,7 @@ impl Simulation<'_> {
     /// Records a transfer that was rejected because no connection was free.
     fn reject_transfer(&mut self, owner: usize, now: Time) {
         self.network.log(EventRow {
-            time_ns: now.0,
+            time_ns: now.as_nanos(),
             flow: owner as u32,
             kind: "refused",
             cause: "connections",

@@ -99,8 +99,8 @@ impl Simulation<'_> {
         rows.push(TransferRow {
             flow: owner as u32,
             transfer: rows.len() as u64,
-            start_ns: start.0,
-            end_ns: end.0,
+            start_ns: start.as_nanos(),
+            end_ns: end.as_nanos(),
             size_bytes: size.0,
         });
     }

@@ -67,7 +67,7 @@ impl Sampler {
     pub(crate) fn new(plan: &Plan) -> Self {
         let interval = plan.sample_interval;
         let links: Vec<u32> = (0..).zip(&plan.links).filter(|(_, link)| link.sampled).map(|(index, _)| index).collect();
-        let instants = plan.duration.0.checked_div(interval.0).unwrap_or(0);
+        let instants = plan.duration.as_nanos().checked_div(interval.as_nanos()).unwrap_or(0);
         let rows = |each: usize| instants.saturating_mul(each as u64).min(MAX_RESERVED_ROWS) as usize;
         Self {
             records: Records {
@@ -149,7 +149,7 @@ impl Sampler {
         self.records.named_values.sort_by_key(|row| (row.time_ns, row.flow)); // a stable sort
 
         // The last sample may be at the end of the run.
-        if self.records.stations.last().is_none_or(|last| last.time_ns != end.0) {
+        if self.records.stations.last().is_none_or(|last| last.time_ns != end.as_nanos()) {
             simulation.network.station_rows(end, &mut self.records.stations);
         }
         simulation.network.set_airtimes(simulation.plan, end, &mut self.records.flows);
@@ -247,13 +247,13 @@ fn row_of(
     let datagrams = connection.datagrams.as_ref();
     let mss = plan.stack.mss.0;
     SampleRow {
-        time_ns: now.0,
+        time_ns: now.as_nanos(),
         flow: connection.index,
         cwnd_bytes: windowed.then_some(u64::from(sender.cwnd) * mss),
         ssthresh_bytes: sender.ssthresh.map(|threshold| threshold.0),
         in_flight_bytes: datagrams.is_none().then_some(in_flight.0),
-        srtt_ns: (sender.srtt.0 > 0).then_some(sender.srtt.0),
-        rtt_ns: (sender.rtt.0 > 0).then_some(sender.rtt.0),
+        srtt_ns: (sender.srtt.as_nanos() > 0).then_some(sender.srtt.as_nanos()),
+        rtt_ns: (sender.rtt.as_nanos() > 0).then_some(sender.rtt.as_nanos()),
         pacing_rate_bps: sender.pacing_rate.map(|rate| rate.0),
         delivery_rate_bps: (sender.delivery_rate.0 > 0).then_some(sender.delivery_rate.0),
         delivered_bytes: delivered,
@@ -267,10 +267,10 @@ fn row_of(
         rtt_sum_ns: fitting(counts.rtt_sum),
         rtt_count: counts.rtt_count,
         state: sender.state as u8,
-        delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last.0),
+        delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last.as_nanos()),
         delay_sum_ns: datagrams.and_then(|one| fitting(one.delays.sum)),
         delay_count: datagrams.map(|one| one.delays.count),
-        jitter_ns: datagrams.map(|one| one.delays.jitter().0),
+        jitter_ns: datagrams.map(|one| one.delays.jitter().as_nanos()),
     }
 }
 
@@ -285,9 +285,9 @@ fn flow_row(connection: &Connection, plan: &FlowPlan, losses: Losses) -> FlowRow
         algorithm: plan.algorithm_text.to_string(),
         profile: plan.profile.to_string(),
         mss_bytes: plan.stack.mss.0,
-        base_rtt_ns: plan.base_rtt.0,
-        start_ns: connection.start.0,
-        end_ns: connection.end.map(|end| end.0),
+        base_rtt_ns: plan.base_rtt.as_nanos(),
+        start_ns: connection.start.as_nanos(),
+        end_ns: connection.end.map(|end| end.as_nanos()),
         delivered_bytes: totals.delivered,
         acked_bytes: count.acked_bytes,
         sent_bytes: count.sent_bytes,
@@ -305,10 +305,10 @@ fn flow_row(connection: &Connection, plan: &FlowPlan, losses: Losses) -> FlowRow
         loss_probes: count.loss_probes,
         min_rtt_ns: (totals.min_rtt != u64::MAX).then_some(totals.min_rtt),
         mean_rtt_ns: totals.rtt_sum.checked_div(u128::from(totals.rtt_count)).map(|mean| mean as u64),
-        min_delay_ns: delays.map(|one| one.min.0),
-        mean_delay_ns: delays.and_then(|one| one.mean()).map(|mean| mean.0),
-        max_delay_ns: delays.map(|one| one.max.0),
-        jitter_ns: delays.map(|one| one.jitter().0),
+        min_delay_ns: delays.map(|one| one.min.as_nanos()),
+        mean_delay_ns: delays.and_then(|one| one.mean()).map(|mean| mean.as_nanos()),
+        max_delay_ns: delays.map(|one| one.max.as_nanos()),
+        jitter_ns: delays.map(|one| one.jitter().as_nanos()),
         airtime_ns: None,
         ack_airtime_ns: None,
         route: plan.route_text(),

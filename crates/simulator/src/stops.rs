@@ -115,7 +115,7 @@ impl<'s, 'p> RunState<'s, 'p> {
             pacing_rate: sender.pacing_rate(),
             delivery_rate: sender.delivery_rate(),
             state: sender.state(),
-            min_rtt: (min.0 != u64::MAX).then_some(min),
+            min_rtt: (min.as_nanos() != u64::MAX).then_some(min),
             counters: *sender.counters(),
             delivered: connection.receiver.delivered(),
             losses: (losses.queue, losses.wire),

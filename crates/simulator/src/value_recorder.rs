@@ -62,7 +62,7 @@ impl ValueRecorder {
         for entry in self.values.iter_mut().filter(|entry| entry.recorded) {
             if entry.last_row.is_none_or(|last| last.to_bits() != entry.value.to_bits()) {
                 entry.last_row = Some(entry.value);
-                let (time_ns, flow) = (now.0, self.flow);
+                let (time_ns, flow) = (now.as_nanos(), self.flow);
                 self.rows.push(NamedValueRow { time_ns, flow, name: entry.name, value: entry.value });
             }
         }

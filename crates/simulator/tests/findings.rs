@@ -96,9 +96,9 @@ fn counters_that_do_not_add_up_are_found() {
     let mut network = Network::new(&plan, 1);
     let idle = network.links.clone();
     network.forward(Time::ZERO, Packet { size: 1500, ..Packet::default() });
-    assert_eq!(network.check_counters(&plan, Time(1)), []);
+    assert_eq!(network.check_counters(&plan, Time::from_nanos(1)), []);
     network.links = idle;
-    let findings = network.check_counters(&plan, Time(1));
+    let findings = network.check_counters(&plan, Time::from_nanos(1));
     assert_eq!(findings.len(), 1, "{findings:#?}");
     assert_eq!((findings[0].code, findings[0].severity), ("counters", "severe"));
     assert!(findings[0].text.ends_with("1 packets are on its wire, of 0 accepted"), "{}", findings[0].text);

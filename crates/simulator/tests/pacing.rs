@@ -23,7 +23,7 @@ struct Line(Vec<u64>);
 
 impl Output for Line {
     fn data(&mut self, segment: &Data) {
-        self.0.push(segment.timestamp.0);
+        self.0.push(segment.timestamp.as_nanos());
     }
     fn ack(&mut self, _: &AckPacket) {}
     fn syn(&mut self) {}
@@ -41,7 +41,7 @@ fn sender(control: Box<dyn CongestionControl>, stack: &Stack, bps: Option<u64>, 
     sender.open(Time::ZERO, line);
     sender.supply(ENDLESS, Time::ZERO, line);
     let feedback = bps.map(|bps| Feedback { rate: Rate(bps), accelerated: Bytes::ZERO });
-    sender.on_syn_ack(Time(100 * MS), Bytes(1 << 20), feedback, line);
+    sender.on_syn_ack(Time::from_nanos(100 * MS), Bytes(1 << 20), feedback, line);
     sender
 }
 
@@ -60,18 +60,18 @@ fn acknowledge(sender: &mut Sender, now: u64, ack: u64, line: &mut Line) {
     let packet = AckPacket {
         ack,
         window: Bytes(1 << 20),
-        echo: Time(now - 100 * MS),
+        echo: Time::from_nanos(now - 100 * MS),
         ece: false,
         ce_count: 0,
         blocks: SackBlocks::default(),
         feedback: None,
     };
-    sender.on_ack(Time(now), &packet, line);
+    sender.on_ack(Time::from_nanos(now), &packet, line);
 }
 
 /// Mean gap between the segments sent from `from` to `to`, ns.
 fn mean_gap(sender: &mut Sender, from: u64, to: u64, line: &mut Line) -> f64 {
-    while sender.pace_timer().0 < to {
+    while sender.pace_timer().as_nanos() < to {
         sender.on_pace(sender.pace_timer(), line);
     }
     let left: Vec<u64> = line.0.iter().copied().filter(|at| (from..to).contains(at)).collect();

@@ -16,7 +16,7 @@ struct Line {
 
 impl Output for Line {
     fn data(&mut self, segment: &Data) {
-        self.sent_at.push(segment.timestamp.0);
+        self.sent_at.push(segment.timestamp.as_nanos());
     }
     fn ack(&mut self, _: &AckPacket) {}
     fn syn(&mut self) {}
@@ -43,20 +43,20 @@ fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
     sender.open(Time::ZERO, &mut line);
     sender.supply(ENDLESS, Time::ZERO, &mut line);
     let feedback = stamp.map(|bps| Feedback { rate: Rate(bps), accelerated: Bytes::ZERO });
-    sender.on_syn_ack(Time(100 * MS), Bytes(1 << 20), feedback, &mut line);
-    while sender.pace_timer().0 < 200 * MS {
+    sender.on_syn_ack(Time::from_nanos(100 * MS), Bytes(1 << 20), feedback, &mut line);
+    while sender.pace_timer().as_nanos() < 200 * MS {
         sender.on_pace(sender.pace_timer(), &mut line);
     }
     let ack = AckPacket {
         ack: 1,
         window: Bytes(1 << 20),
-        echo: Time(100 * MS),
+        echo: Time::from_nanos(100 * MS),
         ece: false,
         ce_count: 0,
         blocks: SackBlocks::default(),
         feedback: None,
     };
-    sender.on_ack(Time(200 * MS), &ack, &mut line);
+    sender.on_ack(Time::from_nanos(200 * MS), &ack, &mut line);
     (sender, line)
 }
 

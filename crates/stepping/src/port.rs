@@ -92,7 +92,7 @@ impl Port {
 
     /// Sets the time of the next stop, and whether decisions suspend the run before.
     pub(crate) fn set_goal(&self, stop_at: Time, deciding: bool) {
-        self.stop_at.store(stop_at.0, Ordering::Relaxed);
+        self.stop_at.store(stop_at.as_nanos(), Ordering::Relaxed);
         self.deciding.store(deciding, Ordering::Relaxed);
     }
 
@@ -156,7 +156,7 @@ pub(crate) struct OwnersStops(pub(crate) Arc<Port>);
 impl Stops for OwnersStops {
     #[inline]
     fn next(&self) -> Time {
-        Time(self.0.stop_at.load(Ordering::Relaxed))
+        Time::from_nanos(self.0.stop_at.load(Ordering::Relaxed))
     }
 
     fn stop(&mut self, reason: Stop, state: &mut RunState<'_, '_>) {

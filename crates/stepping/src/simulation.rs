@@ -289,5 +289,5 @@ impl Simulation {
 }
 
 fn seconds(time: Time) -> f64 {
-    time.0 as f64 / 1e9
+    time.as_nanos() as f64 / 1e9
 }

@@ -80,7 +80,7 @@ impl ArrivalProcess {
         self.begun = true;
         // The interarrival times of a Poisson process are exponential.
         let gap = sample(&Distribution::Exponential(1e9 / per_second), &mut self.times);
-        let next = if self.over { NEVER } else { (now + Duration((gap + 0.5) as u64)).min(self.stop) };
+        let next = if self.over { NEVER } else { (now + Duration::from_nanos((gap + 0.5) as u64)).min(self.stop) };
         (arrival, next)
     }
 

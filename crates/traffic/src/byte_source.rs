@@ -210,24 +210,24 @@ mod tests {
     #[test]
     fn periods_alternate_until_the_stop() {
         let (on, off) = (Distribution::Fixed(5.0), Distribution::Fixed(3.0));
-        let mut source = source(WritePattern::Periods { on, off }, Time(22));
-        assert_eq!(source.on_timer(Time(10)), (Action::Open(None), Time(15)));
-        assert_eq!(source.on_timer(Time(15)), (Action::Pause, Time(18)));
-        assert_eq!(source.on_timer(Time(18)), (Action::Write(None), Time(22)));
-        assert_eq!(source.on_timer(Time(22)), (Action::Stop, NEVER));
+        let mut source = source(WritePattern::Periods { on, off }, Time::from_nanos(22));
+        assert_eq!(source.on_timer(Time::from_nanos(10)), (Action::Open(None), Time::from_nanos(15)));
+        assert_eq!(source.on_timer(Time::from_nanos(15)), (Action::Pause, Time::from_nanos(18)));
+        assert_eq!(source.on_timer(Time::from_nanos(18)), (Action::Write(None), Time::from_nanos(22)));
+        assert_eq!(source.on_timer(Time::from_nanos(22)), (Action::Stop, NEVER));
         assert!(source.is_done());
     }
 
     /// Two transfers of 100 bytes, 7 ns apart, each with its own connection.
     #[test]
     fn a_transfer_follows_the_acknowledgement_of_the_previous_one() {
-        let (bytes, gap) = (Bytes(100), Duration(7));
+        let (bytes, gap) = (Bytes(100), Duration::from_nanos(7));
         let mut source = source(WritePattern::Transfers { count: Some(2), bytes, gap, new_connection: true }, NEVER);
-        assert_eq!(source.on_timer(Time(0)), (Action::Open(Some(bytes)), NEVER));
-        assert_eq!(source.complete_transfer(), Transfer { number: 0, start: Time(0), bytes });
-        assert_eq!(source.on_drained(Time(40)), Drained::Wait(Time(47)));
-        assert_eq!(source.on_timer(Time(47)), (Action::Reopen(Some(bytes)), NEVER));
-        assert_eq!(source.complete_transfer(), Transfer { number: 1, start: Time(47), bytes });
-        assert_eq!(source.on_drained(Time(90)), Drained::Done);
+        assert_eq!(source.on_timer(Time::from_nanos(0)), (Action::Open(Some(bytes)), NEVER));
+        assert_eq!(source.complete_transfer(), Transfer { number: 0, start: Time::from_nanos(0), bytes });
+        assert_eq!(source.on_drained(Time::from_nanos(40)), Drained::Wait(Time::from_nanos(47)));
+        assert_eq!(source.on_timer(Time::from_nanos(47)), (Action::Reopen(Some(bytes)), NEVER));
+        assert_eq!(source.complete_transfer(), Transfer { number: 1, start: Time::from_nanos(47), bytes });
+        assert_eq!(source.on_drained(Time::from_nanos(90)), Drained::Done);
     }
 }

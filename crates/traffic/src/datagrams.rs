@@ -134,7 +134,8 @@ impl Datagrams {
             until
         } else {
             let until = now + sample_period(&on, &mut self.times);
-            (self.until, self.since, self.steps) = (Some(until), Some(Time(now.0.saturating_sub(self.carried.0))), 1);
+            (self.until, self.since, self.steps) =
+                (Some(until), Some(Time::from_nanos(now.as_nanos().saturating_sub(self.carried.as_nanos()))), 1);
             until
         };
         let next = self.step(self.steps);
@@ -150,7 +151,7 @@ impl Datagrams {
     /// rounding errors do not accumulate.
     fn step(&self, n: u64) -> Time {
         let bits = u128::from(n) * u128::from(self.packet) * 8_000_000_000;
-        self.since.unwrap_or(Time::ZERO) + Duration((bits / u128::from(self.rate.0)) as u64)
+        self.since.unwrap_or(Time::ZERO) + Duration::from_nanos((bits / u128::from(self.rate.0)) as u64)
     }
 
     /// Sends a datagram of `size` bytes, headers included.

@@ -25,25 +25,26 @@ impl Delays {
         if self.count > 0 {
             // RFC 3550, section 6.4.1: J += (|D| - J) / 16. D, the difference of two packets' spacings at sender and
             // receiver, equals the difference of their transit times. Packets are taken in the order of arrival.
-            self.jitter_16 = self.jitter_16 + delay.0.abs_diff(self.last.0) - ((self.jitter_16 + 8) >> 4);
+            self.jitter_16 =
+                self.jitter_16 + delay.as_nanos().abs_diff(self.last.as_nanos()) - ((self.jitter_16 + 8) >> 4);
         }
         self.min = if self.count == 0 { delay } else { self.min.min(delay) };
         self.max = self.max.max(delay);
         self.count += 1;
-        self.sum += u128::from(delay.0);
+        self.sum += u128::from(delay.as_nanos());
         self.last = delay;
     }
 
     /// The interarrival jitter (RFC 3550, section 6.4.1).
     #[must_use]
     pub fn jitter(&self) -> Duration {
-        Duration(self.jitter_16 >> 4)
+        Duration::from_nanos(self.jitter_16 >> 4)
     }
 
     /// Mean delay; `None` before the first packet.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
-        self.sum.checked_div(u128::from(self.count)).map(|mean| Duration(mean as u64))
+        self.sum.checked_div(u128::from(self.count)).map(|mean| Duration::from_nanos(mean as u64))
     }
 }
 
@@ -59,8 +60,8 @@ mod tests {
         let jitter: Vec<u64> = [100, 260, 100, 100]
             .into_iter()
             .map(|transit| {
-                delays.add(Duration(transit));
-                delays.jitter().0
+                delays.add(Duration::from_nanos(transit));
+                delays.jitter().as_nanos()
             })
             .collect();
         assert_eq!(jitter, [0, 10, 19, 18]);
@@ -72,8 +73,8 @@ mod tests {
     fn jitter_converges_to_a_constant_difference() {
         let mut delays = Delays::default();
         for packet in 0..1000 {
-            delays.add(Duration(if packet % 2 == 0 { 5_000_000 } else { 6_000_000 }));
+            delays.add(Duration::from_nanos(if packet % 2 == 0 { 5_000_000 } else { 6_000_000 }));
         }
-        assert!(delays.jitter().0.abs_diff(1_000_000) <= 1, "{:?}", delays.jitter());
+        assert!(delays.jitter().as_nanos().abs_diff(1_000_000) <= 1, "{:?}", delays.jitter());
     }
 }

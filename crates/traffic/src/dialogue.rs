@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_message_is_readable_when_its_last_byte_is_delivered() {
         let mut queue = MessageQueue::default();
-        let message = |kind| Message { kind, size: Bytes(7), since: Time(u64::from(kind)) };
+        let message = |kind| Message { kind, size: Bytes(7), since: Time::from_nanos(u64::from(kind)) };
         queue.write(Bytes(100), message(1));
         queue.write(Bytes(50), message(2));
         assert!(!queue.on_delivered(Bytes(99)));

@@ -73,7 +73,7 @@ impl<U: Unit> FieldType for PositiveRandom<U> {
 }
 
 macro_rules! distributions {
-    ($(#[$doc:meta])* $module:ident: $unit:ident of $quantity:ident by $parse:ident, $name:literal, $example:literal) => {
+    ($(#[$doc:meta])* $module:ident: $unit:ident of $quantity:ident by $parse:ident, $count:expr, $name:literal, $example:literal) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub enum $unit {}
@@ -84,7 +84,7 @@ macro_rules! distributions {
             const KIND: Kind = $quantity::KIND;
 
             fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<f64> {
-                $quantity::read(table, name, faults).map(|quantity| quantity.0 as f64)
+                $quantity::read(table, name, faults).map(|quantity| ($count)(quantity) as f64)
             }
         }
 
@@ -101,7 +101,7 @@ macro_rules! distributions {
             const EXAMPLE: &'static str = $example;
 
             fn parse(text: &str) -> Result<f64, Fault> {
-                $parse(text).map(|quantity| quantity.0 as f64)
+                $parse(text).map(|quantity| ($count)(quantity) as f64)
             }
 
             fn read_distribution(table: &Reader<'_>, faults: &mut Faults) -> Option<Distribution> {
@@ -227,11 +227,11 @@ macro_rules! distributions {
 
 distributions! {
     /// A time, ns.
-    times: Nanoseconds of Duration by parse_duration, "time_distribution", "\"2 s\""
+    times: Nanoseconds of Duration by parse_duration, Duration::as_nanos, "time_distribution", "\"2 s\""
 }
 distributions! {
     /// A size, bytes.
-    sizes: Octets of Bytes by parse_bytes, "size_distribution", "\"20 kB\""
+    sizes: Octets of Bytes by parse_bytes, |size: Bytes| size.0, "size_distribution", "\"20 kB\""
 }
 
 /// The file of points, which the reader of the document replaces by its points.

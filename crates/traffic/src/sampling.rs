@@ -81,12 +81,12 @@ pub fn sample_size(distribution: &Distribution, stream: &mut Stream) -> Bytes {
 
 /// Draws the length of an active period, at least 1 ns.
 pub fn sample_period(distribution: &Distribution, stream: &mut Stream) -> Duration {
-    Duration(sample_positive(distribution, stream))
+    Duration::from_nanos(sample_positive(distribution, stream))
 }
 
 /// Draws a pause, which may be 0.
 pub fn sample_pause(distribution: &Distribution, stream: &mut Stream) -> Duration {
-    Duration((sample(distribution, stream).min(1e18) + 0.5) as u64)
+    Duration::from_nanos((sample(distribution, stream).min(1e18) + 0.5) as u64)
 }
 
 #[cfg(test)]

@@ -74,7 +74,9 @@ impl WriteSchedule {
                 if entered {
                     return (Action::Pause, now); // ends an unlimited supply; the first write is due now
                 }
-                let gap = Duration((u128::from(self.write.0) * 8_000_000_000).div_ceil(u128::from(rate.0)) as u64);
+                let gap = Duration::from_nanos(
+                    (u128::from(self.write.0) * 8_000_000_000).div_ceil(u128::from(rate.0)) as u64
+                );
                 (Action::Supply(self.write), (now + gap).min(end))
             }
             _ if entered => (Action::Pause, end),

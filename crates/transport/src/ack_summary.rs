@@ -127,5 +127,5 @@ pub(crate) fn rtts(now: Time, run: &Run) -> (Duration, Duration) {
 /// An RTT sample of at least 1 ns, since zero means that there is none.
 #[inline]
 fn sample(now: Time, sent_at: Time) -> Duration {
-    Duration((now - sent_at).0.max(1))
+    Duration::from_nanos((now - sent_at).as_nanos().max(1))
 }

@@ -48,16 +48,16 @@ impl CoarseRto {
             RtoArithmetic::Ticks => false,
             RtoArithmetic::TicksLinux => true,
         };
-        let tick = tick.0.max(1);
+        let tick = tick.as_nanos().max(1);
         Some(Self { tick, linux, rounded: timestamps, srtt8: 0, rttvar4: 0, rto: Duration::ZERO })
     }
 
     /// Adds the sample `rtt` of a segment acknowledged at `now`.
     pub(crate) fn sample(&mut self, now: Time, rtt: Duration) {
         let ticks = if self.rounded {
-            (rtt.0 + self.tick / 2) / self.tick
+            (rtt.as_nanos() + self.tick / 2) / self.tick
         } else {
-            now.0 / self.tick - now.0.saturating_sub(rtt.0) / self.tick
+            now.as_nanos() / self.tick - now.as_nanos().saturating_sub(rtt.as_nanos()) / self.tick
         };
         let measured = i64::try_from(ticks.max(1)).unwrap_or(i64::MAX / 64); // (1)
         if self.srtt8 == 0 {
@@ -72,7 +72,7 @@ impl CoarseRto {
             }
             self.rttvar4 = (self.rttvar4 + increase).max(i64::from(!self.linux));
         }
-        self.rto = Duration((self.rttvar4 + self.srtt8 / 8).max(2).unsigned_abs() * self.tick);
+        self.rto = Duration::from_nanos((self.rttvar4 + self.srtt8 / 8).max(2).unsigned_abs() * self.tick);
         // (4)
     }
 
@@ -103,7 +103,7 @@ mod tests {
             .iter()
             .map(|&ms| {
                 coarse.sample(now, Duration::from_millis(ms));
-                coarse.rto.0 / 1_000_000
+                coarse.rto.as_nanos() / 1_000_000
             })
             .collect()
     }

@@ -279,11 +279,11 @@ mod tests {
     #[test]
     fn an_idle_period_raises_the_derived_threshold() {
         let mut controller = Controller::new(Box::new(Fixed(8000)), 1000);
-        controller.on_idle(Time(1), 4, Some(12), Duration(1));
+        controller.on_idle(Time::from_nanos(1), 4, Some(12), Duration::from_nanos(1));
         assert_eq!(controller.ssthresh(), None);
         controller.on_congestion(&cwndlab_control::testing::loss(16), 16, false);
         for (least, ssthresh) in [(None, 8), (Some(12), 12), (Some(6), 12)] {
-            controller.on_idle(Time(1), 4, least, Duration(1));
+            controller.on_idle(Time::from_nanos(1), 4, least, Duration::from_nanos(1));
             assert_eq!(controller.ssthresh(), Some(ssthresh));
         }
     }

@@ -55,7 +55,7 @@ pub fn restart_window(policy: IdleRestart, idle: Duration, rto: Duration, cwnd: 
     match policy {
         IdleRestart::InitialWindow => Some(restart), // RFC 5681, section 4.1
         IdleRestart::Decay => {
-            let halvings = (idle.0 / rto.0).min(MAX_HALVINGS) as u32; // RFC 2861; Linux, tcp_cwnd_restart
+            let halvings = (idle.as_nanos() / rto.as_nanos()).min(MAX_HALVINGS) as u32; // RFC 2861; Linux, tcp_cwnd_restart
             Some((cwnd >> halvings).max(restart))
         }
         IdleRestart::Rfc7661 if idle > NON_VALIDATED_PERIOD => Some((cwnd / 2).max(restart)),

@@ -124,7 +124,9 @@ impl DelayedAck {
     #[cold]
     pub(crate) fn is_old(&self, timestamp: Time, stack: &Stack) -> bool {
         let tolerated = u64::from(stack.rules == Rules::Linux);
-        stack.timestamps && stack.paws && timestamp.0 / TIMESTAMP_TICK + tolerated < self.echo.0 / TIMESTAMP_TICK
+        stack.timestamps
+            && stack.paws
+            && timestamp.as_nanos() / TIMESTAMP_TICK + tolerated < self.echo.as_nanos() / TIMESTAMP_TICK
     }
 
     /// Adapts the delay to the gap before an arrival in order, and starts quick ACKs at the first one and after a gap of
@@ -146,7 +148,7 @@ impl DelayedAck {
 
     #[cold]
     fn on_first_arrival(&mut self, delay: Duration, window: Bytes, stack: &Stack) {
-        self.timeout = stack.ack_delay.max(Duration(1));
+        self.timeout = stack.ack_delay.max(Duration::from_nanos(1));
         self.rtt += delay;
         self.start_quick_acks(stack.quick_acks, window, stack);
     }
@@ -274,7 +276,7 @@ mod tests {
             .map(|&now| {
                 let due = ack.on_in_order(at(now), (at(now), stack.mss, false), (WINDOW, Time::MAX), &stack);
                 ack.on_ack_sent(&stack);
-                due.map(|due| (due - at(now)).0 / 1_000_000)
+                due.map(|due| (due - at(now)).as_nanos() / 1_000_000)
             })
             .collect()
     }

@@ -165,7 +165,8 @@ mod tests {
     /// as it was for a whole recovery.
     #[test]
     fn a_reduction_takes_effect_at_once() {
-        let mut control = DelayedControl::new(Box::new(Halving(Bytes(10_000))), Duration(1), ReportSchedule::Ack);
+        let mut control =
+            DelayedControl::new(Box::new(Halving(Bytes(10_000))), Duration::from_nanos(1), ReportSchedule::Ack);
         control.on_congestion(&loss(10));
         assert_eq!(control.cwnd(), Bytes(5_000));
     }

@@ -63,9 +63,10 @@ impl Pacer {
     /// Schedules the next burst after `size` bytes of payload; like Linux' internal pacing, without headers. A late
     /// burst regains at most half of the gap (Linux, tcp_update_skb_after_send). The gap is at most [`MAX_GAP`].
     pub(crate) fn on_burst(&mut self, now: Time, size: Bytes) {
-        let gap = (u128::from(size.0) * 8_000_000_000 / u128::from(self.rate.0)).min(u128::from(MAX_GAP.0)) as u64;
-        let credit = now.saturating_since(self.next).0.min(gap / 2);
-        self.next = self.next.max(now) + Duration(gap - credit);
+        let gap =
+            (u128::from(size.0) * 8_000_000_000 / u128::from(self.rate.0)).min(u128::from(MAX_GAP.as_nanos())) as u64;
+        let credit = now.saturating_since(self.next).as_nanos().min(gap / 2);
+        self.next = self.next.max(now) + Duration::from_nanos(gap - credit);
     }
 
     /// Starts the pacing timer if a burst `waits` for it, else stops it.
@@ -81,7 +82,7 @@ impl Pacer {
             return UNLIMITED;
         }
         let gain = if slow_start() { SLOW_START_GAIN } else { CONGESTION_AVOIDANCE_GAIN };
-        Rate((f64::from(window) * f64::from(mss) * 8e9 * gain / srtt.0 as f64) as u64)
+        Rate((f64::from(window) * f64::from(mss) * 8e9 * gain / srtt.as_nanos() as f64) as u64)
     }
 }
 

@@ -164,8 +164,8 @@ mod tests {
     /// A sampler before the first delivery, and segments of 1000 bytes sent at these times, ms.
     fn sampler_and_segments(sent_ms: &[u64]) -> (RateSampler, Vec<Segment>) {
         let mut sampler = RateSampler::default();
-        sampler.start(Time(sent_ms[0] * MS));
-        let segments = sent_ms.iter().map(|ms| sampler.new_segment(Time(ms * MS), 1000)).collect();
+        sampler.start(Time::from_nanos(sent_ms[0] * MS));
+        let segments = sent_ms.iter().map(|ms| sampler.new_segment(Time::from_nanos(ms * MS), 1000)).collect();
         (sampler, segments)
     }
 
@@ -174,7 +174,7 @@ mod tests {
         for segment in segments {
             sampler.on_delivered(segment, &mut sample);
         }
-        sampler.generate(Time(now_ms * MS), &sample, Duration::ZERO)
+        sampler.generate(Time::from_nanos(now_ms * MS), &sample, Duration::ZERO)
     }
 
     /// By hand: ten segments sent at 1000 ms and acknowledged at 1100 ms are 10,000 bytes in 100 ms, 800 kbit/s.
@@ -182,7 +182,10 @@ mod tests {
     fn the_rate_is_the_delivered_data_over_the_ack_interval() {
         let (mut sampler, segments) = sampler_and_segments(&[1000; 10]);
         let rate = acknowledge(&mut sampler, 1100, &segments).expect("a sample");
-        assert_eq!((rate.rate(), rate.delivered, rate.interval), (Rate(800_000), Bytes(10_000), Duration(100 * MS)));
+        assert_eq!(
+            (rate.rate(), rate.delivered, rate.interval),
+            (Rate(800_000), Bytes(10_000), Duration::from_nanos(100 * MS))
+        );
         assert_eq!(sampler.delivered(), Bytes(10_000));
     }
 
@@ -193,8 +196,8 @@ mod tests {
         for (sampler, bps) in [(RateSampler::default(), 320), (RateSampler::counting_packets(1000), 80_000)] {
             for count in [1, 2] {
                 let mut sampler = RateSampler { counted_size: sampler.counted_size, ..RateSampler::default() };
-                sampler.start(Time(1000 * MS));
-                let segments = vec![sampler.new_segment(Time(1000 * MS), 4); count];
+                sampler.start(Time::from_nanos(1000 * MS));
+                let segments = vec![sampler.new_segment(Time::from_nanos(1000 * MS), 4); count];
                 let rate = acknowledge(&mut sampler, 1100, &segments).expect("a sample");
                 assert_eq!(rate.rate(), Rate(bps * count as u64));
             }

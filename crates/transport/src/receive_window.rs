@@ -79,7 +79,11 @@ impl ReceiveWindow {
         self.round_bytes += bytes;
         let (back, forward) = self.delays;
         let delay = now - sent;
-        let forward = if forward == Duration::ZERO { delay } else { Duration((7 * forward.0 + delay.0) / 8) };
+        let forward = if forward == Duration::ZERO {
+            delay
+        } else {
+            Duration::from_nanos((7 * forward.as_nanos() + delay.as_nanos()) / 8)
+        };
         self.delays.1 = forward;
         // The RTT that timestamps show (Linux, tcp_rcv_rtt_measure_ts).
         if now - self.round_start >= back + forward {
@@ -150,7 +154,7 @@ impl ReceiveWindow {
     /// least two segments, are free.
     pub(crate) fn time_to_open(&self, mss: Bytes, read_rate: Rate) -> Duration {
         let wanted = (self.size / 2).max(mss * 2).min(self.size);
-        read_rate.time_for_backlog(self.buffered.saturating_sub(self.size - wanted)) + Duration(1)
+        read_rate.time_for_backlog(self.buffered.saturating_sub(self.size - wanted)) + Duration::from_nanos(1)
     }
 }
 

@@ -91,12 +91,15 @@ impl RttEstimator {
     #[inline]
     pub fn sample(&mut self, now: Time, oldest: Duration, newest: Duration) {
         if self.srtt == Duration::ZERO {
-            self.srtt = Duration(oldest.0.max(1)); // RFC 6298 (2.2)
+            self.srtt = Duration::from_nanos(oldest.as_nanos().max(1)); // RFC 6298 (2.2)
             self.rttvar = oldest / 2;
         } else {
-            let deviation = self.srtt.0.abs_diff(oldest.0);
-            self.rttvar = Duration(self.rttvar.0 - (self.rttvar.0 >> 2) + (deviation >> 2)); // (2.3)
-            self.srtt = Duration((self.srtt.0 - (self.srtt.0 >> 3) + (oldest.0 >> 3)).max(1));
+            let deviation = self.srtt.as_nanos().abs_diff(oldest.as_nanos());
+            self.rttvar =
+                Duration::from_nanos(self.rttvar.as_nanos() - (self.rttvar.as_nanos() >> 2) + (deviation >> 2)); // (2.3)
+            self.srtt = Duration::from_nanos(
+                (self.srtt.as_nanos() - (self.srtt.as_nanos() >> 3) + (oldest.as_nanos() >> 3)).max(1),
+            );
         }
         if let Some(coarse) = &mut self.coarse {
             coarse.sample(now, oldest);
@@ -104,7 +107,7 @@ impl RttEstimator {
         self.backoff = 0;
         self.update_rto();
         self.last = newest;
-        let (sum, overflows) = self.sum.overflowing_add(newest.0);
+        let (sum, overflows) = self.sum.overflowing_add(newest.as_nanos());
         self.sum = sum;
         self.overflows += u32::from(overflows);
         self.count += 1;
@@ -137,7 +140,11 @@ impl RttEstimator {
                 (self.srtt + variance).max(self.floor) // RFC 6298 (2.4)
             }
         };
-        let doubled = if self.backoff == 0 { base } else { Duration(base.0.saturating_mul(1 << self.backoff)) };
+        let doubled = if self.backoff == 0 {
+            base
+        } else {
+            Duration::from_nanos(base.as_nanos().saturating_mul(1 << self.backoff))
+        };
         self.rto = doubled.min(self.ceiling);
     }
 
@@ -271,7 +278,7 @@ mod tests {
         let mut rtt = estimator(0, false);
         rtt.sample(Time::ZERO, ms(100), ms(100));
         let after = [100, 100, 140].map(|sample| {
-            rtt.sample(Time(1), ms(sample), ms(sample));
+            rtt.sample(Time::from_nanos(1), ms(sample), ms(sample));
             (rtt.rto().as_millis() * 10.0).round() / 10.0
         });
         assert_eq!(after, [250.0, 212.5, 229.4]);
@@ -287,7 +294,7 @@ mod tests {
             rtt.rto()
         });
         assert_eq!(doubled, [600, 1200, 2400].map(ms));
-        rtt.sample(Time(1), ms(100), ms(100));
+        rtt.sample(Time::from_nanos(1), ms(100), ms(100));
         assert_eq!(rtt.rto(), ms(250));
     }
 }

@@ -568,7 +568,7 @@ mod tests {
     fn board(n: u32) -> Scoreboard {
         let mut board = Scoreboard::new(0);
         for at in 0..n {
-            board.push(Segment { sent_at: Time(u64::from(at) + 1), len: 1000, ..Segment::default() });
+            board.push(Segment { sent_at: Time::from_nanos(u64::from(at) + 1), len: 1000, ..Segment::default() });
         }
         board
     }
@@ -607,10 +607,10 @@ mod tests {
         for (linux, in_flight) in [(false, 2), (true, 3)] {
             let mut board = Scoreboard::time_based(0, linux);
             for at in 0..3 {
-                board.push(Segment { sent_at: Time(at + 1), len: 1000, ..Segment::default() });
+                board.push(Segment { sent_at: Time::from_nanos(at + 1), len: 1000, ..Segment::default() });
             }
             board.mark_lost(1);
-            board.retransmit(1, Time(10));
+            board.retransmit(1, Time::from_nanos(10));
             board.unmark_all_lost();
             board.sack(1, 2, |_, _| {});
             assert_eq!(board.in_flight(), in_flight);
@@ -651,7 +651,7 @@ mod tests {
                     }
                     3 => {
                         if let Some(one) = board.next_lost() {
-                            board.retransmit(one, Time(1000));
+                            board.retransmit(one, Time::from_nanos(1000));
                             resent[one as usize] = true;
                         }
                     }

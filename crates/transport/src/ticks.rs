@@ -29,12 +29,12 @@ fn expiry(armed: Time, due: Time, tick: Duration) -> Time {
     if tick == Duration::ZERO {
         return due;
     }
-    let jiffies = armed.0 / tick.0;
-    let delta = (due - armed).0.div_ceil(tick.0); // usecs_to_jiffies rounds up
+    let jiffies = armed.as_nanos() / tick.as_nanos();
+    let delta = (due - armed).as_nanos().div_ceil(tick.as_nanos()); // usecs_to_jiffies rounds up
     let level = (0..HIGHEST).find(|&level| delta < (BUCKETS - 1) << (SHIFT * level)).unwrap_or(HIGHEST);
     let shift = SHIFT * level;
     let expires = (((jiffies + delta) >> shift) + 1) << shift;
-    Time(expires.saturating_mul(tick.0))
+    Time::from_nanos(expires.saturating_mul(tick.as_nanos()))
 }
 
 #[cfg(test)]
@@ -74,9 +74,9 @@ mod tests {
         /// most, a bucket being an eighth of the timeout or less, or a tick.
         #[test]
         fn a_timer_is_never_early_and_late_by_an_eighth_at_most(armed in 0u64..1 << 40, wait in 1u64..1 << 37) {
-            let (armed, wait) = (Time(armed), Duration(wait));
+            let (armed, wait) = (Time::from_nanos(armed), Duration::from_nanos(wait));
             let late = expiry(armed, armed + wait, HZ_250) - (armed + wait);
-            prop_assert!(late.0 > 0 && late.0 <= wait.0 / 7 + 2 * HZ_250.0);
+            prop_assert!(late.as_nanos() > 0 && late.as_nanos() <= wait.as_nanos() / 7 + 2 * HZ_250.as_nanos());
         }
     }
 }

@@ -144,7 +144,8 @@ impl Timers {
 
     /// Restarts the persist timer after an ACK whose window is still closed (Linux, tcp_ack_probe).
     pub(crate) fn restart_persist(&mut self, now: Time, rto: Duration, max_rto: Duration) {
-        let wait = Duration(rto.0.saturating_mul(1 << self.persist_backoff.min(MAX_PERSIST_BACKOFF)));
+        let wait =
+            Duration::from_nanos(rto.as_nanos().saturating_mul(1 << self.persist_backoff.min(MAX_PERSIST_BACKOFF)));
         self.arm(now, Timer::Persist, now + wait.min(max_rto));
     }
 

@@ -106,10 +106,10 @@ mod tests {
     fn an_echo_older_than_the_retransmission_shows_a_spurious_reduction() {
         let mut undo = Undo::new();
         undo.init(Some(0), 0);
-        undo.on_retransmit(Time(100));
-        assert!(undo.may_undo(Time(99), true));
-        assert!(!undo.may_undo(Time(100), true));
-        assert!(!undo.may_undo(Time(99), false));
+        undo.on_retransmit(Time::from_nanos(100));
+        assert!(undo.may_undo(Time::from_nanos(99), true));
+        assert!(!undo.may_undo(Time::from_nanos(100), true));
+        assert!(!undo.may_undo(Time::from_nanos(99), false));
         assert_eq!(undo.cause(), "eifel");
     }
 
@@ -118,8 +118,8 @@ mod tests {
     fn a_reduction_is_spurious_if_every_retransmission_was() {
         let mut undo = Undo::new();
         undo.init(Some(0), 0);
-        undo.on_retransmit(Time(100));
-        undo.on_retransmit(Time(101));
+        undo.on_retransmit(Time::from_nanos(100));
+        undo.on_retransmit(Time::from_nanos(101));
         undo.count_spurious(1);
         assert!(!undo.may_undo(Time::ZERO, false));
         undo.count_spurious(1);
@@ -132,7 +132,7 @@ mod tests {
     fn an_outstanding_earlier_retransmission_needs_a_dsack_too() {
         let mut undo = Undo::new();
         undo.init(Some(0), 1);
-        undo.on_retransmit(Time(100));
+        undo.on_retransmit(Time::from_nanos(100));
         undo.count_spurious(1);
         assert!(!undo.all_spurious());
     }

@@ -39,7 +39,7 @@ impl Output for Discard {
 /// The timeout at the start of the data transfer, after `lost` SYNs or SYN-ACKs.
 fn timeout_after(lost: u32, stack: &Stack) -> Duration {
     let mut sender = Sender::new(Box::new(Ten), RecoveryKind::Rack, &stack.clone().into());
-    sender.open(Time(1), &mut Discard);
+    sender.open(Time::from_nanos(1), &mut Discard);
     for _ in 0..lost {
         sender.on_timer(sender.timer(), &mut Discard);
     }
@@ -66,6 +66,6 @@ fn without_a_sample_of_the_handshake_the_timeout_starts_at_three_seconds() {
 #[test]
 fn a_repeated_syn_ack_has_the_same_effect() {
     let mut sender = Sender::new(Box::new(Ten), RecoveryKind::Rack, &rfc().into());
-    sender.accept(None, Time(1_000_000_000), Bytes(1 << 20), &mut Discard);
+    sender.accept(None, Time::from_nanos(1_000_000_000), Bytes(1 << 20), &mut Discard);
     assert_eq!(sender.rtt().rto(), Duration::from_secs(3));
 }

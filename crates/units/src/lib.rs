@@ -21,10 +21,10 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 pub const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 macro_rules! quantity {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident($($field:tt)?)) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u64);
+        pub struct $name($($field)? u64);
 
         impl $name {
             /// Zero.
@@ -37,19 +37,19 @@ macro_rules! quantity {
 
 quantity! {
     /// A point in time, in nanoseconds since the start of the run.
-    Time
+    Time()
 }
 quantity! {
     /// A duration in nanoseconds.
-    Duration
+    Duration()
 }
 quantity! {
     /// A number of bytes.
-    Bytes
+    Bytes(pub)
 }
 quantity! {
     /// A rate in bits per second.
-    Rate
+    Rate(pub)
 }
 
 macro_rules! additive {
@@ -146,6 +146,20 @@ impl Sub<Duration> for Time {
 }
 
 impl Time {
+    /// `n` nanoseconds after the start of the run.
+    #[inline]
+    #[must_use]
+    pub const fn from_nanos(n: u64) -> Self {
+        Self(n)
+    }
+
+    /// Nanoseconds since the start of the run.
+    #[inline]
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
     /// The duration since `earlier`; zero if that is in the future.
     #[inline]
     #[must_use]
@@ -162,6 +176,20 @@ impl Time {
 }
 
 impl Duration {
+    /// `n` nanoseconds.
+    #[inline]
+    #[must_use]
+    pub const fn from_nanos(n: u64) -> Self {
+        Self(n)
+    }
+
+    /// The duration in nanoseconds.
+    #[inline]
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
     /// `n` microseconds.
     #[must_use]
     pub const fn from_micros(n: u64) -> Self {

@@ -129,7 +129,7 @@ mod tests {
             let (mut ours, mut theirs) = (flow(base), make(&path(10), &Arguments::defaults(spec.parameters)));
             let (mut w, mut v) = (ours.on_congestion(&loss(100), 100.0), theirs.on_congestion(&loss(100), 100.0));
             for step in 0..500 {
-                let ack = ack_at(Time(step * 10_000_000), 1);
+                let ack = ack_at(Time::from_nanos(step * 10_000_000), 1);
                 (w, v) = (ours.on_ack(&ack, w), theirs.on_ack(&ack, v));
                 assert_eq!(w, v, "{base}, step {step}");
             }

@@ -128,8 +128,8 @@ impl CongestionAvoidance for Ctcp {
     fn observe(&mut self, ack: &Ack, _: f64) {
         self.mss = ack.mss.0 as f64;
         if let Some(rtt) = ack.rtt {
-            self.base = self.base.min(rtt.0);
-            self.round_min = self.round_min.min(rtt.0);
+            self.base = self.base.min(rtt.as_nanos());
+            self.round_min = self.round_min.min(rtt.as_nanos());
             self.samples += 1;
         }
     }

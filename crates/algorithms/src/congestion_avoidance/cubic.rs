@@ -158,7 +158,7 @@ impl CongestionAvoidance for Cubic {
             self.begin(now, w);
         }
         let n = segments(ack);
-        let t = float((now - self.epoch.start.unwrap_or(now)).0) * 1e-9;
+        let t = float((now - self.epoch.start.unwrap_or(now)).as_nanos()) * 1e-9;
         // No margins here and for the Reno-friendly region: t and W_est move on with every ACK.
         let alpha = if self.epoch.w_est >= self.epoch.prior { 1.0 } else { self.alpha };
         self.epoch.w_est += self.flows * alpha * n / w; // (4)
@@ -167,7 +167,7 @@ impl CongestionAvoidance for Cubic {
             return w.max(self.epoch.w_est);
         }
         // Sections 4.2, 4.4 and 4.5: target is within [w, 1.5 w].
-        let target = self.window(t + float(ack.srtt.0) * 1e-9).clamp(w, 1.5 * w);
+        let target = self.window(t + float(ack.srtt.as_nanos()) * 1e-9).clamp(w, 1.5 * w);
         w + n * (target - w) / w
     }
 
@@ -195,7 +195,7 @@ impl CongestionAvoidance for Cubic {
         put("k_s", self.epoch.k);
         put("w_est_segments", self.epoch.w_est);
         put("cwnd_prior_segments", self.epoch.prior);
-        put("epoch_start_s", self.epoch.start.map_or(f64::INFINITY, |start| float(start.0) * 1e-9));
+        put("epoch_start_s", self.epoch.start.map_or(f64::INFINITY, |start| float(start.as_nanos()) * 1e-9));
     }
 }
 
@@ -253,7 +253,7 @@ mod tests {
         let mut flow = after_loss_at(100.0);
         let mut w = 70.0;
         for _ in 0..70 {
-            w = flow.on_ack(&ack_at(Time(60_000_000_000), 1), w);
+            w = flow.on_ack(&ack_at(Time::from_nanos(60_000_000_000), 1), w);
         }
         assert!(w <= 105.5, "{w}");
     }

@@ -134,8 +134,8 @@ impl CongestionAvoidance for Cubic8312 {
         if self.epoch.start.is_none() {
             self.begin(now, w);
         }
-        let t = (now - self.epoch.start.unwrap_or(now)).0 as f64 * 1e-9;
-        let rtt = ack.srtt.0 as f64 * 1e-9;
+        let t = (now - self.epoch.start.unwrap_or(now)).as_nanos() as f64 * 1e-9;
+        let rtt = ack.srtt.as_nanos() as f64 * 1e-9;
         if self.reno_friendly && rtt > 0.0 {
             let w_est = self.w_est(t, rtt);
             // No margin: t moves on.
@@ -189,10 +189,10 @@ mod tests {
     #[test]
     fn an_ack_sets_the_window_or_adds_to_it() {
         let mut flow = after_loss_at(100.0);
-        let short = Ack { srtt: cwndlab_units::Duration::from_millis(10), ..ack_at(Time(1_000_000_000), 1) };
+        let short = Ack { srtt: cwndlab_units::Duration::from_millis(10), ..ack_at(Time::from_nanos(1_000_000_000), 1) };
         assert!((flow.on_ack(&short, 80.0) - 122.941_176_47).abs() < 1e-6);
         let target = flow.window(1.1);
-        assert_eq!(flow.on_ack(&ack_at(Time(1_000_000_000), 1), 80.0), 80.0 + (target - 80.0) / 80.0);
+        assert_eq!(flow.on_ack(&ack_at(Time::from_nanos(1_000_000_000), 1), 80.0), 80.0 + (target - 80.0) / 80.0);
     }
 
     /// Sections 4.2 and 4.8 by hand: slow start ends at 100 segments without a loss. W(1) is 100.4; W_est is 70 + 5.29 at

@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(virtual_flows.on_congestion(&loss(100), 100.0), cubic.on_congestion(&loss(100), 100.0));
         let (mut one, mut other) = (70.0, 70.0);
         for k in 0..400 {
-            let ack = ack_at(Time(1_000_000_000 + k * 10_000_000), 1); // one round only: N does not change
+            let ack = ack_at(Time::from_nanos(1_000_000_000 + k * 10_000_000), 1); // one round only: N does not change
             virtual_flows.observe(&ack, one);
             cubic.observe(&ack, other);
             (one, other) = (virtual_flows.on_ack(&ack, one), cubic.on_ack(&ack, other));
@@ -181,7 +181,7 @@ mod tests {
         flow.update_beta();
         let w = flow.on_congestion(&loss(100), 100.0);
         assert!((w - 95.986_622).abs() < 1e-5, "{w}");
-        let _ = flow.on_ack(&ack_at(Time(1_000_000_000), 1), w);
+        let _ = flow.on_ack(&ack_at(Time::from_nanos(1_000_000_000), 1), w);
         let mut k = f64::NAN;
         flow.extra(&mut |name, value| k = if name == "k_s" { value } else { k });
         assert!((k - 1.711_9).abs() < 1e-3, "{k}");

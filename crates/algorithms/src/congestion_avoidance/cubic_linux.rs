@@ -58,7 +58,7 @@ pub static SPEC: Spec = Spec {
 /// C: 41 · 10 / 1024 segments/s³.
 const C: f64 = 410.0 / 1024.0;
 /// Interval of updates while the window is constant: 1/32 s.
-const MIN_UPDATE: Duration = Duration(1_000_000_000 / 32);
+const MIN_UPDATE: Duration = Duration::from_nanos(1_000_000_000 / 32);
 /// Period after the start of an epoch whose RTT samples do not count.
 const EPOCH_GRACE: Duration = Duration::from_secs(1);
 
@@ -144,7 +144,7 @@ impl CubicLinux {
     }
 
     fn update_count(&mut self, now: Time, w: f64) {
-        let t = (now - self.epoch + self.delay_min).0 as f64 * 1e-9 - self.k;
+        let t = (now - self.epoch + self.delay_min).as_nanos() as f64 * 1e-9 - self.k;
         // (2): the distance from the origin is rounded down to whole segments, so the plateau is one segment high.
         let distance = floor(C * t.abs() * t.abs() * t.abs());
         let target = if t < 0.0 { self.origin - distance } else { self.origin + distance };
@@ -178,7 +178,7 @@ impl CongestionAvoidance for CubicLinux {
             return;
         }
         if self.delay_min == Duration::ZERO || rtt < self.delay_min {
-            self.delay_min = rtt.max(Duration(1));
+            self.delay_min = rtt.max(Duration::from_nanos(1));
         }
     }
 
@@ -247,7 +247,7 @@ mod tests {
         let mut flow = flow();
         assert_eq!(flow.friendly_scale, 15.0);
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 70.0);
-        flow.begin(Time(1), 70.0, 1.0);
+        flow.begin(Time::from_nanos(1), 70.0, 1.0);
         assert!((flow.k - 4.2158).abs() < 1e-4, "{}", flow.k);
     }
 

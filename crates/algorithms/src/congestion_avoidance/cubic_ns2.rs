@@ -109,7 +109,7 @@ impl CubicNs2 {
     }
 
     fn begin(&mut self, now: Time, w: f64) {
-        self.epoch = now.max(Time(1));
+        self.epoch = now.max(Time::from_nanos(1));
         self.k = cbrt(B * (self.w_max - w).max(0.0)); // (1)
         self.origin = self.w_max.max(w);
         self.w_tcp = w;
@@ -120,8 +120,8 @@ impl CubicNs2 {
         if self.epoch == Time::ZERO {
             self.begin(now, w);
         }
-        let delay = self.delay_min.0 as f64 * 1e-9;
-        let target = self.target((now - self.epoch).0 as f64 * 1e-9 + delay);
+        let delay = self.delay_min.as_nanos() as f64 * 1e-9;
+        let target = self.target((now - self.epoch).as_nanos() as f64 * 1e-9 + delay);
         let mut cnt = if target > w { w / (target - w) } else { 100.0 * w }; // (3)
         if let (Some(rate), true) = (self.clamp, delay > 0.0) {
             cnt = cnt.max(w / (rate * delay)); // (4)
@@ -191,7 +191,7 @@ mod tests {
     fn k_and_targets_match_the_known_answers() {
         let mut flow = CubicNs2::new(Options::default());
         assert_eq!(flow.on_congestion(&loss(100), 100.0), 80.0);
-        flow.begin(Time(1), 80.0);
+        flow.begin(Time::from_nanos(1), 80.0);
         assert!((flow.k - 3.684_031_498_640_386_4).abs() < 1e-12);
         for (t, target) in [(0.1, 81.584_842_191_972_27), (1.0, 92.265_667_901_200_97), (5.0, 100.911_583_538_635_6)] {
             assert!((flow.target(t) - target).abs() < 1e-9);

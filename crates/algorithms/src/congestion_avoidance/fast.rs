@@ -93,7 +93,7 @@ impl Delay {
     #[inline]
     pub fn observe(&mut self, ack: &Ack, w: f64) {
         let Some(rtt) = ack.rtt else { return };
-        let rtt = rtt.0.max(1) as f64;
+        let rtt = rtt.as_nanos().max(1) as f64;
         self.base = self.base.min(rtt);
         let a = (3.0 / w).min(self.weight);
         self.rtt = if self.rtt == 0.0 { rtt } else { (1.0 - a) * self.rtt + a * rtt };

@@ -132,9 +132,9 @@ mod tests {
         let _ = flow.on_congestion(&timeout(100), 100.0);
         assert_eq!(flow.virtual_flows.flows(), 1.0);
         // The queue is that of one flow again: from 50 segments at 110 ms to 0.5 · 50 + 0.5 (50 / 1.1 + 20), not + 100.
-        let mut back = ack_at(Time(2_000_000_000), 50);
+        let mut back = ack_at(Time::from_nanos(2_000_000_000), 50);
         (back.rtt, back.round) = (Some(Duration::from_millis(110)), 9);
-        flow.fast.observe(&ack_at(Time(1_900_000_000), 1), 1.0);
+        flow.fast.observe(&ack_at(Time::from_nanos(1_900_000_000), 1), 1.0);
         (0..200).for_each(|_| flow.fast.observe(&back, 1.0));
         assert!((flow.on_ack(&back, 50.0) - 57.727_272_727).abs() < 1e-6);
     }

@@ -144,7 +144,7 @@ impl Htcp {
 
     /// Round trips since the last event.
     fn rounds(&self, now: Time) -> u64 {
-        now.saturating_since(self.epoch.since.unwrap_or(now)).0 / self.rtt_min.max(1)
+        now.saturating_since(self.epoch.since.unwrap_or(now)).as_nanos() / self.rtt_min.max(1)
     }
 
     /// (3): β at a congestion event.
@@ -167,9 +167,9 @@ impl Htcp {
     }
 
     fn measure_rtt(&mut self, ack: &Ack) {
-        let sample = if self.options.rtt == Rtt::Smoothed { (ack.srtt.0 > 0).then_some(ack.srtt) } else { ack.rtt };
+        let sample = if self.options.rtt == Rtt::Smoothed { (ack.srtt.as_nanos() > 0).then_some(ack.srtt) } else { ack.rtt };
         let Some(rtt) = sample else { return };
-        let rtt = rtt.0.max(1);
+        let rtt = rtt.as_nanos().max(1);
         self.rtt_min = self.rtt_min.min(rtt);
         if !ack.recovering && self.lost && self.rounds(ack.now) > SETTLING {
             self.epoch.rtt_max = self.epoch.rtt_max.max(self.rtt_min);
@@ -186,7 +186,7 @@ impl Htcp {
             return;
         }
         self.counted += segments(ack);
-        let span = (now - self.interval).0;
+        let span = (now - self.interval).as_nanos();
         if self.counted < w - self.alpha.max(1.0) || span < self.rtt_min || span == 0 {
             return;
         }
@@ -217,7 +217,7 @@ impl CongestionAvoidance for Htcp {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let delta = ack.now.saturating_since(self.epoch.since.unwrap_or(ack.now)).0 as f64 * 1e-9;
+        let delta = ack.now.saturating_since(self.epoch.since.unwrap_or(ack.now)).as_nanos() as f64 * 1e-9;
         self.alpha = 2.0 * (1.0 - self.epoch.beta) * self.increase(delta); // (1)
         if self.ns3.is_some() {
             return w + Ns3::step(ack, w, self.alpha);

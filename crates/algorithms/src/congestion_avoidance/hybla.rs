@@ -94,9 +94,9 @@ impl Hybla {
 impl CongestionAvoidance for Hybla {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
-        if ack.srtt.0 > 0 && ack.srtt.0 < self.rtt_min {
-            self.rtt_min = ack.srtt.0;
-            self.set(ack.srtt.0);
+        if ack.srtt.as_nanos() > 0 && ack.srtt.as_nanos() < self.rtt_min {
+            self.rtt_min = ack.srtt.as_nanos();
+            self.set(ack.srtt.as_nanos());
         }
     }
 
@@ -136,7 +136,7 @@ mod tests {
 
     fn flow(ms: f64) -> Hybla {
         let mut flow = Hybla::new(Options::default());
-        flow.observe(&Ack { srtt: Duration((ms * 1e6) as u64), ..ack(1) }, 10.0);
+        flow.observe(&Ack { srtt: Duration::from_nanos((ms * 1e6) as u64), ..ack(1) }, 10.0);
         flow
     }
 

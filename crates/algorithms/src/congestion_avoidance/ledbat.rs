@@ -104,11 +104,11 @@ impl History {
     #[inline]
     pub fn observe(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt else { return };
-        let rtt = rtt.0.max(1);
+        let rtt = rtt.as_nanos().max(1);
         self.samples[self.next] = rtt;
         self.next = (self.next + 1) % CURRENT_FILTER;
-        if ack.now.0 >= self.minute + MINUTE_NS {
-            self.minute = ack.now.0 - ack.now.0 % MINUTE_NS;
+        if ack.now.as_nanos() >= self.minute + MINUTE_NS {
+            self.minute = ack.now.as_nanos() - ack.now.as_nanos() % MINUTE_NS;
             self.at = (self.at + 1) % BASE_HISTORY;
             self.minutes[self.at] = rtt;
             self.base = self.minutes.iter().copied().min().unwrap_or(rtt);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn sample(now_s: u64, ms: u64) -> Ack {
-        let mut ack = ack_at(Time(now_s * 1_000_000_000), 1);
+        let mut ack = ack_at(Time::from_nanos(now_s * 1_000_000_000), 1);
         ack.rtt = Some(Duration::from_millis(ms));
         ack
     }

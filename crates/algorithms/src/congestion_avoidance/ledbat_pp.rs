@@ -151,7 +151,7 @@ impl LedbatPp {
     }
 
     fn after_slowdown(&self, began: Time, now: Time) -> Phase {
-        Phase::Steady { until: now + Duration((self.spacing * now.saturating_since(began).0 as f64) as u64) }
+        Phase::Steady { until: now + Duration::from_nanos((self.spacing * now.saturating_since(began).as_nanos() as f64) as u64) }
     }
 }
 
@@ -235,7 +235,7 @@ mod tests {
     }
 
     fn at(ms: u64) -> Ack {
-        let mut ack = ack_at(Time(ms * 1_000_000), 1);
+        let mut ack = ack_at(Time::from_nanos(ms * 1_000_000), 1);
         ack.rtt = Some(Duration::from_millis(120));
         ack.srtt = Duration::from_millis(120);
         ack
@@ -258,7 +258,7 @@ mod tests {
         for n in 0..8 {
             w = deliver(&mut flow, if n < 7 { 1_500 } else { 1_600 }, w);
         }
-        assert_eq!((w, flow.phase), (10.0, Phase::Steady { until: Time(1_600_000_000 + 9 * 360_000_000) }));
+        assert_eq!((w, flow.phase), (10.0, Phase::Steady { until: Time::from_nanos(1_600_000_000 + 9 * 360_000_000) }));
     }
 
     #[test]

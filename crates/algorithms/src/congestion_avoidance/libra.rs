@@ -80,16 +80,16 @@ struct Pairs {
 impl Pairs {
     #[inline]
     fn observe(&mut self, ack: &Ack) {
-        let (now, Some(rtt)) = (ack.now.0, ack.rtt) else {
+        let (now, Some(rtt)) = (ack.now.as_nanos(), ack.rtt) else {
             self.last = None;
             return;
         };
-        let before = self.last.replace((now, rtt.0));
+        let before = self.last.replace((now, rtt.as_nanos()));
         // The dispersion of ACKs that are reported together is unknown.
         let (Some((at, earlier)), 1) = (before, ack.acks) else { return };
         let dispersion = now - at;
-        let (sent, sent_before) = (now.saturating_sub(rtt.0), at.saturating_sub(earlier));
-        let sum = rtt.0 + earlier;
+        let (sent, sent_before) = (now.saturating_sub(rtt.as_nanos()), at.saturating_sub(earlier));
+        let sum = rtt.as_nanos() + earlier;
         if dispersion == 0 || sent.abs_diff(sent_before) > dispersion / MIN_DISPERSION_RATIO || sum >= self.min_sum {
             return;
         }
@@ -146,7 +146,7 @@ impl CongestionAvoidance for Libra {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(rtt) = ack.rtt {
-            self.rtt = rtt.0.max(1);
+            self.rtt = rtt.as_nanos().max(1);
             self.rtt_min = self.rtt_min.min(self.rtt);
             self.rtt_max = self.rtt_max.max(self.rtt);
         }
@@ -206,8 +206,8 @@ mod tests {
     #[test]
     fn with_unknown_capacity_it_is_reno() {
         let mut flow = flow(0.0);
-        flow.observe(&ack_at(Time(1_000_000_000), 1), 10.0);
-        assert_eq!(flow.on_ack(&ack_at(Time(1_000_000_000), 1), 10.0), 10.1);
+        flow.observe(&ack_at(Time::from_nanos(1_000_000_000), 1), 10.0);
+        assert_eq!(flow.on_ack(&ack_at(Time::from_nanos(1_000_000_000), 1), 10.0), 10.1);
         assert_eq!(flow.on_congestion(&loss(10), 10.0), 5.0);
     }
 
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn the_pair_with_the_minimum_delay_gives_the_capacity() {
         let mut flow = flow(0.0);
-        let ack = |now: u64, rtt: u64| Ack { rtt: Some(Duration(rtt)), ..ack_at(Time(now), 1) };
+        let ack = |now: u64, rtt: u64| Ack { rtt: Some(Duration::from_nanos(rtt)), ..ack_at(Time::from_nanos(now), 1) };
         flow.observe(&ack(1_000_000_000, 100_000_000), 10.0);
         flow.observe(&ack(1_001_000_000, 101_000_000), 10.0);
         assert!((flow.pairs.capacity.unwrap() - 8.0).abs() < 1e-9);

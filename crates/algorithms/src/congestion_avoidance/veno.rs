@@ -110,7 +110,7 @@ impl CongestionAvoidance for Veno {
         let base = self.rtts.base as f64;
         if self.options.rtt == Rtt::Last {
             if let Some(rtt) = ack.rtt {
-                self.queued = Some(1.0 - base / rtt.0.max(1) as f64);
+                self.queued = Some(1.0 - base / rtt.as_nanos().max(1) as f64);
             }
         } else if let Some(round) = over.filter(Round::decides) {
             self.queued = Some(1.0 - base / round.min as f64);
@@ -162,7 +162,7 @@ mod tests {
         let mut flow = Veno::new(Options::default());
         for (round, rtt) in [(1, 100.0), (2, ms), (3, ms)] {
             for _ in 0..3 {
-                flow.observe(&Ack { round, rtt: Some(Duration((rtt * 1e6) as u64)), ..ack(1) }, 30.0);
+                flow.observe(&Ack { round, rtt: Some(Duration::from_nanos((rtt * 1e6) as u64)), ..ack(1) }, 30.0);
             }
         }
         flow

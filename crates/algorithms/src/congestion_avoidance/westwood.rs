@@ -128,9 +128,9 @@ impl CongestionAvoidance for Westwood {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(rtt) = ack.rtt {
-            self.rtt_min = self.rtt_min.min(rtt.0.max(1));
+            self.rtt_min = self.rtt_min.min(rtt.as_nanos().max(1));
         }
-        let now = ack.now.0;
+        let now = ack.now.as_nanos();
         match self.at {
             Some(at) if now > at => {
                 self.sample((self.more + ack.acked.0) as f64, (now - at) as f64 * 1e-9);
@@ -193,7 +193,7 @@ mod tests {
     fn simultaneous_acks_count() {
         let mut flow = flow();
         for n in 0..400 {
-            flow.observe(&ack_at(Time(1_000_000_000 + n / 2 * 10_000_000), 1), 10.0);
+            flow.observe(&ack_at(Time::from_nanos(1_000_000_000 + n / 2 * 10_000_000), 1), 10.0);
         }
         assert!((flow.b - 200_000.0).abs() < 2_000.0, "{}", flow.b);
     }

@@ -112,10 +112,10 @@ impl CongestionAvoidance for WestwoodPlus {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
         if let Some(rtt) = ack.rtt {
-            self.rtt = rtt.0.max(1);
+            self.rtt = rtt.as_nanos().max(1);
             self.rtt_min = self.rtt_min.min(self.rtt);
         }
-        let now = ack.now.0;
+        let now = ack.now.as_nanos();
         let Some(begin) = self.begin else {
             self.begin = Some(now);
             return;
@@ -171,7 +171,7 @@ mod tests {
     fn ns_3_starts_the_filter_at_zero_and_counts_acks() {
         let mut flow = WestwoodPlus::new(Options { first: First::Zero, per_ack: PerAck::True, ..Options::default() });
         flow.filter(10.0);
-        assert_eq!((flow.b, flow.on_ack(&ack_at(Time(1_000_000_000), 2), 20.0)), (0.5, 20.05));
+        assert_eq!((flow.b, flow.on_ack(&ack_at(Time::from_nanos(1_000_000_000), 2), 20.0)), (0.5, 20.05));
     }
 
     /// Linux, by hand: 8 after 0 gives 1 after the first filter and 1/8 after the second.
@@ -187,7 +187,7 @@ mod tests {
     fn a_loss_reduces_the_window_to_the_delivery_of_a_round_trip() {
         let mut flow = flow();
         for ms in 0..=10 {
-            flow.observe(&ack_at(Time(1_000_000_000 + ms * 10_000_000), 1), 20.0);
+            flow.observe(&ack_at(Time::from_nanos(1_000_000_000 + ms * 10_000_000), 1), 20.0);
         }
         assert!((flow.on_congestion(&loss(20), 20.0) - 10.0).abs() < 1e-9);
     }

@@ -19,7 +19,7 @@ pub fn send_quantum(rate: f64, mss: f64) -> f64 {
 #[inline]
 #[must_use]
 pub fn over(rate: f64, span: Duration) -> f64 {
-    rate * span.0 as f64 * 1e-9
+    rate * span.as_nanos() as f64 * 1e-9
 }
 
 /// Number of whole segments at `rate` segments/s in `span`. A product that is whole in real numbers falls below in Linux,

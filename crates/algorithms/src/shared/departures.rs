@@ -33,8 +33,8 @@ impl Departures {
         }
         *size += sent.size.0;
         let gap = (*size as f64 * 8e9 / rate) as u64;
-        let credit = sent.now.saturating_since(*due).0.min(gap / 2);
-        self.next = sent.now.max(*due) + Duration(gap - credit);
+        let credit = sent.now.saturating_since(*due).as_nanos().min(gap / 2);
+        self.next = sent.now.max(*due) + Duration::from_nanos(gap - credit);
     }
 
     /// Segments in flight at the departure of the next segment, with deliveries at `bw` segments/s (Linux:

@@ -65,7 +65,7 @@ impl Hybrid {
             (self.current, self.samples) = (u64::MAX, 0);
         }
         if let Some(rtt) = ack.rtt {
-            self.rtt_min = self.rtt_min.min(rtt.0.max(1));
+            self.rtt_min = self.rtt_min.min(rtt.as_nanos().max(1));
         }
     }
 
@@ -76,13 +76,13 @@ impl Hybrid {
         let mut signal = None;
         if now - self.last_ack <= GAP {
             self.last_ack = now;
-            if (now - self.round_start).0 > threshold {
+            if (now - self.round_start).as_nanos() > threshold {
                 signal = Some(Reason::Train); // (1)
             }
         }
         if let Some(rtt) = ack.rtt {
             // Linux compares the minimum of all samples of the round from the ninth sample on.
-            self.current = self.current.min(rtt.0);
+            self.current = self.current.min(rtt.as_nanos());
             if self.samples < SAMPLES {
                 self.samples += 1;
             } else if self.current > self.rtt_min + eta(self.rtt_min) {

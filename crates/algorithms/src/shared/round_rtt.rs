@@ -64,7 +64,7 @@ impl RoundRtt {
             self.current = Round::EMPTY;
         }
         if let Some(rtt) = ack.rtt {
-            let rtt = rtt.0.max(1);
+            let rtt = rtt.as_nanos().max(1);
             self.base = self.base.min(rtt);
             self.max = self.max.max(rtt);
             self.current.min = self.current.min.min(rtt);

@@ -103,7 +103,7 @@ impl Rounds {
     #[inline]
     pub fn observe(&mut self, ack: &Ack) -> Option<Round> {
         if let Some(rtt) = ack.rtt {
-            let rtt = rtt.0.max(1);
+            let rtt = rtt.as_nanos().max(1);
             self.base = self.base.min(rtt); // (1)
             self.min = self.min.min(rtt);
             self.sum += rtt;
@@ -120,7 +120,7 @@ impl Rounds {
             mean: self.sum as f64 / f64::from(self.samples.max(1)),
             samples: self.samples,
             delivered: self.delivered,
-            time: ack.now.0.saturating_sub(self.began),
+            time: ack.now.as_nanos().saturating_sub(self.began),
         };
         self.begin(ack);
         whole.then_some(completed)
@@ -128,7 +128,7 @@ impl Rounds {
 
     /// (2): starts a round.
     fn begin(&mut self, ack: &Ack) {
-        (self.number, self.began) = (ack.round, ack.now.0);
+        (self.number, self.began) = (ack.round, ack.now.as_nanos());
         self.last = self.min;
         (self.min, self.sum, self.samples, self.delivered) = (u64::MAX, 0, 0, 0.0);
         self.void = ack.recovering;
@@ -166,8 +166,8 @@ pub(crate) mod testing {
 
     /// An ACK of one segment in round `round` with an RTT of `ms`.
     pub(crate) fn ack_in(round: u64, ms: f64) -> Ack {
-        let mut ack = ack_at(Time(round * 100_000_000), 1);
-        ack.rtt = Some(Duration((ms * 1e6) as u64));
+        let mut ack = ack_at(Time::from_nanos(round * 100_000_000), 1);
+        ack.rtt = Some(Duration::from_nanos((ms * 1e6) as u64));
         ack.round = round;
         ack
     }

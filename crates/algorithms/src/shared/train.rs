@@ -20,7 +20,7 @@ pub fn pair(delta: Duration, bytes: f64) -> f64 {
     if delta == Duration::ZERO {
         0.0
     } else {
-        bytes * 1e9 / delta.0 as f64
+        bytes * 1e9 / delta.as_nanos() as f64
     }
 }
 
@@ -59,7 +59,7 @@ impl Train {
     /// Adds an ACK. One that arrives later than `gap` after the last starts a new train; the old one is returned.
     #[inline]
     pub fn push(&mut self, ack: &Ack, gap: Duration) -> Option<Self> {
-        let (now, begin) = (ack.now, Time(ack.now.0.saturating_sub(ack.interval.0)));
+        let (now, begin) = (ack.now, Time::from_nanos(ack.now.as_nanos().saturating_sub(ack.interval.as_nanos())));
         if self.acks > 0 && begin.saturating_since(self.last) <= gap {
             self.bytes += ack.acked.0;
             self.last = now;
@@ -129,15 +129,15 @@ mod tests {
     /// ACKs) too.
     #[test]
     fn a_pair_is_bytes_over_time() {
-        assert_eq!(pair(Duration(1_168_000), 1460.0) * 8.0, 10e6);
-        assert_eq!(pair(Duration(2_336_000), 2920.0) * 8.0, 10e6);
+        assert_eq!(pair(Duration::from_nanos(1_168_000), 1460.0) * 8.0, 10e6);
+        assert_eq!(pair(Duration::from_nanos(2_336_000), 2920.0) * 8.0, 10e6);
         assert_eq!(pair(Duration::ZERO, 1460.0), 0.0);
     }
 
     /// (2), by hand: four ACKs of 1460 bytes 1 ms apart after the first are 3 · 1460 bytes in 3 ms.
     #[test]
     fn a_train_measures_bytes_over_time() {
-        let train = Train { first: Time::ZERO, last: Time(3_000_000), bytes: 3 * 1460, acks: 4 };
+        let train = Train { first: Time::ZERO, last: Time::from_nanos(3_000_000), bytes: 3 * 1460, acks: 4 };
         assert!((train.rate() - 1_460_000.0).abs() < 1e-6);
         assert_eq!(Train { acks: 2, ..train }.rate(), 0.0);
     }
@@ -148,11 +148,13 @@ mod tests {
     fn a_gap_ends_a_train_and_a_report_is_a_train_of_its_own() {
         let mut train = Train::default();
         for n in 0..5 {
-            assert!(train.push(&ack_at(Time(1_000_000_000 + n * 1_000_000), 1), Duration::from_millis(2)).is_none());
+            assert!(train
+                .push(&ack_at(Time::from_nanos(1_000_000_000 + n * 1_000_000), 1), Duration::from_millis(2))
+                .is_none());
         }
-        let old = train.push(&ack_at(Time(1_014_000_000), 1), Duration::from_millis(2)).unwrap();
+        let old = train.push(&ack_at(Time::from_nanos(1_014_000_000), 1), Duration::from_millis(2)).unwrap();
         assert_eq!((old.rate(), old.acks), (1e6, 5));
-        let mut report = ack_at(Time(1_004_000_000), 5);
+        let mut report = ack_at(Time::from_nanos(1_004_000_000), 5);
         (report.acks, report.interval) = (5, Duration::from_millis(4));
         let mut train = Train::default();
         let _ = train.push(&report, Duration::from_millis(2));
@@ -164,7 +166,7 @@ mod tests {
     fn one_compressed_pair_does_not_change_the_median() {
         let mut pairs = Pairs::default();
         for ms in [0, 10, 11, 21] {
-            let _ = pairs.push(&ack_at(Time(1_000_000_000 + ms * 1_000_000), 1), Duration::from_millis(25));
+            let _ = pairs.push(&ack_at(Time::from_nanos(1_000_000_000 + ms * 1_000_000), 1), Duration::from_millis(25));
         }
         assert_eq!(pairs.median_of(4), None);
         assert_eq!(pairs.median_of(3), Some(100_000.0));

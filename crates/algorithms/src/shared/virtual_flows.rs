@@ -58,8 +58,8 @@ impl VirtualFlows {
         self.samples += samples;
         if !self.steps {
             self.due = true;
-        } else if ack.now.0.saturating_sub(self.decided) >= EPOCH_NS {
-            self.decided = ack.now.0;
+        } else if ack.now.as_nanos().saturating_sub(self.decided) >= EPOCH_NS {
+            self.decided = ack.now.as_nanos();
             self.due = true;
         }
     }

@@ -71,12 +71,12 @@ impl AbeTcp {
 
     #[inline]
     fn observe(&mut self, ack: &Ack) {
-        let now = ack.now.0;
+        let now = ack.now.as_nanos();
         let Some((begin, delivered)) = self.since else {
             self.since = Some((now, ack.delivered.0));
             return;
         };
-        if now - begin >= ack.srtt.0.max(1) {
+        if now - begin >= ack.srtt.as_nanos().max(1) {
             self.sample((ack.delivered.0.saturating_sub(delivered)) as f64 * 1e9 / (now - begin) as f64);
             self.since = Some((now, ack.delivered.0));
         }

@@ -103,14 +103,14 @@ impl AfStart {
         }
         if !begun {
             let rate = self.train.rate();
-            let rise = rtt.0 as f64 - self.first_rtt as f64;
+            let rise = rtt.as_nanos() as f64 - self.first_rtt as f64;
             if rate > 0.0 {
                 // No margin: each train has other delays.
-                self.sample(rate, rise > RISE * (self.train.last - self.train.first).0 as f64);
+                self.sample(rate, rise > RISE * (self.train.last - self.train.first).as_nanos() as f64);
             }
             self.train = Train { first: ack.now, last: ack.now, bytes: 0, acks: ack.acks };
         }
-        self.first_rtt = rtt.0;
+        self.first_rtt = rtt.as_nanos();
     }
 
     fn restart(&mut self) {
@@ -133,7 +133,7 @@ impl SlowStart for AfStart {
                     return Step::with_exit(n, Some(exit::now(Reason::Available, w, target)));
                 }
                 (self.w_round, self.add) = (w, increment(w, target));
-                self.pace = pace::over(w + self.add, mss, ack.min_rtt.0);
+                self.pace = pace::over(w + self.add, mss, ack.min_rtt.as_nanos());
                 let grow = n * self.add / self.w_round;
                 return Step::with_exit(grow, Some(exit::at(Reason::Available, w + grow, target)));
             }
@@ -192,10 +192,10 @@ mod tests {
         let mut start = AfStart::default();
         let mut w = 10.0;
         for n in 0..31 {
-            w += start.on_ack(&ack_at(Time(1_000_000_000 + n * 500_000), 1), w, 1e9).grow;
+            w += start.on_ack(&ack_at(Time::from_nanos(1_000_000_000 + n * 500_000), 1), w, 1e9).grow;
         }
         assert_eq!((w, start.trains, start.a), (41.0, 3, 2e6));
-        let mut next = ack_at(Time(1_100_000_000), 1);
+        let mut next = ack_at(Time::from_nanos(1_100_000_000), 1);
         next.round = 2;
         let step = start.on_ack(&next, w, 1e9);
         assert_eq!(step.exit.map(|exit| exit.ssthresh), Some(200.0));
@@ -210,7 +210,7 @@ mod tests {
         for (rise_us, a) in [(0, 2e6), (200, 1.75e6)] {
             let mut start = AfStart { a: 2e6, ..AfStart::default() };
             for n in 0..11 {
-                let mut ack = ack_at(Time(1_000_000_000 + n * 1_000_000), 1);
+                let mut ack = ack_at(Time::from_nanos(1_000_000_000 + n * 1_000_000), 1);
                 ack.rtt = Some(cwndlab_units::Duration::from_micros(100_000 + n * rise_us));
                 start.measure(&ack);
             }

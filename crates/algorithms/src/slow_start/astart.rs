@@ -118,7 +118,7 @@ impl Astart {
     /// Starts the slots up to `now`, with `before` bytes delivered.
     #[inline]
     fn advance(&mut self, now: Time, before: u64) {
-        let slot = now.0 / self.width.0;
+        let slot = now.as_nanos() / self.width.as_nanos();
         for one in (self.slot + 1).max(slot.saturating_sub(SLOTS - 1))..=slot {
             self.counts[(one % SLOTS) as usize] = before;
         }
@@ -129,9 +129,9 @@ impl Astart {
     #[inline]
     fn since(&self, now: Time, delivered: u64, span: Duration) -> (f64, f64) {
         let oldest = self.begun.max(self.slot.saturating_sub(SLOTS - 1));
-        let slot = (now.0.saturating_sub(span.0) / self.width.0).max(oldest);
+        let slot = (now.as_nanos().saturating_sub(span.as_nanos()) / self.width.as_nanos()).max(oldest);
         let bytes = delivered.saturating_sub(self.counts[(slot % SLOTS) as usize]);
-        (bytes as f64, (now.0 - slot * self.width.0) as f64 * 1e-9)
+        (bytes as f64, (now.as_nanos() - slot * self.width.as_nanos()) as f64 * 1e-9)
     }
 
     #[inline]
@@ -139,8 +139,8 @@ impl Astart {
         let (now, delivered, rtt) = (ack.now, ack.delivered.0, ack.rtt.unwrap_or(ack.srtt));
         let before = delivered.saturating_sub(ack.acked.0);
         if self.width == Duration::ZERO {
-            self.width = (ack.min_rtt / PER_RTT).max(Duration(1));
-            let slot = now.0 / self.width.0;
+            self.width = (ack.min_rtt / PER_RTT).max(Duration::from_nanos(1));
+            let slot = now.as_nanos() / self.width.as_nanos();
             (self.slot, self.begun, self.last) = (slot, slot, now);
             self.counts[(self.slot % SLOTS) as usize] = before;
             return;
@@ -152,17 +152,17 @@ impl Astart {
         self.last = now;
         self.advance(now, before);
         let (acked, _) = self.since(now, delivered, rtt);
-        let expected = w * ack.mss.0 as f64 * rtt.0 as f64 / ack.min_rtt.0.max(1) as f64;
+        let expected = w * ack.mss.0 as f64 * rtt.as_nanos() as f64 / ack.min_rtt.as_nanos().max(1) as f64;
         let idle = 1.0 - (acked / expected).min(1.0); // (1)
         let least = if self.floor_rtt { ack.min_rtt } else { delta };
-        let span = Duration((idle * rtt.0 as f64) as u64).max(least); // (2)
+        let span = Duration::from_nanos((idle * rtt.as_nanos() as f64) as u64).max(least); // (2)
         let b = if span <= delta {
-            ack.acked.0 as f64 * 1e9 / delta.0 as f64
+            ack.acked.0 as f64 * 1e9 / delta.as_nanos() as f64
         } else {
             let (bytes, seconds) = self.since(now, delivered, span);
-            bytes / seconds.max(span.0 as f64 * 1e-9)
+            bytes / seconds.max(span.as_nanos() as f64 * 1e-9)
         }; // (3)
-        self.filter(b, span.0 as f64, delta.0 as f64);
+        self.filter(b, span.as_nanos() as f64, delta.as_nanos() as f64);
     }
 
     /// (4).
@@ -264,7 +264,7 @@ mod tests {
             for round in 0..3u64 {
                 for n in 0..10 {
                     delivered += 1000;
-                    let mut ack = ack_at(Time(1_000_000_000 + round * 100_000_000 + n * 1_000_000), 1);
+                    let mut ack = ack_at(Time::from_nanos(1_000_000_000 + round * 100_000_000 + n * 1_000_000), 1);
                     ack.delivered = Bytes(delivered);
                     ssthresh = one.outside(&ack, 10.0, ssthresh);
                 }
@@ -272,7 +272,7 @@ mod tests {
             assert_eq!(ssthresh > 10.5, revives, "{ssthresh}");
             assert!(ssthresh <= 100.5, "{ssthresh}");
             let _ = one.on_congestion(&loss(10), 10.0, 5.0);
-            assert_eq!(one.outside(&ack_at(Time(2_000_000_000), 1), 10.0, 5.0), 5.0, "start-up is over");
+            assert_eq!(one.outside(&ack_at(Time::from_nanos(2_000_000_000), 1), 10.0, 5.0), 5.0, "start-up is over");
         }
     }
 }

@@ -87,7 +87,7 @@ impl CapStart {
 
     /// (1).
     fn measure(&mut self, ack: &Ack) {
-        let rtt = ack.rtt.map_or(u64::MAX / 2, |rtt| rtt.0);
+        let rtt = ack.rtt.map_or(u64::MAX / 2, |rtt| rtt.as_nanos());
         if let Some(rate) = self.pairs.push(ack, max_burst_gap(ack)) {
             self.count += 1;
             if rtt + self.last_rtt < self.best.0 {
@@ -155,12 +155,12 @@ mod tests {
     fn the_pair_with_the_minimum_delay_counts() {
         let mut start = start();
         for (us, rtt) in [(0, 100), (1000, 101), (11_000, 111), (11_100, 110), (12_100, 110), (13_100, 110)] {
-            let mut ack = ack_at(Time(1_000_000_000 + us * 1000), 1);
+            let mut ack = ack_at(Time::from_nanos(1_000_000_000 + us * 1000), 1);
             ack.rtt = Some(Duration::from_millis(rtt));
             let _ = start.on_ack(&ack, 10.0, 1e9);
         }
         assert_eq!(start.limit, Some(50.0));
-        assert_eq!(start.on_ack(&ack_at(Time(2_000_000_000), 1), 50.0, 1e9).grow, 1.0);
-        assert_eq!(start.on_ack(&ack_at(Time(2_000_000_000), 1), 100.0, 1e9).grow, 0.25);
+        assert_eq!(start.on_ack(&ack_at(Time::from_nanos(2_000_000_000), 1), 50.0, 1e9).grow, 1.0);
+        assert_eq!(start.on_ack(&ack_at(Time::from_nanos(2_000_000_000), 1), 100.0, 1e9).grow, 0.25);
     }
 }

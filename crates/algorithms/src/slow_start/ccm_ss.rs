@@ -113,7 +113,7 @@ impl CcmSs {
 
     fn observe(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.rtt_max = self.rtt_max.max(rtt.0);
+            self.rtt_max = self.rtt_max.max(rtt.as_nanos());
         }
         if self.round != ack.round {
             self.end_train();

@@ -132,7 +132,7 @@ impl SlowStart for Esse {
         if self.round != ack.round {
             self.next_round(ack);
         }
-        if let Some(ended) = self.train.push(ack, Duration((self.gap * ack.min_rtt.0 as f64) as u64)) {
+        if let Some(ended) = self.train.push(ack, Duration::from_nanos((self.gap * ack.min_rtt.as_nanos() as f64) as u64)) {
             self.end_train(&ended);
         }
         let exit = self.is_full(w).then(|| exit::now(Reason::Pipe, w, self.pipes[0]));
@@ -196,7 +196,7 @@ mod tests {
         let mut exits = Vec::new();
         for round in 0..3u64 {
             for n in 0..10 {
-                let mut ack = ack_at(Time(1_000_000_000 + round * 100_000_000 + n * 1_000_000), 1);
+                let mut ack = ack_at(Time::from_nanos(1_000_000_000 + round * 100_000_000 + n * 1_000_000), 1);
                 ack.round = round;
                 exits.push(start.on_ack(&ack, 95.0, 1e9).exit.map(|exit| exit.event.pipe_segments));
             }

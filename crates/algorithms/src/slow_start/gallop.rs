@@ -126,12 +126,12 @@ impl SlowStart for Gallop {
                 return Step::with_exit(segments(ack), Some(exit::now(Reason::Backlog, w, w - diff)));
             }
             if self.pacing {
-                self.pace = pace::over(w + self.incr, ack.mss.0 as f64, ack.srtt.0);
+                self.pace = pace::over(w + self.incr, ack.mss.0 as f64, ack.srtt.as_nanos());
                 // (6)
             }
         }
         if let Some(rtt) = ack.rtt {
-            self.rtt = self.rtt.min(rtt.0);
+            self.rtt = self.rtt.min(rtt.as_nanos());
         }
         Step::grow(segments(ack) * self.incr.min(self.w_round) / self.w_round)
         // (1)

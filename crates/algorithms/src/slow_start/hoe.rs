@@ -114,7 +114,7 @@ mod tests {
     /// Reference values: 1460 bytes 1.168 ms apart and an RTT of 100 ms give a threshold of 85.
     #[test]
     fn the_threshold_is_the_bandwidth_delay_product() {
-        assert_eq!(pipe(crate::shared::train::pair(Duration(1_168_000), 1460.0), 0.1, 1460.0), 85.0);
+        assert_eq!(pipe(crate::shared::train::pair(Duration::from_nanos(1_168_000), 1460.0), 0.1, 1460.0), 85.0);
     }
 
     /// By hand: ACKs of 1000 bytes 1 ms apart at an RTT of 100 ms: 100 segments, with the fourth ACK; the window then
@@ -123,11 +123,11 @@ mod tests {
     fn three_pairs_set_the_threshold_once() {
         let mut start = Hoe::new(Options::default());
         let exits: Vec<_> = (0..6)
-            .map(|n| start.on_ack(&ack_at(Time(1_000_000_000 + n * 1_000_000), 1), 10.0, 1e9))
+            .map(|n| start.on_ack(&ack_at(Time::from_nanos(1_000_000_000 + n * 1_000_000), 1), 10.0, 1e9))
             .map(|step| step.exit.map(|exit| (exit.ssthresh, exit.event.kind)))
             .collect();
         assert_eq!(exits, [None, None, None, Some((100.0, EventKind::ThresholdSet)), None, None]);
-        let last = ack_at(Time(2_000_000_000), 1);
+        let last = ack_at(Time::from_nanos(2_000_000_000), 1);
         let event = start.on_ack(&last, 99.0, 100.0).event;
         assert_eq!(event.map(|event| event.kind), Some(EventKind::SlowStartExit));
         assert_eq!(start.on_congestion(&loss(50), 100.0, 25.0), 25.0);
@@ -137,8 +137,8 @@ mod tests {
         /// (2): n segments of a pair's gap each are n segments.
         #[test]
         fn a_path_of_whole_segments_has_that_threshold(n in 1u32..10_000, gap in 1u64..10_000_000, mss in 500u32..9_000) {
-            let rate = crate::shared::train::pair(Duration(gap), f64::from(mss));
-            prop_assert_eq!(pipe(rate, Duration(gap * u64::from(n)).as_secs(), f64::from(mss)), f64::from(n));
+            let rate = crate::shared::train::pair(Duration::from_nanos(gap), f64::from(mss));
+            prop_assert_eq!(pipe(rate, Duration::from_nanos(gap * u64::from(n)).as_secs(), f64::from(mss)), f64::from(n));
         }
     }
 }

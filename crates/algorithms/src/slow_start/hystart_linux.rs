@@ -64,7 +64,7 @@ impl HyStartLinux {
     /// (2): the threshold of the train, ns, with the allowance at the pacing rate of slow start, 2 cwnd / srtt.
     #[inline]
     fn threshold(&self, ack: &Ack, w: f64) -> u64 {
-        let rate = 2.0 * w * ack.mss.0 as f64 / ack.srtt.0.max(1) as f64;
+        let rate = 2.0 * w * ack.mss.0 as f64 / ack.srtt.as_nanos().max(1) as f64;
         let allowance = ((BURST_BYTES / rate) as u64).min(MAX_ALLOWANCE_NS);
         // Before the first sample the minimum is infinite, so no train exceeds the threshold.
         let whole = self.hybrid.rtt_min.saturating_add(allowance);
@@ -114,7 +114,7 @@ mod tests {
         for (paced, first) in [(false, 26), (true, 52)] {
             let mut start = start(paced);
             let fired = (0..100u64).find(|ms| {
-                let mut ack = ack_at(Time(1_000_000_000 + ms * 1_000_000), 1);
+                let mut ack = ack_at(Time::from_nanos(1_000_000_000 + ms * 1_000_000), 1);
                 ack.rtt = Some(Duration::from_millis(50));
                 start.on_ack(&ack, 100.0, 1e9).exit.is_some()
             });
@@ -128,9 +128,9 @@ mod tests {
     fn the_delay_detector_needs_a_rise_by_an_eighth() {
         for (ms, exits) in [(112, false), (113, true)] {
             let mut start = start(false);
-            let _ = start.on_ack(&ack_at(Time(1), 1), 100.0, 1e9);
+            let _ = start.on_ack(&ack_at(Time::from_nanos(1), 1), 100.0, 1e9);
             let fired = (0..20u64).any(|n| {
-                let mut ack = ack_at(Time(1_000_000_000 + n * 5_000_000), 1);
+                let mut ack = ack_at(Time::from_nanos(1_000_000_000 + n * 5_000_000), 1);
                 ack.round = 2;
                 ack.rtt = Some(Duration::from_millis(ms));
                 start.on_ack(&ack, 100.0, 1e9).exit.is_some()
@@ -145,7 +145,7 @@ mod tests {
     fn without_an_rtt_sample_no_train_ends_slow_start() {
         let mut start = start(true);
         for ms in 0..100u64 {
-            let mut ack = ack_at(Time(1_000_000_000 + ms * 1_000_000), 1);
+            let mut ack = ack_at(Time::from_nanos(1_000_000_000 + ms * 1_000_000), 1);
             ack.rtt = None;
             assert_eq!(start.on_ack(&ack, 100.0, 1e9).exit, None, "{ms} ms");
         }

@@ -113,7 +113,7 @@ impl SlowStart for HyStartPp {
             return Step::with_exit(grow, Some(exit::now(Reason::Css, w, f64::NAN)));
         }
         if let Some(rtt) = ack.rtt {
-            self.current = self.current.min(rtt.0);
+            self.current = self.current.min(rtt.as_nanos());
             self.samples += 1;
         }
         let mut event = None;
@@ -164,7 +164,7 @@ mod tests {
     fn round(start: &mut dyn SlowStart, number: u64, us: u64, w: f64) -> (f64, bool) {
         let (mut grown, mut left) = (0.0, false);
         for n in 0..40 {
-            let mut ack = ack_at(Time(number * 100_000_000 + n), 1);
+            let mut ack = ack_at(Time::from_nanos(number * 100_000_000 + n), 1);
             ack.round = number;
             ack.rtt = Some(Duration::from_micros(us));
             let step = start.on_ack(&ack, w, 1e9);

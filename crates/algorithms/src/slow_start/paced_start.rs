@@ -129,13 +129,13 @@ impl TrainAcks {
     fn push(&mut self, ack: &Ack, source: f64) {
         let n = segments(ack);
         if self.acks == 0 {
-            self.first = ack.now.0;
-        } else if (ack.now.0 - self.last) as f64 * 1e-9 > LATE * n * source {
+            self.first = ack.now.as_nanos();
+        } else if (ack.now.as_nanos() - self.last) as f64 * 1e-9 > LATE * n * source {
             return;
         } else {
             self.count += n;
         }
-        self.last = ack.now.0;
+        self.last = ack.now.as_nanos();
         self.acks += 1;
     }
 
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn the_window_is_restricted_to_the_train_unless_application_limited() {
         let mut start = PacedStart::new(Options::default());
-        let mut ack = ack_at(Time(1_000_000_000), 2);
+        let mut ack = ack_at(Time::from_nanos(1_000_000_000), 2);
         ack.in_flight = Bytes(8000);
         assert_eq!(start.on_ack(&ack, 10.0, 1e9).grow, -2.0);
         ack.app_limited = true;
@@ -310,7 +310,7 @@ mod tests {
             let size = w as u64;
             for n in 0..size {
                 now += gap_ns;
-                let mut ack = ack_at(Time(now), 1);
+                let mut ack = ack_at(Time::from_nanos(now), 1);
                 (ack.round, ack.in_flight) = (round, Bytes((size - 1 - n) * 1000));
                 let step = start.on_ack(&ack, w, ssthresh);
                 w += step.grow;

@@ -108,7 +108,7 @@ impl Search {
     /// (1), (6): closes the bins that have ended. Returns whether there were any.
     #[inline]
     fn close_bins(&mut self, ack: &Ack, rtt: u64) -> bool {
-        let now = ack.now.0;
+        let now = ack.now.as_nanos();
         if self.bin > 0 && now < self.end {
             self.lost += ack.lost.0;
             return false;
@@ -191,10 +191,10 @@ impl SlowStart for Search {
             self.lost += ack.lost.0;
             return Step::grow(grow);
         };
-        if !self.close_bins(ack, last.0) {
+        if !self.close_bins(ack, last.as_nanos()) {
             return Step::grow(grow);
         }
-        if let Some(norm) = self.judge(if self.options.shift == Shift::Latest { last.0 } else { ack.min_rtt.0 }) {
+        if let Some(norm) = self.judge(if self.options.shift == Shift::Latest { last.as_nanos() } else { ack.min_rtt.as_nanos() }) {
             self.norm = norm;
             // No margin: every bin has another norm.
             if norm >= self.options.thresh {
@@ -243,12 +243,12 @@ mod tests {
     #[test]
     fn the_first_rtt_determines_the_bins() {
         let mut start = start();
-        let _ = start.on_ack(&ack_at(Time(1_000_000_000), 1), 10.0, 1e9);
+        let _ = start.on_ack(&ack_at(Time::from_nanos(1_000_000_000), 1), 10.0, 1e9);
         assert_eq!(start.bin, 35_000_000);
         // By hand: after 139 ms three more bins have ended without an ACK, within the limit; after 176 ms it restarts.
-        let _ = start.on_ack(&ack_at(Time(1_139_000_000), 1), 10.0, 1e9);
+        let _ = start.on_ack(&ack_at(Time::from_nanos(1_139_000_000), 1), 10.0, 1e9);
         assert_eq!(start.closed, 4);
-        let _ = start.on_ack(&ack_at(Time(1_139_000_000 + 176_000_000), 1), 10.0, 1e9);
+        let _ = start.on_ack(&ack_at(Time::from_nanos(1_139_000_000 + 176_000_000), 1), 10.0, 1e9);
         assert_eq!(start.closed, 1);
     }
 
@@ -259,7 +259,7 @@ mod tests {
         let (mut delivered, mut sent) = (0, 200);
         (0..400u64).find(|n| {
             let acked = if n * 5 < 1000 { 10 } else { slow };
-            let mut ack = ack_at(Time(1_000_000_000 + n * 5_000_000), acked);
+            let mut ack = ack_at(Time::from_nanos(1_000_000_000 + n * 5_000_000), acked);
             ack.prior_in_flight = Bytes((sent - delivered) * 1000);
             delivered += acked;
             ack.delivered = Bytes(delivered * 1000);

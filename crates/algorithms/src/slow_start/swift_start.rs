@@ -110,7 +110,7 @@ impl SlowStart for SwiftStart {
         match self.phase {
             Phase::Probe => {
                 if self.rtt == 0 {
-                    self.rtt = ack.rtt.map_or(0, |rtt| rtt.0);
+                    self.rtt = ack.rtt.map_or(0, |rtt| rtt.as_nanos());
                 }
                 let _ = self.pairs.push(ack, max_burst_gap(ack));
                 if let Some(b) = self.pairs.median_of(self.k) {
@@ -173,11 +173,11 @@ mod tests {
         let (mut w, _) = start.established(&undo(), 10.0, f64::INFINITY);
         assert_eq!(w, 4.0);
         for n in 0..4 {
-            w += start.on_ack(&ack_at(Time(1_000_000_000 + n * 1_000_000), 1), w, 1e9).grow;
+            w += start.on_ack(&ack_at(Time::from_nanos(1_000_000_000 + n * 1_000_000), 1), w, 1e9).grow;
         }
         assert_eq!((w, start.pacing_rate()), (50.0, Some(Rate(4_000_000))));
-        assert_eq!(start.on_ack(&ack_at(Time(1_004_000_000), 1), w, 1e9).grow, 0.0);
-        let mut next = ack_at(Time(1_100_000_000), 1);
+        assert_eq!(start.on_ack(&ack_at(Time::from_nanos(1_004_000_000), 1), w, 1e9).grow, 0.0);
+        let mut next = ack_at(Time::from_nanos(1_100_000_000), 1);
         next.round = 2;
         next.prior_in_flight = cwndlab_units::Bytes(40_000);
         assert_eq!(start.on_ack(&next, w, 1e9).grow, 0.0, "four fifths of the window are in flight");

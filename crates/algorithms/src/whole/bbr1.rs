@@ -78,7 +78,7 @@ fn options(options: Bbr1Options) -> Options {
     Options {
         cwnd_gain: options.cwnd_gain,
         probe_gain: options.probe_gain,
-        min_rtt_window: Duration((options.min_rtt_window * 1e9) as u64),
+        min_rtt_window: Duration::from_nanos((options.min_rtt_window * 1e9) as u64),
         aggregation: options.aggregation,
         policer: options.policer,
         conserve: options.loss == Loss::Conserve,
@@ -103,7 +103,7 @@ pub(crate) mod tests {
     /// The ACK of the last segment.
     pub(crate) fn ack_of(clock: &Clock) -> Ack {
         let now = (1e9 * (clock.count as f64 / clock.bw + clock.rtt)) as u64;
-        let mut ack = ack_at(Time(now), 1);
+        let mut ack = ack_at(Time::from_nanos(now), 1);
         let product = (clock.bw * clock.rtt) as u64;
         ack.delivered = Bytes(1000 * clock.count);
         ack.rtt = Some(Duration::from_secs_f64(clock.rtt));
@@ -129,7 +129,7 @@ pub(crate) mod tests {
     /// Runs a flow through Startup and Drain.
     pub(crate) fn settled(flow: &mut dyn CongestionControl, bw: f64, rtt: f64) -> Clock {
         let established = Window {
-            now: Time(0),
+            now: Time::from_nanos(0),
             change: Change::Established,
             cwnd: flow.cwnd(),
             ssthresh: None,
@@ -166,7 +166,7 @@ pub(crate) mod tests {
         let mut flow = Bbr1::new(&wide, &options(Bbr1Options::default()));
         let mss = Bytes(1448);
         flow.on_window(&Window {
-            now: Time(0),
+            now: Time::from_nanos(0),
             change: Change::Established,
             cwnd: Bytes(14_480),
             ssthresh: None,
@@ -175,7 +175,7 @@ pub(crate) mod tests {
             feedback: None,
         });
         for count in 1..=2000u64 {
-            let mut ack = ack_at(Time(40_000_000 + count * 1_158_400), 1);
+            let mut ack = ack_at(Time::from_nanos(40_000_000 + count * 1_158_400), 1);
             (ack.mss, ack.acked) = (mss, mss);
             ack.delivered = mss * count;
             ack.rtt = Some(Duration::from_millis(40));

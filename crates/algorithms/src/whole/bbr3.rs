@@ -78,7 +78,7 @@ fn options(options: Bbr3Options) -> Options {
         loss_threshold: options.loss_threshold,
         beta: options.beta,
         headroom: options.headroom,
-        probe_rtt_interval: Duration((options.probe_rtt_interval * 1e9) as u64),
+        probe_rtt_interval: Duration::from_nanos((options.probe_rtt_interval * 1e9) as u64),
     }
 }
 

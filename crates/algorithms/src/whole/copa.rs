@@ -147,9 +147,9 @@ impl Copa {
         // A delay within the segments that one ACK covers does not indicate a queue.
         let empty = self.delays.time_of(self.options.grain * self.mss).max(NEARLY_EMPTY * self.delays.range());
         if !above(queueing, empty) || !self.settled {
-            self.emptied = ack.now.0; // with a rounding margin: standing queues are whole packets
+            self.emptied = ack.now.as_nanos(); // with a rounding margin: standing queues are whole packets
         }
-        let full = ack.now.0.saturating_sub(self.emptied) > FULL_ROUNDS * ack.srtt.0;
+        let full = ack.now.as_nanos().saturating_sub(self.emptied) > FULL_ROUNDS * ack.srtt.as_nanos();
         if full != self.competing {
             self.competing = full;
             self.window.inverse = self.default;
@@ -239,9 +239,9 @@ impl CongestionControl for Copa {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Established => {
-                self.emptied = window.now.0;
+                self.emptied = window.now.as_nanos();
                 // For pacing only: the small packets of the handshake give no sample.
-                self.delays.rtt = window.rtt.map_or(0.0, |rtt| rtt.0 as f64);
+                self.delays.rtt = window.rtt.map_or(0.0, |rtt| rtt.as_nanos() as f64);
             }
             Change::Undo | Change::Idle | Change::Recovered => {}
         }
@@ -276,7 +276,7 @@ mod tests {
     /// A flow after slow start with the window `w` and an RTTmin of 100 ms.
     fn copa(w: f64) -> Copa {
         let mut flow = Copa::new(&path(10), Options::default());
-        let (now, rtt) = (Time(0), Some(Duration::from_millis(100)));
+        let (now, rtt) = (Time::from_nanos(0), Some(Duration::from_millis(100)));
         flow.on_window(&Window { change: Change::Established, now, rtt, ..undo() });
         let mut first = ack_at(Time::ZERO, 1);
         first.cwnd_limited = false;
@@ -287,7 +287,7 @@ mod tests {
     }
 
     fn after(flow: &mut Copa, at_ms: u64, rtt_ms: u64) -> f64 {
-        let mut ack = ack_at(Time(at_ms * 1_000_000), 1);
+        let mut ack = ack_at(Time::from_nanos(at_ms * 1_000_000), 1);
         ack.rtt = Some(Duration::from_millis(rtt_ms));
         ack.round = flow.round;
         flow.on_ack(&ack);
@@ -322,14 +322,14 @@ mod tests {
         let mut flow = copa(50.0);
         for n in 0..20 {
             flow.round -= u64::from(flow.round > 0);
-            let mut ack = ack_at(Time(200_000_000 + n * 50_000_000), 1);
+            let mut ack = ack_at(Time::from_nanos(200_000_000 + n * 50_000_000), 1);
             ack.rtt = Some(Duration::from_millis(if n % 4 < 2 { 150 } else { 200 }));
             ack.round = n / 2;
             flow.on_ack(&ack);
         }
         assert!(flow.competing && flow.window.inverse > 3.0, "{:?}", flow.window);
         let high = flow.window.inverse;
-        let mut ack = ack_at(Time(1_250_000_000), 1);
+        let mut ack = ack_at(Time::from_nanos(1_250_000_000), 1);
         ack.rtt = Some(Duration::from_millis(190));
         ack.lost = Bytes(1000);
         ack.round = 100;

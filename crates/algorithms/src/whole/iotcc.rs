@@ -184,7 +184,7 @@ impl Iotcc {
     }
 
     fn establish(&mut self, window: &Window) {
-        let rtt = window.rtt.map(|rtt| rtt.0 as f64 * 1e-9);
+        let rtt = window.rtt.map(|rtt| rtt.as_nanos() as f64 * 1e-9);
         if let Some(rtt) = rtt {
             self.delay.sample(rtt, self.options.beta);
         }
@@ -207,7 +207,7 @@ impl CongestionControl for Iotcc {
         self.pace = None;
         let begun = self.begun.take();
         if let Some(rtt) = ack.rtt {
-            self.delay.sample(rtt.0 as f64 * 1e-9, self.options.beta);
+            self.delay.sample(rtt.as_nanos() as f64 * 1e-9, self.options.beta);
         }
         if ack.recovering {
             return begun;
@@ -406,7 +406,7 @@ mod tests {
             flow.delay = Delay::default();
             let mut samples = ack(0);
             for ns in [rtt, 2 * rtt] {
-                samples.rtt = Some(Duration(ns));
+                samples.rtt = Some(Duration::from_nanos(ns));
                 flow.on_ack(&samples);
             }
             prop_assert!(!below(flow.delay.beta, flow.options.rho), "{}", flow.delay.beta);

@@ -185,7 +185,7 @@ impl Phcc {
         let mut event = None;
         if self.round.samples > 0.0 {
             self.rtt.r = if self.options.rtt == options::Rtt::Smoothed {
-                ack.srtt.0 as f64 * 1e-9
+                ack.srtt.as_nanos() as f64 * 1e-9
             } else {
                 self.round.sum_rtt / self.round.samples
             };
@@ -221,7 +221,7 @@ impl CongestionControl for Phcc {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         if let Some(rtt) = ack.rtt {
-            let rtt = rtt.0 as f64 * 1e-9;
+            let rtt = rtt.as_nanos() as f64 * 1e-9;
             (self.rtt.base, self.rtt.max) = (self.rtt.base.min(rtt), self.rtt.max.max(rtt));
             (self.round.sum_rtt, self.round.samples) = (self.round.sum_rtt + rtt, self.round.samples + 1.0);
         }
@@ -239,7 +239,7 @@ impl CongestionControl for Phcc {
         if !event.repeated {
             self.window.ssthresh = (self.window.w / 2.0).max(2.0); // (10), at least RFC 5681's minimum
             self.window.w_loss = Some(self.window.w);
-            self.window.d_loss = if self.rtt.r > 0.0 { self.rtt.r } else { event.srtt.0 as f64 * 1e-9 };
+            self.window.d_loss = if self.rtt.r > 0.0 { self.rtt.r } else { event.srtt.as_nanos() as f64 * 1e-9 };
         }
         self.phase = if event.restart { Stage::Start } else { Stage::Congestion };
         self.set_window(if event.restart { 1.0 } else { self.window.ssthresh });

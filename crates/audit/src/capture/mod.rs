@@ -91,7 +91,7 @@ pub fn read(bytes: &[u8], choice: Choice<'_>) -> Result<Log, Fault> {
         protocol: Protocol::Tcp,
         windowless: choice.samples.is_none(),
         begins_late: !packets.iter().any(|one| one.syn),
-        origin_ms: origin.0 as f64 * 1e-6,
+        origin_ms: origin.as_nanos() as f64 * 1e-6,
         connection: endpoints.to_string(),
         notes,
     })
@@ -212,7 +212,7 @@ fn pcap(bytes: &[u8], all: &mut Packets) -> Result<(), Fault> {
         let from = at + 16;
         let data = bytes.get(from..from.saturating_add(captured as usize)).ok_or_else(|| cut(all.len()))?;
         let fraction = u64::from(fraction) * if nanoseconds { 1 } else { 1000 };
-        all.add(link, Time(u64::from(seconds) * 1_000_000_000 + fraction), data);
+        all.add(link, Time::from_nanos(u64::from(seconds) * 1_000_000_000 + fraction), data);
         at = from + captured as usize;
     }
     Ok(())
@@ -235,7 +235,7 @@ fn pcapng(bytes: &[u8], all: &mut Packets) -> Result<(), Fault> {
                 let Some(&(link, ticks)) = interfaces.get(packet.interface_id as usize) else { continue };
                 // The reader takes every tick for a nanosecond.
                 let time_ns = packet.timestamp.as_nanos() * 1_000_000_000 / ticks;
-                all.add(link, Time(time_ns as u64), &packet.data);
+                all.add(link, Time::from_nanos(time_ns as u64), &packet.data);
             }
             Block::SectionHeader(_) => interfaces.clear(),
             _ => {}

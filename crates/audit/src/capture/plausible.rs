@@ -9,13 +9,13 @@ use super::packet::{Endpoints, Packet};
 use super::skipped::Skipped;
 
 /// Copies of one packet that a capture on several interfaces has follow within this time.
-const COPY: Duration = Duration(2_000_000);
+const COPY: Duration = Duration::from_nanos(2_000_000);
 /// The same for packets with an identification: it differs between transmissions of one segment.
-const IDENTIFIED_COPY: Duration = Duration(1_000_000_000);
+const IDENTIFIED_COPY: Duration = Duration::from_nanos(1_000_000_000);
 /// Copies are removed where one in this many data packets is one: fewer are the network's.
 const COPIED_SHARE: usize = 4;
 /// A sender whose host answers more slowly than this is not at the place of the capture.
-const NEAR: Duration = Duration(200_000);
+const NEAR: Duration = Duration::from_nanos(200_000);
 /// Data packets that are outstanding at a receiver: those between two delayed ACKs.
 const FEW: usize = 4;
 /// Outstanding packets that are remembered.
@@ -170,13 +170,13 @@ impl Halves {
 pub(super) fn check_place(packets: &[Packet], from: Endpoints, notes: &mut Vec<String>) -> Result<(), Fault> {
     let hint = format!("capture at the sender of the data, {}", from.from);
     if let Some(Halves { sender, receiver }) = Halves::of(packets, from) {
-        let (near, far) = (sender.0 as f64 / 1e6, receiver.0 as f64 / 1e6);
+        let (near, far) = (sender.as_nanos() as f64 / 1e6, receiver.as_nanos() as f64 / 1e6);
         if sender > receiver && sender > NEAR {
             let what =
                 format!("was taken at the receiver: it answers after {far:.3} ms, the sender after {near:.3} ms");
             return fault(what, hint);
         }
-        if sender.0 * 10 > receiver.0 && sender > NEAR {
+        if sender.as_nanos() * 10 > receiver.as_nanos() && sender > NEAR {
             notes.push(format!(
                 "the capture was taken {near:.3} ms from the sender, of {:.3} ms round-trip time: bytes in flight and the \
                  order of ACKs and data are not those of the sender",
@@ -189,7 +189,7 @@ pub(super) fn check_place(packets: &[Packet], from: Endpoints, notes: &mut Vec<S
         let what = format!(
             "cannot be told from one at the receiver: data is acknowledged within {:.3} ms, with at most {FEW} packets \
              outstanding, and it has neither a handshake nor timestamps",
-            time.0 as f64 / 1e6
+            time.as_nanos() as f64 / 1e6
         );
         return fault(what, hint);
     }

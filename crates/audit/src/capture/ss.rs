@@ -26,7 +26,7 @@ impl Counted {
         };
         let from = last(&self.received, received).max(last(&self.sent, sent));
         let next = received.and_then(|count| self.received.get(usize::try_from(count).ok()?));
-        let until = next.map_or(Time::MAX, |next| Time(next.0.saturating_sub(1)));
+        let until = next.map_or(Time::MAX, |next| Time::from_nanos(next.as_nanos().saturating_sub(1)));
         written.min(until).max(from.unwrap_or(Time::ZERO))
     }
 }
@@ -69,7 +69,9 @@ fn parse_time(line: &str) -> Option<Time> {
     let seconds: u64 = seconds.parse().ok()?;
     let digits = fraction.len();
     let fraction: u64 = fraction.parse().ok()?;
-    (1..=9).contains(&digits).then(|| Time(seconds * 1_000_000_000 + fraction * 10u64.pow(9 - digits as u32)))
+    (1..=9)
+        .contains(&digits)
+        .then(|| Time::from_nanos(seconds * 1_000_000_000 + fraction * 10u64.pow(9 - digits as u32)))
 }
 
 /// A line of `ss`.
@@ -99,7 +101,7 @@ fn parse(line: &str, endpoints: Endpoints) -> Option<Sample> {
     let metrics = Metrics {
         cwnd: Some(whole("cwnd")? * mss),
         ssthresh: whole("ssthresh").map(|segments| segments * mss),
-        srtt: srtt.filter(|ms| *ms > 0.0).map(|ms| Duration((ms * 1e6) as u64)),
+        srtt: srtt.filter(|ms| *ms > 0.0).map(|ms| Duration::from_nanos((ms * 1e6) as u64)),
         ..Metrics::default()
     };
     Some(Sample { metrics, segs_in: whole("segs_in"), data_segs_out: whole("data_segs_out") })
@@ -115,7 +117,7 @@ mod tests {
         Endpoints { from: at(1, 40000), to: at(2, 5001) }
     }
 
-    const START: Time = Time(1_700_000_000_000_000_000);
+    const START: Time = Time::from_nanos(1_700_000_000_000_000_000);
 
     /// A line of iproute2 6.1.
     const LINE: &str = "ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5001 skmem:(r0,rb131072) cubic wscale:7,7 rto:204 \
@@ -125,7 +127,7 @@ mod tests {
     fn a_line_of_ss_has_window_threshold_and_rtt() {
         let metrics = parse(LINE, endpoints()).expect("it is the connection").metrics;
         assert_eq!((metrics.cwnd, metrics.ssthresh), (Some(28_960), Some(20_272)));
-        assert_eq!(metrics.srtt, Some(Duration(40_500_000)));
+        assert_eq!(metrics.srtt, Some(Duration::from_nanos(40_500_000)));
         let other = Endpoints { from: SocketAddr::new(endpoints().from.ip(), 40001), ..endpoints() };
         assert_eq!(parse(LINE, other), None);
     }
@@ -135,7 +137,7 @@ mod tests {
         let mut events = Vec::new();
         let text = format!("1700000000.5\n{LINE}\n1700000000.510000000\n{LINE}\n");
         merge(&mut events, &text, endpoints(), START, &Counted::default()).expect("samples");
-        let times: Vec<u64> = events.iter().map(|one| one.time.0 - ORIGIN.0).collect();
+        let times: Vec<u64> = events.iter().map(|one| one.time.as_nanos() - ORIGIN.as_nanos()).collect();
         assert_eq!(times, [500_000_000, 510_000_000]);
         let none = merge(&mut events, "State Recv-Q\n", endpoints(), Time::ZERO, &Counted::default());
         assert!(none.is_err());
@@ -145,13 +147,13 @@ mod tests {
     /// the third one.
     #[test]
     fn the_counters_of_a_sample_correct_its_time() {
-        let at = |ms: u64| Time(START.0 + ms * 1_000_000);
+        let at = |ms: u64| Time::from_nanos(START.as_nanos() + ms * 1_000_000);
         let counted = Counted { received: vec![at(0), at(40), at(60)], sent: vec![at(1), at(45)] };
         let time = |written: u64, counters: &str| {
             let mut events = Vec::new();
             let text = format!("1700000000.{written:03}\n{LINE} {counters}\n");
             merge(&mut events, &text, endpoints(), START, &counted).expect("a sample");
-            events[0].time.0 - ORIGIN.0
+            events[0].time.as_nanos() - ORIGIN.as_nanos()
         };
         assert_eq!(time(10, ""), 10_000_000);
         assert_eq!(time(10, "segs_in:2"), 40_000_000);

@@ -215,7 +215,7 @@ fn losses(one: &Losses) -> Vec<What> {
 
 /// A duration in units of `ms` milliseconds, if there is one.
 fn duration(one: Number, ms: f64) -> Option<Duration> {
-    one.0.filter(|value| *value > 0.0).map(|value| Duration((value * ms * 1e6).round() as u64))
+    one.0.filter(|value| *value > 0.0).map(|value| Duration::from_nanos((value * ms * 1e6).round() as u64))
 }
 
 fn metrics(values: &Values, ms: f64) -> Vec<What> {

@@ -327,7 +327,7 @@ fn log(connection: String, events: Vec<(f64, What)>, protocol: Protocol, notes: 
     let origin_ms = events.iter().map(|one| one.0).fold(f64::INFINITY, f64::min);
     let mut latest = ORIGIN;
     let shifted = events.into_iter().map(|(time, what)| {
-        latest = latest.max(Time(ORIGIN.0 + ((time - origin_ms) * 1e6).round() as u64));
+        latest = latest.max(Time::from_nanos(ORIGIN.as_nanos() + ((time - origin_ms) * 1e6).round() as u64));
         Event { time: latest, what }
     });
     Log { events: shifted.collect(), protocol, windowless: false, begins_late: false, origin_ms, connection, notes }

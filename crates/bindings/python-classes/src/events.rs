@@ -114,7 +114,7 @@ event! {
         /// Segments delivered in the interval.
         delivered: f64 = |one| segments(one.raw.delivered, one.mss);
         /// Length of the sample, s: the longer of the send and the ACK interval.
-        interval: f64 = |one| seconds(one.raw.interval.0);
+        interval: f64 = |one| seconds(one.raw.interval.as_nanos());
         /// `Ack.delivered` at the time when the acknowledged segment was sent.
         prior_delivered: f64 = |one| segments(one.raw.prior_delivered, one.mss);
         /// The sender was application-limited when the segment was sent.
@@ -126,7 +126,7 @@ event! {
     /// An acknowledgement, or several that are reported together.
     Ack(raw: control::Ack) {
         /// Time of the event, s.
-        now: f64 = |one| seconds(one.raw.now.0);
+        now: f64 = |one| seconds(one.raw.now.as_nanos());
         /// Payload of a full segment, bytes.
         mss: u64 = |one| one.raw.mss.0;
         /// Segments newly acknowledged, cumulatively or by SACK.
@@ -134,7 +134,7 @@ event! {
         /// Number of ACK packets in this report.
         acks: u32 = |one| one.raw.acks;
         /// Time between the first and the last of these ACK packets, s.
-        interval: f64 = |one| seconds(one.raw.interval.0);
+        interval: f64 = |one| seconds(one.raw.interval.as_nanos());
         /// Segments in flight before this report.
         prior_in_flight: f64 = |one| segments(one.raw.prior_in_flight, one.raw.mss);
         /// Segments in flight after this report.
@@ -142,11 +142,11 @@ event! {
         /// Segments newly marked lost since the last report.
         lost: f64 = |one| segments(one.raw.lost, one.raw.mss);
         /// Last RTT sample, s; `None` where Karn's algorithm forbids one.
-        rtt: Option<f64> = |one| one.raw.rtt.map(|rtt| seconds(rtt.0));
+        rtt: Option<f64> = |one| one.raw.rtt.map(|rtt| seconds(rtt.as_nanos()));
         /// Smoothed RTT (RFC 6298), s; 0 before the first sample.
-        srtt: f64 = |one| seconds(one.raw.srtt.0);
+        srtt: f64 = |one| seconds(one.raw.srtt.as_nanos());
         /// Minimum RTT of the last 300 s, s; 0 before the first sample.
-        min_rtt: f64 = |one| seconds(one.raw.min_rtt.0);
+        min_rtt: f64 = |one| seconds(one.raw.min_rtt.as_nanos());
         /// Delivery-rate sample, as in Linux.
         delivery_rate: Option<DeliveryRate> = |one| one.raw.delivery_rate.map(|raw| DeliveryRate { raw, mss: one.raw.mss });
         /// Segments delivered so far.
@@ -168,7 +168,7 @@ event! {
     /// A congestion event.
     Congestion(raw: control::Congestion) {
         /// Time of the event, s.
-        now: f64 = |one| seconds(one.raw.now.0);
+        now: f64 = |one| seconds(one.raw.now.as_nanos());
         /// Payload of a full segment, bytes.
         mss: u64 = |one| one.raw.mss.0;
         /// `"loss"`, `"ecn"` or `"timeout"`.
@@ -186,9 +186,9 @@ event! {
         /// Segments newly marked lost.
         lost: f64 = |one| segments(one.raw.lost, one.raw.mss);
         /// Smoothed RTT, s.
-        srtt: f64 = |one| seconds(one.raw.srtt.0);
+        srtt: f64 = |one| seconds(one.raw.srtt.as_nanos());
         /// Minimum RTT, s.
-        min_rtt: f64 = |one| seconds(one.raw.min_rtt.0);
+        min_rtt: f64 = |one| seconds(one.raw.min_rtt.as_nanos());
         /// Round trips since the start.
         round: u64 = |one| one.raw.round;
     }
@@ -198,7 +198,7 @@ event! {
     /// A change of the window by the transport.
     Window(raw: control::Window, mss: Bytes) {
         /// Time of the event, s.
-        now: f64 = |one| seconds(one.raw.now.0);
+        now: f64 = |one| seconds(one.raw.now.as_nanos());
         /// `"idle"`, `"recovered"` or `"established"`. An undo restores an object without a report; a decision in its place
         /// receives `"undo"`.
         change: &'static str = |one| change(one.raw.change);
@@ -208,9 +208,9 @@ event! {
         /// the stack keeps the threshold.
         ssthresh: Option<f64> = |one| one.raw.ssthresh.map(|bytes| segments(bytes, one.mss));
         /// Length of the idle period, s.
-        idle: f64 = |one| seconds(one.raw.idle.0);
+        idle: f64 = |one| seconds(one.raw.idle.as_nanos());
         /// RTT of the handshake, s, for `"established"`.
-        rtt: Option<f64> = |one| one.raw.rtt.map(|rtt| seconds(rtt.0));
+        rtt: Option<f64> = |one| one.raw.rtt.map(|rtt| seconds(rtt.as_nanos()));
     }
 }
 
@@ -227,7 +227,7 @@ event! {
     /// A segment that is sent.
     Sent(raw: control::Sent, mss: Bytes) {
         /// Time of the event, s.
-        now: f64 = |one| seconds(one.raw.now.0);
+        now: f64 = |one| seconds(one.raw.now.as_nanos());
         /// Payload, segments.
         size: f64 = |one| segments(one.raw.size, one.mss);
         /// Segments in flight, this one included.

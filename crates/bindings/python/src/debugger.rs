@@ -69,7 +69,7 @@ pub(crate) fn debug(
     let constructors = py_algorithms::needed_constructors(&plan, &scenario, other.as_ref(), given).map_err(to_error)?;
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner = Arc::clone(&stop);
-    let search = Search { wanted, at: Time(at_ns), backward: previous.is_some() };
+    let search = Search { wanted, at: Time::from_nanos(at_ns), backward: previous.is_some() };
     let question = Question { seed, flow, search, context, tolerance: Bytes(tolerance_bytes) };
     let (outcome, failure) = run_in_thread(py, &stop, move || {
         Ok(py_algorithms::with_constructors(constructors, || {
@@ -114,7 +114,8 @@ fn answer(plan: &Plan, question: Question, other: Option<&Algorithm>, stop: &Arc
     if let Some(moment) = moment {
         let now = moment.event.now();
         let report = |at| Ok::<_, Fault>(transport_at(plan, seed, flow, at, stop)?.as_ref().map(json::transport));
-        value["transport"] = json!({"before": report(Time(now.0.saturating_sub(1)))?, "after": report(now)?});
+        value["transport"] =
+            json!({"before": report(Time::from_nanos(now.as_nanos().saturating_sub(1)))?, "after": report(now)?});
         match lost_packet(plan, seed, flow, &moment, stop)? {
             Ok(found) => value["lost_packet"] = json::lost_packet(&found),
             Err(reason) => value["no_lost_packet"] = json!(reason),

@@ -23,7 +23,7 @@ use crate::{py_algorithms, scenario};
 /// name and value.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "names and defaults of a Python function")]
-#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel", late_ns=MAX_LATENESS.0, remarks=None, settings=Vec::new()))]
+#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, datapath="kernel", late_ns=MAX_LATENESS.as_nanos(), remarks=None, settings=Vec::new()))]
 pub(crate) fn emulate<'py>(
     py: Python<'py>,
     text: &str,
@@ -47,7 +47,11 @@ pub(crate) fn emulate<'py>(
     let header = header(&scenario, &plan, seed, "emulate", notes);
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner = Arc::clone(&stop);
-    let options = Options { max_lateness: Duration(late_ns), settings: read_settings(settings)?, ..Options::default() };
+    let options = Options {
+        max_lateness: Duration::from_nanos(late_ns),
+        settings: read_settings(settings)?,
+        ..Options::default()
+    };
     let outcome = run_in_thread(py, &stop, move || {
         guarded(|| {
             cwndlab_emulator::emulate(Arc::new(plan), seed, datapath, &options, &inner).map(|(records, quality)| {
@@ -115,7 +119,7 @@ fn read_settings(settings: Vec<(String, String, String)>) -> PyResult<Vec<Settin
 impl EmulatedPath {
     #[new]
     #[allow(clippy::too_many_arguments, reason = "names and defaults of a Python function")]
-    #[pyo3(signature = (text, format, seed, *, folder=None, algorithm=None, late_ns=MAX_LATENESS.0, settings=Vec::new()))]
+    #[pyo3(signature = (text, format, seed, *, folder=None, algorithm=None, late_ns=MAX_LATENESS.as_nanos(), settings=Vec::new()))]
     fn new(
         py: Python<'_>,
         text: &str,
@@ -140,7 +144,7 @@ impl EmulatedPath {
                 ProgramAlgorithm::Kernel(cwndlab_emulator::kernel_algorithm(name).map_err(failed)?)
             }
         };
-        let options = Options { algorithm, max_lateness: Duration(late_ns), programs: true, settings };
+        let options = Options { algorithm, max_lateness: Duration::from_nanos(late_ns), programs: true, settings };
         let session =
             py.detach(|| Session::open(Arc::new(plan), seed, &options)).map_err(|fault| run_error(py, fault))?;
         Ok(Self { session: Mutex::new(Some((session, header))) })
@@ -195,7 +199,7 @@ impl EmulatedPath {
             return Err(PyValueError::new_err("the emulated path is closed"));
         };
         let (records, quality, end) = py.detach(|| session.close()).map_err(|fault| run_error(py, fault))?;
-        header.duration = Duration(end.0);
+        header.duration = Duration::from_nanos(end.as_nanos());
         header.measure_from = Time::ZERO;
         Ok((Records::new(emulated(header, records, &quality, Vec::new())), quality_dict(py, &quality)?))
     }

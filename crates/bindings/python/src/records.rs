@@ -232,9 +232,9 @@ pub(crate) fn assemble(
         engine: entry(header, "engine")?,
         version: entry(header, "version")?,
         host: entry(header, "host")?,
-        duration: Duration(entry(header, "duration_ns")?),
-        measure_from: Time(entry(header, "measure_from_ns")?),
-        sample_interval: Duration(entry(header, "sample_interval_ns")?),
+        duration: Duration::from_nanos(entry(header, "duration_ns")?),
+        measure_from: Time::from_nanos(entry(header, "measure_from_ns")?),
+        sample_interval: Duration::from_nanos(entry(header, "sample_interval_ns")?),
         notes: entry(header, "notes")?,
     };
     let findings = measured(&header, &tables)?;
@@ -285,7 +285,12 @@ fn measured(header: &Header, tables: &BTreeMap<String, Vec<Bound<'_, PyDict>>>) 
         let stall = stall::of_samples(&samples, count(row, "mss_bytes")?, header.duration);
         found.extend(stall.map(|stall| stall.finding(flow, &name)));
         found.extend(findings::repetitions(&flow_row));
-        found.extend(findings::short_run(flow, &name, header.duration, Duration(count(row, "base_rtt_ns")?)));
+        found.extend(findings::short_run(
+            flow,
+            &name,
+            header.duration,
+            Duration::from_nanos(count(row, "base_rtt_ns")?),
+        ));
     }
     findings::add_notes(&mut found, findings::ENVIRONMENT, &header.notes);
     Ok(found)

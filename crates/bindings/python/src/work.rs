@@ -125,7 +125,7 @@ pub(crate) fn simulated(header: Header, mut records: Rows) -> Tables {
 
 /// Converts the failure of a Python algorithm to an `AlgorithmError`, with the algorithm's exception as its cause.
 pub(crate) fn algorithm_error(py: Python<'_>, failure: Failure, of: &str) -> PyErr {
-    let what = format!("{}, at {:.6} s {of}", failure.what, failure.now.0 as f64 / 1e9);
+    let what = format!("{}, at {:.6} s {of}", failure.what, failure.now.as_nanos() as f64 / 1e9);
     let error = fault_error(py, "AlgorithmError", [Fault::new(failure.name, what, failure.hint)]);
     error.set_cause(py, failure.cause);
     error

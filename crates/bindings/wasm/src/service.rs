@@ -13,11 +13,11 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use cwndlab_replay::debug::{json as moments, look, transport_at, Search};
 use cwndlab_records::findings;
 use cwndlab_records::hash::hash_plain;
 use cwndlab_records::header::Header;
 use cwndlab_records::plain_tables::PlainTables;
+use cwndlab_replay::debug::{json as moments, look, transport_at, Search};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::Scenario;
 use cwndlab_units::{Fault, Time};
@@ -107,7 +107,7 @@ impl Service {
             Request::Run { scenario, format, seed } => self.run(&scenario, format, seed),
             Request::Look { scenario, format, seed, flow, at_ns } => {
                 let (_, plan, _) = read(&scenario, format)?;
-                moment(&plan, seed, flow, Time(at_ns))
+                moment(&plan, seed, flow, Time::from_nanos(at_ns))
             }
         }
     }
@@ -178,7 +178,8 @@ fn moment(plan: &Plan, seed: u64, flow: usize, at: Time) -> Result<Value, Vec<Fa
     value["entry"] = json!(algorithm.growth.spec.name);
     if let Some(time) = value["moment"]["time_ns"].as_u64() {
         let go_on = AtomicBool::new(false);
-        let report = |time: u64| transport_at(plan, seed, flow, Time(time), &go_on).map_err(|fault| vec![fault]);
+        let report =
+            |time: u64| transport_at(plan, seed, flow, Time::from_nanos(time), &go_on).map_err(|fault| vec![fault]);
         let (before, after) = (report(time.saturating_sub(1))?, report(time)?);
         value["transport"] =
             json!({"before": before.as_ref().map(moments::transport), "after": after.as_ref().map(moments::transport)});

@@ -62,7 +62,7 @@ impl<'a> Application<'a> {
         if endpoint.run.is_over() {
             return Ok(());
         }
-        endpoint.state.started.store(endpoint.run.now().0, Ordering::Relaxed);
+        endpoint.state.started.store(endpoint.run.now().as_nanos(), Ordering::Relaxed);
         let result = match self {
             Self::Stream(endpoint, source) => stream::send(endpoint, &mut lock(source)),
             Self::Dialogue(dialogue) => dialogue.run_client(),

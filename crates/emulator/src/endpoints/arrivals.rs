@@ -87,7 +87,7 @@ impl<'a> ArrivalEndpoints<'a> {
     /// Records a transfer that was not admitted.
     fn refuse(&self, at: Time, cause: &'static str) {
         lock(&self.endpoint.state.events).push(EventRow {
-            time_ns: at.0,
+            time_ns: at.as_nanos(),
             flow: self.endpoint.flow,
             kind: "refused",
             cause,
@@ -158,8 +158,8 @@ impl<'a> ArrivalEndpoints<'a> {
                 lock(&state.transfers).push(TransferRow {
                     flow,
                     transfer: arrival.number,
-                    start_ns: start.0,
-                    end_ns: run.now().0,
+                    start_ns: start.as_nanos(),
+                    end_ns: run.now().as_nanos(),
                     size_bytes: arrival.bytes.0,
                 });
                 expected = None;

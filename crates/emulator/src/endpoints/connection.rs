@@ -122,7 +122,7 @@ impl FlowState {
 
     /// Sets the end of the flow, unless it has one.
     pub(crate) fn end(&self, now: Time) {
-        let _ = self.ended.compare_exchange(u64::MAX, now.0, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.ended.compare_exchange(u64::MAX, now.as_nanos(), Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Adds the socket to the open connections.
@@ -157,7 +157,7 @@ impl RunClock<'_> {
     /// The time since the start of the run.
     #[must_use]
     pub fn now(&self) -> Time {
-        Time(self.start.elapsed().as_nanos() as u64)
+        Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -167,7 +167,7 @@ impl RunClock<'_> {
     /// Sleeps until `at` or the end of the run.
     pub(crate) fn sleep_until(&self, at: Time) {
         while !self.is_over() {
-            let rest = Wait::from_nanos(at.0.saturating_sub(self.now().0));
+            let rest = Wait::from_nanos(at.as_nanos().saturating_sub(self.now().as_nanos()));
             if rest.is_zero() {
                 return;
             }
@@ -200,7 +200,7 @@ pub struct Endpoint<'a> {
 impl Endpoint<'_> {
     /// End of the flow; the largest time where the plan sets none.
     pub(crate) fn stop_at(&self) -> Time {
-        self.plan.stop.map_or(Time(u64::MAX), |stop| Time(stop.0))
+        self.plan.stop.map_or(Time::from_nanos(u64::MAX), |stop| Time::from_nanos(stop.as_nanos()))
     }
 
     /// An error of one of the flow's sockets.
@@ -226,8 +226,8 @@ impl Endpoint<'_> {
     pub(crate) fn record_transfer(&self, start: Time, size: Bytes) {
         let mut rows = lock(&self.state.transfers);
         let transfer = rows.len() as u64;
-        let end_ns = self.run.now().0;
-        rows.push(TransferRow { flow: self.flow, transfer, start_ns: start.0, end_ns, size_bytes: size.0 });
+        let end_ns = self.run.now().as_nanos();
+        rows.push(TransferRow { flow: self.flow, transfer, start_ns: start.as_nanos(), end_ns, size_bytes: size.0 });
     }
 }
 

@@ -46,7 +46,7 @@ fn progress(number: u64, info: &TcpInfo, lost_packets: u64) -> SenderProgress {
         timeouts: info.counters.timeouts,
         idle_acks: info.counters.segments_in,
         lost_packets,
-        rto: (info.srtt.0 > 0).then(|| info.srtt * 2 + MIN_RTO),
+        rto: (info.srtt.as_nanos() > 0).then(|| info.srtt * 2 + MIN_RTO),
     }
 }
 
@@ -57,7 +57,7 @@ impl TcpSampler {
         for (number, info) in &open {
             let before = self.open.iter().find(|(one, _)| one == number).map(|(_, before)| *before);
             if let Some(rtt) = measured_rtt(before.as_ref(), info) {
-                self.rtt_sum += rtt.0;
+                self.rtt_sum += rtt.as_nanos();
                 self.rtt_count += 1;
             }
             if let Some(before) = &before {
@@ -107,12 +107,12 @@ impl TcpSampler {
         let in_flight = self.open.iter().map(|(_, one)| one.in_flight * one.mss.0).sum();
         let one = (!many).then_some(info);
         self.has_info.then(|| SampleRow {
-            time_ns: time.0,
+            time_ns: time.as_nanos(),
             flow,
             cwnd_bytes: one.map(|info| info.cwnd * info.mss.0),
             ssthresh_bytes: one.and_then(|info| Some(info.ssthresh? * info.mss.0)),
             in_flight_bytes: Some(in_flight),
-            srtt_ns: one.map(|info| info.srtt.0).filter(|&srtt| srtt > 0),
+            srtt_ns: one.map(|info| info.srtt.as_nanos()).filter(|&srtt| srtt > 0),
             pacing_rate_bps: one.and_then(|info| info.pacing).map(|rate| rate.0),
             delivery_rate_bps: one.and_then(|info| info.delivery_rate).map(|rate| rate.0),
             delivered_bytes: state.delivered.load(Ordering::Relaxed),
@@ -135,7 +135,7 @@ impl TcpSampler {
 /// would otherwise weigh as much as the RTTs of its active periods.
 fn measured_rtt(before: Option<&TcpInfo>, info: &TcpInfo) -> Option<Duration> {
     let received = before.is_none_or(|before| info.counters.segments_in > before.counters.segments_in);
-    (received && info.srtt.0 > 0).then_some(info.srtt)
+    (received && info.srtt.as_nanos() > 0).then_some(info.srtt)
 }
 
 /// The kinds of congestion events between two reads of a connection. A reduction is over in the states Open and Disorder,
@@ -144,12 +144,8 @@ fn changes(before: &TcpInfo, info: &TcpInfo) -> Vec<&'static str> {
     let entered = |state: u8| info.ca_state == state && before.ca_state != state;
     let timed_out = info.counters.timeouts > before.counters.timeouts;
     let recovered = info.ca_state < CA_CWR && (before.ca_state >= CA_CWR || timed_out);
-    let kinds = [
-        (entered(CA_RECOVERY), "recovery"),
-        (entered(CA_CWR), "ecn"),
-        (timed_out, "timeout"),
-        (recovered, RECOVERED),
-    ];
+    let kinds =
+        [(entered(CA_RECOVERY), "recovery"), (entered(CA_CWR), "ecn"), (timed_out, "timeout"), (recovered, RECOVERED)];
     kinds.into_iter().filter(|(happened, _)| *happened).map(|(_, kind)| kind).collect()
 }
 
@@ -157,7 +153,7 @@ fn changes(before: &TcpInfo, info: &TcpInfo) -> Vec<&'static str> {
 fn event(now: Time, flow: u32, kind: &'static str, before: &TcpInfo, info: &TcpInfo) -> EventRow {
     let after = info.ssthresh.filter(|_| kind != RECOVERED).unwrap_or(info.cwnd);
     EventRow {
-        time_ns: now.0,
+        time_ns: now.as_nanos(),
         flow,
         kind,
         cause: "kernel",
@@ -197,7 +193,7 @@ mod tests {
             let found = changes(&before, &info);
             assert_eq!(found, kinds, "{states:?}");
             for kind in found {
-                let row = event(Time(1), 0, kind, &before, &info);
+                let row = event(Time::from_nanos(1), 0, kind, &before, &info);
                 let after = if kind == "recovered" { 7_000 } else { 5_000 };
                 assert_eq!((row.cwnd_before_bytes, row.cwnd_after_bytes), (states[0].2 * 1000, after), "{states:?}");
             }

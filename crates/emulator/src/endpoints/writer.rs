@@ -50,7 +50,7 @@ impl SupplyLimit {
     /// Equation (1) at a time `rest` before the end of the supply, in full segments.
     fn at(self, rest: Duration) -> Bytes {
         let mss = self.mss.0.max(1);
-        let sent_in = |time: Duration| (u128::from(self.rate.0) * u128::from(time.0) / 8_000_000_000) as u64;
+        let sent_in = |time: Duration| (u128::from(self.rate.0) * u128::from(time.as_nanos()) / 8_000_000_000) as u64;
         let max = sent_in(HORIZON).max(MAX_SEGMENTS * mss);
         let limit = (sent_in(rest) / SHARE).max(MIN_SEGMENTS * mss).min(max);
         Bytes(limit / mss * mss)
@@ -166,9 +166,9 @@ impl Writer {
     /// Sleeps for `time` at most: until the kernel takes data again where some are left, and, with `reads`, until data can
     /// be read.
     pub(crate) fn wait(&self, time: Duration, reads: bool) {
-        let time = time.min(Duration(STOP_CHECK.as_nanos() as u64));
+        let time = time.min(Duration::from_nanos(STOP_CHECK.as_nanos() as u64));
         let interest = match (self.is_empty(), reads) {
-            (true, false) => return std::thread::sleep(Wait::from_nanos(time.0)),
+            (true, false) => return std::thread::sleep(Wait::from_nanos(time.as_nanos())),
             (true, true) => Interest::Readable,
             (false, true) => Interest::Either,
             (false, false) => Interest::Writable,
@@ -199,7 +199,7 @@ mod tests {
     /// Data written before an endless supply, and after it, are not part of it.
     #[test]
     fn the_end_of_a_supply_leaves_finite_data() {
-        let mut backlog = Backlog { finite: 5_000, supply_end: Some(Time(7)) };
+        let mut backlog = Backlog { finite: 5_000, supply_end: Some(Time::from_nanos(7)) };
         backlog.take(3_000);
         backlog.supply_end = None;
         assert!(!backlog.is_empty());

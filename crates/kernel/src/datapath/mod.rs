@@ -226,7 +226,7 @@ fn decide(
     }
     let decision = catch_unwind(AssertUnwindSafe(|| decider.on_report(&report)))?;
     program.decisions.write(raw, &decision);
-    let elapsed = monotonic().0.saturating_sub(raw.now_ns);
+    let elapsed = monotonic().as_nanos().saturating_sub(raw.now_ns);
     counters.decided[index][latency::bucket(elapsed).min(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
     counters.max[index].fetch_max(elapsed, Ordering::Relaxed);
     Ok(())

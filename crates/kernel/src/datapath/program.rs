@@ -63,7 +63,7 @@ fn prepare(open: &mut OpenObject, name: &str, algorithm: &Algorithm, schedule: R
     let (mode, every) = match schedule {
         ReportSchedule::Ack => (0, 0),
         ReportSchedule::Rtt => (1, 0),
-        ReportSchedule::Every(span) => (2, span.0),
+        ReportSchedule::Every(span) => (2, span.as_nanos()),
     };
     let model_based = u32::from(algorithm.is_model_based());
     let settings = Settings { when: mode, model_based, every_ns: every };

@@ -257,7 +257,7 @@ layout! {
 }
 
 fn microseconds(us: u32) -> Duration {
-    Duration(u64::from(us) * 1_000)
+    Duration::from_nanos(u64::from(us) * 1_000)
 }
 
 impl RawReport {
@@ -274,13 +274,13 @@ impl RawReport {
     /// Converts to the decider's type.
     pub(super) fn report(&self) -> Report {
         Report {
-            now: Time(self.now_ns),
+            now: Time::from_nanos(self.now_ns),
             kind: self.kind(),
             state: self.state(),
             acked: Acked {
                 segments: self.acked,
                 acks: self.acks,
-                interval: Duration(self.now_ns.saturating_sub(self.first_ns)),
+                interval: Duration::from_nanos(self.now_ns.saturating_sub(self.first_ns)),
                 prior_in_flight: self.prior_in_flight,
                 lost: self.lost,
                 ce: self.ce,
@@ -320,7 +320,7 @@ impl RawReport {
             0 => Kind::Open,
             2 => Kind::State { congestion: self.has(CONGESTION), ece: self.has(ECE) },
             3 => Kind::Undo,
-            4 => Kind::Idle(Duration(self.idle_ns)),
+            4 => Kind::Idle(Duration::from_nanos(self.idle_ns)),
             5 => Kind::Close,
             _ => Kind::Acks,
         }

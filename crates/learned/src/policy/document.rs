@@ -86,7 +86,7 @@ impl Policy {
         debug_assert_eq!(read.schema_version, SCHEMA_VERSION);
         let every = match read.every {
             EveryWord::Rtt => Every::Rtt,
-            EveryWord::Interval => Every::Interval(Duration((read.interval_ms * 1e6) as u64)),
+            EveryWord::Interval => Every::Interval(Duration::from_nanos((read.interval_ms * 1e6) as u64)),
             EveryWord::Ack => Every::Ack,
         };
         let Normalisation { mean, std } = read.normalisation;

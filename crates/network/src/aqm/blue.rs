@@ -124,7 +124,7 @@ mod tests {
     use crate::random::Purpose;
 
     const fn ms(n: u64) -> Time {
-        Time(n * 1_000_000)
+        Time::from_nanos(n * 1_000_000)
     }
 
     const CONFIG: Config =
@@ -162,13 +162,13 @@ mod tests {
 
     #[test]
     fn the_probability_stays_between_0_and_1() {
-        let mut queue = blue(Config { d1: 0.7, d2: 0.9, freeze_time: Duration(1), ..CONFIG }, 1);
+        let mut queue = blue(Config { d1: 0.7, d2: 0.9, freeze_time: Duration::from_nanos(1), ..CONFIG }, 1);
         let increment = queue.config.d1;
-        queue.update(Time(1), increment);
-        queue.update(Time(2), increment);
+        queue.update(Time::from_nanos(1), increment);
+        queue.update(Time::from_nanos(2), increment);
         assert_eq!(queue.probability, 1.0);
-        queue.update(Time(3), -queue.config.d2);
-        queue.update(Time(4), -queue.config.d2);
+        queue.update(Time::from_nanos(3), -queue.config.d2);
+        queue.update(Time::from_nanos(4), -queue.config.d2);
         assert_eq!(queue.probability, 0.0);
     }
 

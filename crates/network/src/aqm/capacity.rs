@@ -43,9 +43,9 @@ fn canonical(value: &Value) -> Value {
     match value.as_str().map(parse) {
         Some(Ok(CapacitySpec::Packets(packets))) => json!({ "packets": packets }),
         Some(Ok(CapacitySpec::Bytes(bytes))) => json!({ "bytes": bytes.0 }),
-        Some(Ok(CapacitySpec::Time(time))) => json!({ "ns": time.0 }),
+        Some(Ok(CapacitySpec::Time(time))) => json!({ "ns": time.as_nanos() }),
         Some(Ok(CapacitySpec::Bdp(factor, None))) => json!({ "bdp": factor }),
-        Some(Ok(CapacitySpec::Bdp(factor, Some(rtt)))) => json!({ "bdp": factor, "rtt_ns": rtt.0 }),
+        Some(Ok(CapacitySpec::Bdp(factor, Some(rtt)))) => json!({ "bdp": factor, "rtt_ns": rtt.as_nanos() }),
         Some(Ok(CapacitySpec::Unlimited) | Err(_)) | None => value.clone(),
     }
 }

@@ -79,7 +79,7 @@ impl CodelState {
 
     /// (2).
     fn control_law(config: &Config, from: Time, count: u32) -> Time {
-        from + Duration((config.interval.0 as f64 / maths::sqrt(f64::from(count))) as u64)
+        from + Duration::from_nanos((config.interval.as_nanos() as f64 / maths::sqrt(f64::from(count))) as u64)
     }
 
     /// Dequeues packets by `next` until one is not dropped, and returns it; dropped packets are appended to `dropped`.
@@ -220,7 +220,7 @@ mod tests {
     /// `known-answers.csv`: interval / √count.
     #[test]
     fn the_drop_interval_decreases_with_the_square_root_of_the_count() {
-        let spacing = |count| CodelState::control_law(&CONFIG, Time::ZERO, count).0 as f64 / 1e6;
+        let spacing = |count| CodelState::control_law(&CONFIG, Time::ZERO, count).as_nanos() as f64 / 1e6;
         for (count, expected) in [
             (1, 100.0),
             (2, 70.710_678_118_654_75),
@@ -240,7 +240,7 @@ mod tests {
         let mut codel = Codel::new(CONFIG, Limit::Unlimited);
         let (mut dropped, mut drops) = (Vec::new(), Vec::new());
         for n in 0..1_000u64 {
-            let now = Time(n * 1_000_000);
+            let now = Time::from_nanos(n * 1_000_000);
             codel.enqueue(
                 now,
                 1500,
@@ -270,7 +270,7 @@ mod tests {
         let mut codel = Codel::new(CONFIG, Limit::Unlimited);
         let mut dropped = Vec::new();
         for n in 0..50u64 {
-            let now = Time(n * 200_000_000);
+            let now = Time::from_nanos(n * 200_000_000);
             codel.enqueue(
                 now,
                 0,
@@ -287,7 +287,7 @@ mod tests {
         let mut codel = Codel::new(Config { ecn: true, ..CONFIG }, Limit::Unlimited);
         let (mut dropped, mut marks) = (Vec::new(), 0);
         for n in 0..1_000u64 {
-            let now = Time(n * 1_000_000);
+            let now = Time::from_nanos(n * 1_000_000);
             let one = QueuedPacket {
                 since: now,
                 size: 1500,

@@ -40,7 +40,7 @@ fields! {
         /// time between two updates of the probability
         update: Positive<Duration> = absent(
             "the smaller of `target` and a third of `rtt_max`",
-            Duration(target.0.min((rtt_max.as_secs() / 3.0 * 1e9) as u64).max(1))
+            Duration::from_nanos(target.as_nanos().min((rtt_max.as_secs() / 3.0 * 1e9) as u64).max(1))
         ),
         /// weight of the deviation from the target, per second
         alpha: f64 = absent(
@@ -118,7 +118,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
             let at = self.next_update;
             let age = |queue: &Fifo<P>| queue.front().map_or(Duration::ZERO, |one| at.saturating_since(one.since));
             let delay = age(&self.low).max(age(&self.classic));
-            let seconds = |a: Duration, b: Duration| (a.0 as f64 - b.0 as f64) * 1e-9;
+            let seconds = |a: Duration, b: Duration| (a.as_nanos() as f64 - b.as_nanos() as f64) * 1e-9;
             let step = alpha * seconds(delay, target) + beta * seconds(delay, self.delay_old);
             self.base = (self.base + step).clamp(0.0, (1.0 / coupling).min(1.0));
             self.delay_old = delay;
@@ -140,7 +140,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
         } else if delay >= l_min + l_range {
             1.0
         } else {
-            (delay - l_min).0 as f64 / l_range.0 as f64
+            (delay - l_min).as_nanos() as f64 / l_range.as_nanos() as f64
         }
     }
 
@@ -249,14 +249,14 @@ mod tests {
     #[test]
     fn the_native_probability_of_the_l_queue_is_a_ramp() {
         let dual: DualPi2<u64> = DualPi2::new(CONFIG, Limit::Unlimited);
-        assert_eq!([0, 799_999, 1_000_000, 1_200_000].map(|delay| dual.ramp(Duration(delay))), [0.0, 0.0, 0.5, 1.0]);
+        assert_eq!([0, 799_999, 1_000_000, 1_200_000].map(|delay| dual.ramp(Duration::from_nanos(delay))), [0.0, 0.0, 0.5, 1.0]);
     }
 
     /// By hand: one update with a sojourn time of 30 ms at the head: 0.15 × 0.015 + 3 × 0.030 = 0.09225.
     #[test]
     fn an_update_follows_the_rfc() {
         let mut dual: DualPi2<u64> = DualPi2::new(CONFIG, Limit::Unlimited);
-        let now = Time(30_000_000);
+        let now = Time::from_nanos(30_000_000);
         dual.next_update = now;
         dual.classic.enqueue(Time::ZERO, 0, packet(Time::ZERO, Codepoint::NotCapable), &mut Vec::new());
         dual.catch_up(now);

@@ -89,7 +89,7 @@ impl Controller {
 
     /// One update, (1)–(4).
     fn step(&mut self, config: &Config) {
-        let seconds = |a: Duration, b: Duration| (a.0 as f64 - b.0 as f64) * 1e-9;
+        let seconds = |a: Duration, b: Duration| (a.as_nanos() as f64 - b.as_nanos() as f64) * 1e-9;
         let mut step =
             config.alpha * seconds(self.delay, config.target) + config.beta * seconds(self.delay, self.delay_old);
         // (2)
@@ -246,7 +246,7 @@ mod tests {
         let mut pie = Pie::new(Config { alpha: 1e6, ..CONFIG }, Limit::Unlimited, Stream::new(1, Purpose::Loss, 1));
         let mut dropped = Vec::new();
         for n in 0..14u64 {
-            let now = Time(n * 10_000_000);
+            let now = Time::from_nanos(n * 10_000_000);
             for _ in 0..2 {
                 pie.enqueue(
                     now,

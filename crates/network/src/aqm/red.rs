@@ -161,7 +161,7 @@ pub struct Adapt {
 impl Parameters {
     /// The parameters for a line of this rate; `adaptive`: the time between two updates of `max_p`.
     pub(super) fn new(thresholds: &Thresholds, drops: &Drops, adaptive: Option<Duration>, rate: Rate) -> Self {
-        let packet_time = rate.time_for(drops.mean_packet).0 as f64;
+        let packet_time = rate.time_for(drops.mean_packet).as_nanos() as f64;
         let min_th = thresholds.min_th.unwrap_or_else(|| Self::automatic_min_th(drops.target, packet_time));
         Self {
             weight: thresholds.weight.unwrap_or_else(|| Self::automatic_weight(packet_time)),
@@ -187,7 +187,7 @@ impl Parameters {
     /// least 5; `max_th` is three times `min_th` ("Adaptive RED", §5.2). `packet_time` in ns.
     #[must_use]
     pub fn automatic_min_th(delay: Duration, packet_time: f64) -> f64 {
-        (delay.0 as f64 / packet_time / 2.0).max(5.0)
+        (delay.as_nanos() as f64 / packet_time / 2.0).max(5.0)
     }
 }
 
@@ -304,7 +304,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
         let weight = self.config.weight;
         if let Some(since) = self.empty_since.take().filter(|_| serving == 0) {
             // (2)
-            let missed = (now - since).0 as f64 / self.config.packet_time;
+            let missed = (now - since).as_nanos() as f64 / self.config.packet_time;
             self.average *= maths::pow(1.0 - weight, missed);
         }
         self.average += weight * (self.queue.backlog().0 as f64 - self.average);
@@ -384,9 +384,9 @@ mod tests {
         let mut dropped = Vec::new();
         for n in 0..100u64 {
             red.enqueue(
-                Time(n),
+                Time::from_nanos(n),
                 1500,
-                QueuedPacket { since: Time(n), size: 1500, packet: n, ..QueuedPacket::default() },
+                QueuedPacket { since: Time::from_nanos(n), size: 1500, packet: n, ..QueuedPacket::default() },
                 &mut dropped,
             );
         }
@@ -422,13 +422,13 @@ mod tests {
         let adapt = Some(Adapt { interval: Duration::from_millis(500), alpha: 0.01, beta: 0.9 });
         let mut red = red(Parameters { adapt, max_p: 0.1, ..CONFIG });
         red.average = 12.0;
-        red.adapt(Time(1_000_000_000));
+        red.adapt(Time::from_nanos(1_000_000_000));
         assert!((red.max_p - 0.12).abs() < 1e-12);
         red.average = 8.0;
-        red.adapt(Time(1_500_000_000));
+        red.adapt(Time::from_nanos(1_500_000_000));
         assert!((red.max_p - 0.108).abs() < 1e-12);
         red.average = 10.0;
-        red.adapt(Time(9_000_000_000));
+        red.adapt(Time::from_nanos(9_000_000_000));
         assert!((red.max_p - 0.108).abs() < 1e-12);
     }
 
@@ -439,14 +439,14 @@ mod tests {
         for n in 0..90u64 {
             let ecn = if n % 2 == 0 { Codepoint::Classic } else { Codepoint::NotCapable };
             red.enqueue(
-                Time(n),
+                Time::from_nanos(n),
                 1500,
-                QueuedPacket { since: Time(n), size: 1500, ecn, packet: n, ..QueuedPacket::default() },
+                QueuedPacket { since: Time::from_nanos(n), size: 1500, ecn, packet: n, ..QueuedPacket::default() },
                 &mut dropped,
             );
         }
         assert!(dropped.iter().all(|one| one.packet % 2 == 1) && !dropped.is_empty());
-        let marks = std::iter::from_fn(|| red.dequeue(Time(100), &mut dropped)).filter(|one| one.marked).count();
+        let marks = std::iter::from_fn(|| red.dequeue(Time::from_nanos(100), &mut dropped)).filter(|one| one.marked).count();
         assert!(marks > 0);
     }
 }

@@ -37,10 +37,10 @@ impl TokenBucket {
     pub fn serve(&mut self, start: Time, size: u32) -> Time {
         let (rate, burst) = (u128::from(self.rate.0), u128::from(self.burst.0) * BYTE);
         // Tokens beyond a full bucket are discarded.
-        self.used = self.used.max(u128::from(start.0) * rate);
+        self.used = self.used.max(u128::from(start.as_nanos()) * rate);
         let size_tokens = u128::from(size) * BYTE;
         let needed = (self.used + size_tokens.min(burst)).saturating_sub(burst);
-        let begin = start.max(Time(needed.div_ceil(rate) as u64));
+        let begin = start.max(Time::from_nanos(needed.div_ceil(rate) as u64));
         self.used += size_tokens;
         self.peak.map_or(begin, |peak| self.peaks.next(begin, ServiceTime::new(peak, size)))
     }
@@ -48,7 +48,7 @@ impl TokenBucket {
     /// As [`Line::offered`](super::Line::offered): the initial burst and all tokens since.
     #[must_use]
     pub fn offered(&self, now: Time) -> u64 {
-        self.burst.0 + (u128::from(now.0) * u128::from(self.rate.0) / BYTE) as u64
+        self.burst.0 + (u128::from(now.as_nanos()) * u128::from(self.rate.0) / BYTE) as u64
     }
 }
 
@@ -66,16 +66,16 @@ mod tests {
         let left: Vec<u64> = (0..6)
             .map(|_| {
                 free = bucket.serve(free, 1500);
-                free.0 / MS
+                free.as_nanos() / MS
             })
             .collect();
         assert_eq!(left, [0, 0, 0, 1, 2, 3]);
-        assert_eq!(bucket.offered(Time(3 * MS)), 6 * 1500);
+        assert_eq!(bucket.offered(Time::from_nanos(3 * MS)), 6 * 1500);
         // After an idle time of 7 ms the bucket is full again, without excess tokens.
         let left: Vec<u64> = (0..4)
             .map(|_| {
-                free = bucket.serve(free.max(Time(10 * MS)), 1500);
-                free.0 / MS
+                free = bucket.serve(free.max(Time::from_nanos(10 * MS)), 1500);
+                free.as_nanos() / MS
             })
             .collect();
         assert_eq!(left, [10, 10, 10, 11]);
@@ -89,7 +89,7 @@ mod tests {
         let left: Vec<u64> = (0..4)
             .map(|_| {
                 free = bucket.serve(free, 1500);
-                free.0 / 100_000
+                free.as_nanos() / 100_000
             })
             .collect();
         assert_eq!(left, [1, 2, 11, 21]);
@@ -101,6 +101,6 @@ mod tests {
     fn a_packet_larger_than_the_bucket_leaves_a_debt() {
         let mut bucket = TokenBucket::new(Rate(8_000_000), Bytes(1000), None);
         assert_eq!(bucket.serve(Time::ZERO, 1500), Time::ZERO);
-        assert_eq!(bucket.serve(Time::ZERO, 1000), Time(1_500_000));
+        assert_eq!(bucket.serve(Time::ZERO, 1000), Time::from_nanos(1_500_000));
     }
 }

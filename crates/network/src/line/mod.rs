@@ -73,7 +73,7 @@ impl Line {
     pub fn offered(&self, now: Time) -> Option<u64> {
         match self {
             Self::Instant => None,
-            Self::Fixed(rate) => Some(rate.bytes_in(Duration(now.0)).0),
+            Self::Fixed(rate) => Some(rate.bytes_in(Duration::from_nanos(now.as_nanos())).0),
             Self::Steps(steps) => Some(steps.offered(now)),
             Self::Opportunities(trace) => Some(trace.offered(now)),
             Self::Bucket(bucket) => Some(bucket.offered(now)),
@@ -95,10 +95,10 @@ mod tests {
                 |(gaps, first)| {
                     let (mut at, mut steps) = (Time::ZERO, vec![(Time::ZERO, Rate(first))]);
                     for (gap, rate) in gaps {
-                        at += Duration(gap);
+                        at += Duration::from_nanos(gap);
                         steps.push((at, Rate(rate)));
                     }
-                    Line::Steps(Box::new(RateSteps::new(&steps, Some(Duration(at.0 + 1)))))
+                    Line::Steps(Box::new(RateSteps::new(&steps, Some(Duration::from_nanos(at.as_nanos() + 1)))))
                 }
             ),
             prop::collection::vec(0u32..5, 1..50).prop_map(|gaps| {
@@ -126,7 +126,7 @@ mod tests {
         ) {
             let (mut now, mut departures, mut carried) = (Time::ZERO, Departures::default(), 0);
             for (gap, size) in packets {
-                now += Duration(gap);
+                now += Duration::from_nanos(gap);
                 let start = departures.last.max(now);
                 let departure = line.serve(&mut departures, start, size);
                 prop_assert!(departure >= start);

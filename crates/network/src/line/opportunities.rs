@@ -40,14 +40,14 @@ impl Opportunities {
     pub fn new(stamps: Arc<[u32]>, bytes: u32, offset: Duration) -> Self {
         let period = stamps.last().map_or(0, |&last| u64::from(last) * MS);
         assert!(period > 0 && bytes > 0, "the last stamp of a trace and the bytes of an opportunity are above 0");
-        let offset = offset.0 % period;
+        let offset = offset.as_nanos() % period;
         let skipped = stamps.partition_point(|&stamp| u64::from(stamp) * MS < offset);
         Self { stamps, bytes, offset, period, skipped: skipped as u64, next: (0, skipped), at: Time::ZERO, left: 0 }
     }
 
     /// The first opportunity after `now`: period and stamp.
     fn after(&self, now: Time) -> (u64, usize) {
-        let since = now.0 + self.offset;
+        let since = now.as_nanos() + self.offset;
         let (periods, rest) = (since / self.period, since % self.period);
         let index = self.stamps.partition_point(|&stamp| u64::from(stamp) * MS <= rest);
         // The last stamp equals the period and exceeds every remainder, so that `index` is valid.
@@ -64,7 +64,7 @@ impl Opportunities {
         while need > 0 {
             if self.left == 0 {
                 let (period, index) = self.next;
-                self.at = Time(period * self.period + u64::from(self.stamps[index]) * MS - self.offset);
+                self.at = Time::from_nanos(period * self.period + u64::from(self.stamps[index]) * MS - self.offset);
                 self.left = self.bytes;
                 self.next = if index + 1 < self.stamps.len() { (period, index + 1) } else { (period + 1, 0) };
             }
@@ -100,12 +100,12 @@ mod tests {
         let left: Vec<u64> = (0..9)
             .map(|_| {
                 free = line.serve(free, 1500);
-                free.0 / MS
+                free.as_nanos() / MS
             })
             .collect();
         assert_eq!(left, [1, 3, 3, 5, 6, 8, 8, 10, 11]);
-        assert_eq!(line.offered(Time(8 * MS)), 7 * 1500);
-        assert_eq!(line.offered(Time(8 * MS - 1)), 5 * 1500);
+        assert_eq!(line.offered(Time::from_nanos(8 * MS)), 7 * 1500);
+        assert_eq!(line.offered(Time::from_nanos(8 * MS - 1)), 5 * 1500);
     }
 
     /// By hand: an opportunity carries 600 + 600 bytes and the first 300 of the third packet, the next one the rest of
@@ -113,21 +113,29 @@ mod tests {
     #[test]
     fn small_packets_share_an_opportunity_and_a_packet_may_take_two() {
         let mut line = trace(&[1, 2, 3]);
-        assert_eq!(line.serve(Time(0), 600), Time(MS));
-        assert_eq!(line.serve(Time(MS), 600), Time(MS));
-        assert_eq!(line.serve(Time(MS), 600), Time(2 * MS));
-        assert_eq!(line.serve(Time(2 * MS), 1200), Time(2 * MS));
-        assert_eq!(line.serve(Time(2 * MS), 3000), Time(4 * MS));
+        assert_eq!(line.serve(Time::from_nanos(0), 600), Time::from_nanos(MS));
+        assert_eq!(line.serve(Time::from_nanos(MS), 600), Time::from_nanos(MS));
+        assert_eq!(line.serve(Time::from_nanos(MS), 600), Time::from_nanos(2 * MS));
+        assert_eq!(line.serve(Time::from_nanos(2 * MS), 1200), Time::from_nanos(2 * MS));
+        assert_eq!(line.serve(Time::from_nanos(2 * MS), 3000), Time::from_nanos(4 * MS));
     }
 
     /// By hand: the unused bytes of an opportunity are lost, and so are opportunities at an empty queue.
     #[test]
     fn unused_opportunities_are_lost() {
         let mut line = trace(&[1, 2, 3, 9]);
-        assert_eq!(line.serve(Time(0), 100), Time(MS));
-        assert_eq!(line.serve(Time(MS + 1), 1500), Time(2 * MS));
-        assert_eq!(line.serve(Time(3 * MS), 40), Time(9 * MS), "an arrival at the time of an opportunity misses it");
-        assert_eq!(line.serve(Time(100 * MS), 40), Time(101 * MS), "100 ms are eleven periods and the first stamp");
+        assert_eq!(line.serve(Time::from_nanos(0), 100), Time::from_nanos(MS));
+        assert_eq!(line.serve(Time::from_nanos(MS + 1), 1500), Time::from_nanos(2 * MS));
+        assert_eq!(
+            line.serve(Time::from_nanos(3 * MS), 40),
+            Time::from_nanos(9 * MS),
+            "an arrival at the time of an opportunity misses it"
+        );
+        assert_eq!(
+            line.serve(Time::from_nanos(100 * MS), 40),
+            Time::from_nanos(101 * MS),
+            "100 ms are eleven periods and the first stamp"
+        );
     }
 
     /// By hand: with an offset of 2 ms the trace 1, 3, 5 has opportunities at 1, 3, 4, 6 and 8 ms.
@@ -138,11 +146,11 @@ mod tests {
         let left: Vec<u64> = (0..5)
             .map(|_| {
                 free = line.serve(free, 1504);
-                free.0 / MS
+                free.as_nanos() / MS
             })
             .collect();
         assert_eq!(left, [1, 3, 4, 6, 8]);
-        assert_eq!(line.offered(Time(6 * MS)), 4 * 1504);
+        assert_eq!(line.offered(Time::from_nanos(6 * MS)), 4 * 1504);
     }
 
     /// A direct implementation of the rules, one opportunity after another with a list of the waiting packets.
@@ -193,7 +201,7 @@ mod tests {
             }).collect();
             let mut line = trace(&stamps);
             let mut free = Time::ZERO;
-            let left: Vec<u64> = packets.iter().map(|&(at, size)| { free = line.serve(free.max(Time(at)), size); free.0 }).collect();
+            let left: Vec<u64> = packets.iter().map(|&(at, size)| { free = line.serve(free.max(Time::from_nanos(at)), size); free.as_nanos() }).collect();
             prop_assert_eq!(left, naive(&stamps, &packets));
         }
     }

@@ -25,12 +25,12 @@ impl ServiceTime {
         if rate.0 >> 32 == 0 && size >> 31 == 0 {
             let work = u64::from(size) * 8_000_000_000; // ns·bit/s
             let time = work.div_ceil(rate.0);
-            return Self { time: Duration(time), excess: (((time * rate.0 - work) << 32) / rate.0) as u32 };
+            return Self { time: Duration::from_nanos(time), excess: (((time * rate.0 - work) << 32) / rate.0) as u32 };
         }
         let work = u128::from(size) * 8_000_000_000; // ns·bit/s
         let rate = u128::from(rate.0);
         let time = work.div_ceil(rate);
-        Self { time: Duration(time as u64), excess: (((time * rate - work) << 32) / rate) as u32 }
+        Self { time: Duration::from_nanos(time as u64), excess: (((time * rate - work) << 32) / rate) as u32 }
     }
 }
 
@@ -52,7 +52,7 @@ impl Departures {
             return self.follow(service);
         }
         // The line was idle. A packet that need not wait departs long before `NEVER`.
-        (self.last, self.excess) = (Time(start.0 + service.time.0), service.excess);
+        (self.last, self.excess) = (Time::from_nanos(start.as_nanos() + service.time.as_nanos()), service.excess);
         self.last
     }
 
@@ -63,7 +63,7 @@ impl Departures {
         let (excess, nanosecond) = self.excess.overflowing_add(service.excess);
         self.excess = excess;
         // These sums cannot overflow: `NEVER` is far below the maximum.
-        self.last = Time(self.last.0 + service.time.0 - u64::from(nanosecond));
+        self.last = Time::from_nanos(self.last.as_nanos() + service.time.as_nanos() - u64::from(nanosecond));
         if self.last > NEVER {
             self.last = NEVER; // after a permanent outage the time stays there for any number of packets
         }
@@ -81,9 +81,9 @@ mod tests {
     fn departures_of_a_busy_line_are_multiples_of_the_exact_serialisation_time() {
         let service = ServiceTime::new(Rate(99_000_000_000), 64);
         let mut departures = Departures::default();
-        let left: Vec<u64> = (0..8).map(|_| departures.next(departures.last, service).0).collect();
+        let left: Vec<u64> = (0..8).map(|_| departures.next(departures.last, service).as_nanos()).collect();
         assert_eq!(left, [6, 11, 16, 21, 26, 32, 37, 42]);
-        assert_eq!(departures.next(Time(100), service), Time(106), "the line was idle");
+        assert_eq!(departures.next(Time::from_nanos(100), service), Time::from_nanos(106), "the line was idle");
     }
 
     proptest! {
@@ -97,7 +97,7 @@ mod tests {
                 bits += u128::from(size) * 8;
             }
             let exact = (bits * 1_000_000_000).div_ceil(u128::from(rate)) as u64;
-            prop_assert!((exact..=exact + 1).contains(&departures.last.0), "{} for {exact} ns", departures.last.0);
+            prop_assert!((exact..=exact + 1).contains(&departures.last.as_nanos()), "{} for {exact} ns", departures.last.as_nanos());
         }
     }
 }

@@ -32,7 +32,7 @@ impl RateSteps {
         let (mut per_period, mut before) = (0, Vec::with_capacity(steps.len()));
         for ((start, end), &rate) in table.spans().zip(&rates) {
             before.push(per_period);
-            per_period += u128::from((end - start).0) * u128::from(rate);
+            per_period += u128::from((end - start).as_nanos()) * u128::from(rate);
         }
         let dead = period.is_some() && per_period == 0;
         Self { table, rates, before: before.into(), per_period, dead, last: (Time::ZERO, 0) }
@@ -54,10 +54,10 @@ impl RateSteps {
         while now < NEVER && !self.dead {
             let (step, end) = self.table.step_at(now);
             let rate = u128::from(self.rates[step]);
-            let possible = rate * u128::from((end - now).0);
+            let possible = rate * u128::from((end - now).as_nanos());
             if possible >= work && rate > 0 {
                 let time = work.div_ceil(rate);
-                self.last = (now + Duration(time as u64), (time * rate - work) as u64);
+                self.last = (now + Duration::from_nanos(time as u64), (time * rate - work) as u64);
                 return self.last.0;
             }
             work -= possible;
@@ -74,7 +74,7 @@ impl RateSteps {
         let start = self.table.spans().nth(step).map_or(Time::ZERO, |span| span.0);
         let work = u128::from(periods) * self.per_period
             + self.before[step]
-            + u128::from((rest - start).0) * u128::from(self.rates[step]);
+            + u128::from((rest - start).as_nanos()) * u128::from(self.rates[step]);
         (work / BYTE) as u64
     }
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     const fn ms(n: u64) -> Time {
-        Time(n * 1_000_000)
+        Time::from_nanos(n * 1_000_000)
     }
 
     /// By hand: 1500 bytes are 12,000 bits. 6 ms at 1 Mbit/s carry 6,000 of them, the other 6,000 take 0.6 ms at 10.
@@ -112,6 +112,9 @@ mod tests {
         let mut steps = RateSteps::new(&[(Time::ZERO, Rate(1_000_000)), (ms(5), Rate(0))], None);
         assert_eq!(steps.serve(Time::ZERO, 1500), NEVER);
         assert_eq!(steps.offered(ms(70)), 625);
-        assert_eq!(RateSteps::new(&[(Time::ZERO, Rate(0))], Some(Duration(7))).serve(Time(3), 40), NEVER);
+        assert_eq!(
+            RateSteps::new(&[(Time::ZERO, Rate(0))], Some(Duration::from_nanos(7))).serve(Time::from_nanos(3), 40),
+            NEVER
+        );
     }
 }

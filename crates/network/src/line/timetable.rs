@@ -3,7 +3,7 @@
 use cwndlab_units::{Duration, Time};
 
 /// A time after the end of every run, small enough that adding a delay does not overflow the clock.
-pub const NEVER: Time = Time(1 << 60);
+pub const NEVER: Time = Time::from_nanos(1 << 60);
 
 /// The start times of steps, the first one 0, optionally repeated with a period.
 #[derive(Clone, Debug)]
@@ -33,7 +33,9 @@ impl Timetable {
     /// The index of the step that applies at `now`, and its end; [`NEVER`] for the last step without a period.
     #[must_use]
     pub fn step_at(&self, now: Time) -> (usize, Time) {
-        let base = self.period.map_or(Duration::ZERO, |period| Duration(now.0 - now.0 % period.0));
+        let base = self
+            .period
+            .map_or(Duration::ZERO, |period| Duration::from_nanos(now.as_nanos() - now.as_nanos() % period.as_nanos()));
         let step = self.at.partition_point(|&at| at <= now - base) - 1;
         let end = self.at.get(step + 1).copied().or(self.end()).map_or(NEVER, |end| end + base);
         (step, end)
@@ -47,7 +49,9 @@ impl Timetable {
     /// Number of complete periods before `now`, and the corresponding time within the first period.
     #[must_use]
     pub fn split(&self, now: Time) -> (u64, Time) {
-        self.period.map_or((0, now), |period| (now.0 / period.0, Time(now.0 % period.0)))
+        self.period.map_or((0, now), |period| {
+            (now.as_nanos() / period.as_nanos(), Time::from_nanos(now.as_nanos() % period.as_nanos()))
+        })
     }
 
     /// Start and end of each step within the first period.
@@ -64,10 +68,13 @@ mod tests {
     /// By hand: steps at 0, 10 and 15 of every 20.
     #[test]
     fn steps_repeat_with_the_period() {
-        let table = Timetable::new([0, 10, 15].map(Time).into(), Some(Duration(20)));
-        let steps = [0, 9, 10, 15, 19, 20, 31, 55].map(|now| table.step_at(Time(now)));
+        let table = Timetable::new([0, 10, 15].map(Time::from_nanos).into(), Some(Duration::from_nanos(20)));
+        let steps = [0, 9, 10, 15, 19, 20, 31, 55].map(|now| table.step_at(Time::from_nanos(now)));
         let expected = [(0, 10), (0, 10), (1, 15), (2, 20), (2, 20), (0, 30), (1, 35), (2, 60)];
-        assert_eq!(steps, expected.map(|(step, end)| (step, Time(end))));
-        assert_eq!(Timetable::new([0, 10].map(Time).into(), None).step_at(Time(12)), (1, NEVER));
+        assert_eq!(steps, expected.map(|(step, end)| (step, Time::from_nanos(end))));
+        assert_eq!(
+            Timetable::new([0, 10].map(Time::from_nanos).into(), None).step_at(Time::from_nanos(12)),
+            (1, NEVER)
+        );
     }
 }

@@ -44,7 +44,7 @@ impl Configuration for Config {
     type Agent = Abc;
 
     fn build(&self, capacity: f64) -> Abc {
-        Abc::new(capacity, self.eta, self.delta.0 as f64 * 1e-9, self.threshold.0 as f64 * 1e-9)
+        Abc::new(capacity, self.eta, self.delta.as_nanos() as f64 * 1e-9, self.threshold.as_nanos() as f64 * 1e-9)
     }
 }
 
@@ -90,7 +90,7 @@ impl Abc {
         self.meter.count(arrival.now, arrival.size);
         let Some(header) = header else { return };
         let cr = self.meter.rate(arrival.now).min(self.capacity);
-        let f = self.fraction(arrival.backlog.0 as f64 * 1e-9, cr);
+        let f = self.fraction(arrival.backlog.as_nanos() as f64 * 1e-9, cr);
         self.token = (self.token + f).min(TOKEN_LIMIT);
         if header.accelerate {
             if self.token > 1.0 {

@@ -27,7 +27,15 @@ pub(crate) mod scripted {
 
     /// A full-size packet of flow 0 at `now` ns.
     pub(crate) fn packet(now: u64) -> Arrival {
-        Arrival { now: Time(now), size: 1500, flow: 0, hop: 1, backlog: Duration::ZERO, syn: false, router: true }
+        Arrival {
+            now: Time::from_nanos(now),
+            size: 1500,
+            flow: 0,
+            hop: 1,
+            backlog: Duration::ZERO,
+            syn: false,
+            router: true,
+        }
     }
 
     /// Milliseconds in nanoseconds.

@@ -15,7 +15,7 @@ impl LoadMeter {
     /// A meter for an idle link.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
-        Self { interval: interval.max(Duration(1)), start: Time::ZERO, bytes: 0, rate: 0.0 }
+        Self { interval: interval.max(Duration::from_nanos(1)), start: Time::ZERO, bytes: 0, rate: 0.0 }
     }
 
     /// Counts a packet of `size` bytes.
@@ -34,7 +34,7 @@ impl LoadMeter {
     fn advance(&mut self, now: Time) {
         let passed = now.saturating_since(self.start);
         if passed >= self.interval {
-            self.rate = self.bytes as f64 * 8e9 / passed.0 as f64;
+            self.rate = self.bytes as f64 * 8e9 / passed.as_nanos() as f64;
             (self.start, self.bytes) = (now, 0);
         }
     }
@@ -50,10 +50,10 @@ mod tests {
     fn the_rate_is_that_of_the_last_interval() {
         let mut meter = LoadMeter::new(Duration::from_millis(100));
         for n in 0..100 {
-            meter.count(Time(n * MS), 1500);
+            meter.count(Time::from_nanos(n * MS), 1500);
         }
-        assert_eq!(meter.rate(Time(99 * MS)), 0.0);
-        assert_eq!(meter.rate(Time(100 * MS)), 12e6);
-        assert_eq!(meter.rate(Time(1100 * MS)), 0.0);
+        assert_eq!(meter.rate(Time::from_nanos(99 * MS)), 0.0);
+        assert_eq!(meter.rate(Time::from_nanos(100 * MS)), 12e6);
+        assert_eq!(meter.rate(Time::from_nanos(1100 * MS)), 0.0);
     }
 }

@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn recently_approved_rates_reduce_the_spare_capacity() {
         let mut agent = QuickStart::new(100e6, 0.95, Duration::from_millis(200));
-        let grants: Vec<f64> = [0, 1, 2, 300].map(|ms| agent.grant(Time(ms * MS), rate(10))).into();
+        let grants: Vec<f64> = [0, 1, 2, 300].map(|ms| agent.grant(Time::from_nanos(ms * MS), rate(10))).into();
         assert_eq!(grants, [40.96e6, 40.96e6, 10.24e6, 40.96e6]);
     }
 
@@ -142,6 +142,6 @@ mod tests {
         for n in 0..=300 {
             agent.on_packet(super::Arrival { size: 1125, ..packet(n * MS) }, None);
         }
-        assert_eq!(agent.grant(Time(300 * MS), rate(15)), 320e3);
+        assert_eq!(agent.grant(Time::from_nanos(300 * MS), rate(15)), 320e3);
     }
 }

@@ -75,7 +75,7 @@ impl Rcp {
 
     /// T.
     fn step(&self) -> Duration {
-        MAX_STEP.min(Duration((self.d0 * 1e9) as u64)).max(Duration(1))
+        MAX_STEP.min(Duration::from_nanos((self.d0 * 1e9) as u64)).max(Duration::from_nanos(1))
     }
 
     /// (1), for an input rate `y` over a step of `t` seconds and a queue of `q` bits.
@@ -88,15 +88,15 @@ impl Rcp {
         let passed = arrival.now.saturating_since(self.start);
         if passed >= self.step() {
             // There is no update between packets: a pause counts as one step of its length, at most one d0.
-            let t = (passed.0 as f64 * 1e-9).min(self.d0);
-            let y = self.bytes as f64 * 8e9 / passed.0 as f64;
-            self.update(t, y, arrival.backlog.0 as f64 * 1e-9 * self.capacity);
+            let t = (passed.as_nanos() as f64 * 1e-9).min(self.d0);
+            let y = self.bytes as f64 * 8e9 / passed.as_nanos() as f64;
+            self.update(t, y, arrival.backlog.as_nanos() as f64 * 1e-9 * self.capacity);
             (self.start, self.bytes) = (arrival.now, 0);
         }
         self.bytes += u64::from(arrival.size);
         if let Some(header) = header {
             if header.rtt > Duration::ZERO {
-                self.d0 += GAIN * (header.rtt.0 as f64 * 1e-9 - self.d0); // (2)
+                self.d0 += GAIN * (header.rtt.as_nanos() as f64 * 1e-9 - self.d0); // (2)
             }
             header.rate = header.rate.min(self.rate);
         }

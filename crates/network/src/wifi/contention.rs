@@ -213,7 +213,7 @@ impl Contention {
         if at < space.ready {
             return 0;
         }
-        ((at - space.ready).0 / self.slot.0 + more).min(u64::from(u16::MAX)) as u16
+        ((at - space.ready).as_nanos() / self.slot.as_nanos() + more).min(u64::from(u16::MAX)) as u16
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SLOT: Duration = Duration(9);
+    const SLOT: Duration = Duration::from_nanos(9);
 
     /// The backoff of a single station, as in the standard.
     #[derive(Clone, Copy, Debug)]
@@ -240,7 +240,7 @@ mod tests {
 
         fn freeze(&mut self, at: Time, more: u64, drawn: Option<u32>) {
             if at >= self.space.ready {
-                let counted = (at - self.space.ready).0 / SLOT.0 + more;
+                let counted = (at - self.space.ready).as_nanos() / SLOT.as_nanos() + more;
                 self.slots -= counted.min(u64::from(self.slots)) as u32;
             }
             if self.immediate && self.expiry() > at {
@@ -278,19 +278,19 @@ mod tests {
         /// Compared with one model per station.
         #[test]
         fn counters_equal_those_of_single_stations(steps in prop::collection::vec(any_step(), 0..60), limit in 0u64..2000) {
-            let ready = Time(28);
+            let ready = Time::from_nanos(28);
             let mut all = Contention::new(5, SLOT, ready);
             let space = Space { ready, idle_from: Time::ZERO };
             let mut models = [Model { slots: 0, space, sends: false, immediate: false }; 5];
             for step in steps {
                 match step {
                     Step::Space(station, ready, idle) => {
-                        let space = Space { ready: Time(ready), idle_from: Time(idle) };
+                        let space = Space { ready: Time::from_nanos(ready), idle_from: Time::from_nanos(idle) };
                         all.set_space(station, space);
                         models[station].space = space;
                     }
                     Step::CommonSpace(ready, idle) => {
-                        let space = Space { ready: Time(ready), idle_from: Time(idle) };
+                        let space = Space { ready: Time::from_nanos(ready), idle_from: Time::from_nanos(idle) };
                         all.set_common_space(space);
                         for one in &mut models {
                             one.space = space;
@@ -309,9 +309,9 @@ mod tests {
                         models[station].immediate = immediate;
                     }
                     Step::Freeze(at, more, drawn) => {
-                        all.freeze(Time(at), more, |_| drawn);
+                        all.freeze(Time::from_nanos(at), more, |_| drawn);
                         for one in &mut models {
-                            one.freeze(Time(at), more, drawn);
+                            one.freeze(Time::from_nanos(at), more, drawn);
                         }
                     }
                 }
@@ -321,9 +321,9 @@ mod tests {
                     prop_assert_eq!(all.immediate.contains(&(station as u32)), model.immediate);
                 }
                 let mut first = Vec::new();
-                let start = all.first(Time(limit), &mut first);
+                let start = all.first(Time::from_nanos(limit), &mut first);
                 let expiries = models.iter().filter(|one| one.sends).map(|one| one.expiry());
-                prop_assert_eq!(start, expiries.min().unwrap_or(NEVER).min(Time(limit)));
+                prop_assert_eq!(start, expiries.min().unwrap_or(NEVER).min(Time::from_nanos(limit)));
                 let known = (0..).zip(&models).filter(|(_, one)| one.sends && one.expiry() == start);
                 prop_assert_eq!(first, known.map(|(station, _)| station).collect::<Vec<u32>>());
             }

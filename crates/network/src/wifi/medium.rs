@@ -260,7 +260,9 @@ impl<P: Copy> Medium<P> {
         contention.set_immediate(index, true);
         if now > ready {
             let ready = match deferral {
-                Deferral::Draws if edca => ready + Duration((now - ready).0.next_multiple_of(slot.0)),
+                Deferral::Draws if edca => {
+                    ready + Duration::from_nanos((now - ready).as_nanos().next_multiple_of(slot.as_nanos()))
+                }
                 Deferral::Draws => now,
                 Deferral::Keeps => now + difs,
             };
@@ -488,7 +490,7 @@ impl<P: Copy> Medium<P> {
         station.queue_length.leave(at, end, departed, departed_bytes);
         station.pending_exchange = pending;
         station.counters.attempts += 1;
-        station.counters.airtime_ns += (end - at).0;
+        station.counters.airtime_ns += (end - at).as_nanos();
         station.counters.sent += counts.received;
         station.counters.sent_bytes += sent_bytes;
         station.counters.given_up += counts.lost;
@@ -509,8 +511,8 @@ impl<P: Copy> Medium<P> {
             }
             // The shares of the frames so far are rounded down together, so that all of them are the airtime.
             bytes += u64::from(frame.one.size);
-            let until = (airtime.0 * bytes).checked_div(all).unwrap_or(airtime.0);
-            self.flow_airtimes[flow] += Duration(until - shared);
+            let until = (airtime.as_nanos() * bytes).checked_div(all).unwrap_or(airtime.as_nanos());
+            self.flow_airtimes[flow] += Duration::from_nanos(until - shared);
             shared = until;
         }
     }

@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(mode(24).airtime(1536), Duration::from_micros(542));
         assert_eq!(mode(24).airtime(ACK_BYTES), Duration::from_micros(34));
         for (mbps, cycle_us, goodput_mbps) in [(54, 393.5, 30.5), (24, 681.5, 17.6), (6, 2233.5, 5.37)] {
-            let cycle = cycle(mode(mbps)).0 as f64 / 1e3;
+            let cycle = cycle(mode(mbps)).as_nanos() as f64 / 1e3;
             assert_eq!(cycle, cycle_us);
             assert!((12_000.0 / cycle - goodput_mbps).abs() < 0.05, "{mbps}");
         }
@@ -173,8 +173,11 @@ mod tests {
         let access = aifs + SHORT_SLOT * 15 / 2 + SIFS;
         let single = access + MCS7.airtime(mpdu) + MCS7.control().airtime(ACK_BYTES);
         let aggregate = access + MCS7.airtime(20 * 1544) + MCS7.control().airtime(BLOCK_ACK_BYTES);
-        assert_eq!([single, aggregate], [Duration(382_500), Duration(3_998_500)]);
-        assert!((12e6 / single.0 as f64 - 31.4).abs() < 0.05 && (240e6 / aggregate.0 as f64 - 60.0).abs() < 0.05);
+        assert_eq!([single, aggregate], [Duration::from_nanos(382_500), Duration::from_nanos(3_998_500)]);
+        assert!(
+            (12e6 / single.as_nanos() as f64 - 31.4).abs() < 0.05
+                && (240e6 / aggregate.as_nanos() as f64 - 60.0).abs() < 0.05
+        );
     }
 
     /// `links-and-queues.md`: MCS 0 to 7, long guard interval; the short one is 10/9 of it.
@@ -191,7 +194,8 @@ mod tests {
     /// Table 19-13: preambles of 36, 40, 48 and 48 µs; one symbol of payload and the signal extension follow.
     #[test]
     fn three_streams_have_the_preamble_of_four() {
-        let times = [1, 2, 3, 4].map(|streams| Mode::Ht { mcs: 7, streams, short_guard: false }.airtime(1).0 / 1_000);
+        let times =
+            [1, 2, 3, 4].map(|streams| Mode::Ht { mcs: 7, streams, short_guard: false }.airtime(1).as_nanos() / 1_000);
         assert_eq!(times, [46, 50, 58, 58]);
     }
 

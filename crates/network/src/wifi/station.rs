@@ -71,7 +71,7 @@ pub(super) struct QueueLength {
 
 /// 64 bits are insufficient for an integral: 125 MB for 74 s are 2⁶³ byte-nanoseconds.
 fn product(length: u64, span: Duration) -> u128 {
-    u128::from(length) * u128::from(span.0)
+    u128::from(length) * u128::from(span.as_nanos())
 }
 
 impl QueueLength {

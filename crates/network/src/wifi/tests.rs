@@ -12,7 +12,7 @@ use crate::random::{Purpose, Stream};
 
 const S: Duration = Duration::from_secs(1);
 /// One second after the start of the run.
-const FIRST: Time = Time(S.0);
+const FIRST: Time = Time::from_nanos(S.as_nanos());
 const OFDM54: Mode = Mode::Ofdm { bits: 216 };
 const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false };
 const IP_BYTES: u32 = 1500;
@@ -267,7 +267,7 @@ fn a_frame_for_an_idle_medium_is_sent_immediately() {
     assert!(matches!(taken[..], [FrameOutcome::Delivered(one)] if one.packet == 7));
     assert_eq!(medium.backlog(received, 0), (1, 1500));
     assert_eq!(medium.backlog(received + ack, 0), (0, 0));
-    assert_eq!(medium.integrals(FIRST + S, 0).0, u128::from((received + ack - FIRST).0));
+    assert_eq!(medium.integrals(FIRST + S, 0).0, u128::from((received + ack - FIRST).as_nanos()));
     assert_eq!(phy::RATES_MBPS.last(), Some(&54));
 }
 
@@ -287,7 +287,7 @@ fn an_immediate_response_backs_off_except_with_the_access_rule_of_ns3() {
         medium.next() - at
     };
     let gap = SIFS + Duration::from_micros(34 + 28 + 254);
-    let waits: Vec<u64> = (0..20).map(|seed| (answered(Deferral::Draws, seed) - gap).0 / 9_000).collect();
+    let waits: Vec<u64> = (0..20).map(|seed| (answered(Deferral::Draws, seed) - gap).as_nanos() / 9_000).collect();
     assert!(waits.iter().all(|&slots| slots < 16) && waits.iter().any(|&slots| slots > 0));
     assert!((0..20).all(|seed| answered(Deferral::Keeps, seed) == gap));
 }
@@ -331,7 +331,7 @@ proptest! {
             }
         };
         for (number, (gap, path, size)) in offers.into_iter().enumerate() {
-            now += Duration(gap);
+            now += Duration::from_nanos(gap);
             run(&mut medium, now, &mut delivered_numbers, &mut given_up, &mut air);
             let mut dropped = Vec::new();
             let one = QueuedPacket { flow: number as u64 % 5, ..packet(now, (path as usize, number as u32), size) };
@@ -357,8 +357,8 @@ proptest! {
         let station_given_up: u64 = (0..3).map(|station| medium.counters(NEVER, station).given_up).sum();
         prop_assert_eq!(station_given_up, given_up);
         let airtime: u64 = (0..3).map(|station| medium.counters(NEVER, station).airtime_ns).sum();
-        prop_assert_eq!(medium.flow_airtimes().iter().map(|one| one.0).sum::<u64>(), airtime);
-        prop_assert!(ht || Time(air) <= now + S * 10);
+        prop_assert_eq!(medium.flow_airtimes().iter().map(|one| one.as_nanos()).sum::<u64>(), airtime);
+        prop_assert!(ht || Time::from_nanos(air) <= now + S * 10);
     }
 }
 
@@ -377,7 +377,7 @@ fn codel_above_the_device_limits_the_queueing_delay() {
     // 5 % more than it carries.
     let (mut dropped, mut delivered, mut late, mut offered) = (Vec::new(), 0u64, 0u64, 0u64);
     for number in 0..60_000u64 {
-        let now = Time(number * 393_500 * 20 / 21);
+        let now = Time::from_nanos(number * 393_500 * 20 / 21);
         while medium.next() <= now {
             let at = medium.next();
             medium.process_until(at);
@@ -390,8 +390,8 @@ fn codel_above_the_device_limits_the_queueing_delay() {
         medium.offer(now, 0, packet(now, 0u32, IP_BYTES), &mut dropped);
         offered += 1;
     }
-    let now = Time(60_000 * 393_500 * 20 / 21);
-    let mbps = delivered as f64 * 12e3 / (now.0 as f64 / 1e9) / 1e6;
+    let now = Time::from_nanos(60_000 * 393_500 * 20 / 21);
+    let mbps = delivered as f64 * 12e3 / (now.as_nanos() as f64 / 1e9) / 1e6;
     assert!((mbps / 30.5 - 1.0).abs() < 0.005, "{mbps}");
     // One in twenty, by the draws of the backoff; in the drop-tail queue nearly all.
     assert!(late * 10 < delivered, "{late} of {delivered}");

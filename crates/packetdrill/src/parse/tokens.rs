@@ -72,7 +72,7 @@ pub(super) fn time(input: &mut Input<'_>) -> ModalResult<Duration> {
 fn duration(whole: &str, part: &str) -> Option<Duration> {
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok().filter(|&whole| whole < MAX_TIME)? };
     let digits: String = part.chars().chain("000000000".chars()).take(9).collect();
-    Some(Duration(whole * NS_PER_S + digits.parse::<u64>().ok()?))
+    Some(Duration::from_nanos(whole * NS_PER_S + digits.parse::<u64>().ok()?))
 }
 
 /// A text between double quotes.

@@ -285,7 +285,7 @@ impl Connection {
 }
 
 /// The time of a script's start: an echo of zero would mean that there is none.
-pub(super) const START: Time = Time(1_000_000_000);
+pub(super) const START: Time = Time::from_nanos(1_000_000_000);
 
 /// The time since the start of the script.
 pub(super) fn since_start(at: Time) -> Duration {

@@ -81,7 +81,7 @@ pub(crate) fn run(script: &Script, settings: Settings) -> Report {
         if let Err(stop) = driver.step(event) {
             let outcome = match stop {
                 Stop::Failed { expected, got } => {
-                    Outcome::Failed(Failure { line, time_ns: since_start(driver.now).0, expected, got })
+                    Outcome::Failed(Failure { line, time_ns: since_start(driver.now).as_nanos(), expected, got })
                 }
                 Stop::NotApplicable(feature) => {
                     Outcome::NotApplicable { reasons: vec![Reason { line, feature: feature.to_owned() }] }
@@ -406,7 +406,7 @@ impl Driver {
     }
 
     fn collect(&mut self, line: u32, text: &str) {
-        let time_ns = since_start(self.now).0;
+        let time_ns = since_start(self.now).as_nanos();
         let values = match &self.phase {
             Phase::Established(connection) => values(&connection.sender, connection.negotiated()),
             _ => std::collections::BTreeMap::new(),

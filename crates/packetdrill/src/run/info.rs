@@ -36,7 +36,7 @@ pub(crate) const FIELDS: [&str; 19] = [
 /// The values of all fields.
 pub(super) fn values(sender: &Sender, negotiated: &Negotiated) -> BTreeMap<&'static str, i64> {
     let info: Info = sender.info();
-    let micros = |time: Duration| (time.0 / 1000).cast_signed();
+    let micros = |time: Duration| (time.as_nanos() / 1000).cast_signed();
     let mss = negotiated.mss;
     let values = [
         info.ca_state as i64,

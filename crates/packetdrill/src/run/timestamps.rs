@@ -20,9 +20,9 @@ impl Timestamps {
     pub(super) fn record(&mut self, value: u64, at: Time, tick: Option<Duration>, tolerance: Duration) -> Option<u64> {
         self.sent.insert(value, at);
         let (first, first_at) = *self.first.get_or_insert((value, at));
-        let tick = tick.filter(|tick| tick.0 > 0)?;
-        let expected = first + (at - first_at).0 / tick.0;
-        (expected.abs_diff(value).saturating_mul(tick.0) > tolerance.0).then_some(expected)
+        let tick = tick.filter(|tick| tick.as_nanos() > 0)?;
+        let expected = first + (at - first_at).as_nanos() / tick.as_nanos();
+        (expected.abs_diff(value).saturating_mul(tick.as_nanos()) > tolerance.as_nanos()).then_some(expected)
     }
 
     /// The time of the packet whose timestamp is echoed. A value that no packet had is counted in ticks from the first

@@ -43,9 +43,9 @@ fn tables(seed: u64, rows: u64) -> Tables {
         engine: "simulate".to_owned(),
         version: "0.1.0".to_owned(),
         host: "here".to_owned(),
-        duration: Duration(7),
-        measure_from: Time(2),
-        sample_interval: Duration(1),
+        duration: Duration::from_nanos(7),
+        measure_from: Time::from_nanos(2),
+        sample_interval: Duration::from_nanos(1),
         notes: vec!["link[0]: floored at 2 packets".to_owned(), "another".to_owned()],
     };
     let records = Records {

@@ -83,7 +83,7 @@ pub fn lost_packet(found: &LostPacket) -> Value {
 fn line(line: &Line) -> Value {
     json!({
         "number": line.number,
-        "time_ns": line.event.now().0,
+        "time_ns": line.event.now().as_nanos(),
         "event": line.event.describe(),
         "cwnd_bytes": line.cwnd.0,
         "pacing_rate_bps": line.pacing.map(|rate| rate.0),
@@ -94,7 +94,7 @@ fn moment(one: &Moment, algorithm: &Algorithm) -> Value {
     json!({
         "number": one.number,
         "connection": one.connection,
-        "time_ns": one.event.now().0,
+        "time_ns": one.event.now().as_nanos(),
         "event": one.event.describe(),
         "fields": fields(&one.event),
         "before": snapshot(&one.before),
@@ -189,13 +189,13 @@ fn ack_fields(ack: &Ack) -> Value {
         "mss_bytes": ack.mss.0,
         "acked_bytes": ack.acked.0,
         "acks": ack.acks,
-        "interval_ns": ack.interval.0,
+        "interval_ns": ack.interval.as_nanos(),
         "prior_in_flight_bytes": ack.prior_in_flight.0,
         "in_flight_bytes": ack.in_flight.0,
         "lost_bytes": ack.lost.0,
-        "rtt_ns": ack.rtt.map(|rtt| rtt.0),
-        "srtt_ns": ack.srtt.0,
-        "min_rtt_ns": ack.min_rtt.0,
+        "rtt_ns": ack.rtt.map(|rtt| rtt.as_nanos()),
+        "srtt_ns": ack.srtt.as_nanos(),
+        "min_rtt_ns": ack.min_rtt.as_nanos(),
         "delivery_rate_bps": ack.delivery_rate.map(|sample| sample.rate().0),
         "delivered_bytes": ack.delivered.0,
         "ce_bytes": ack.ce.0,
@@ -215,8 +215,8 @@ fn congestion_fields(event: &Congestion) -> Value {
         "repeated": event.repeated,
         "in_flight_bytes": event.in_flight.0,
         "lost_bytes": event.lost.0,
-        "srtt_ns": event.srtt.0,
-        "min_rtt_ns": event.min_rtt.0,
+        "srtt_ns": event.srtt.as_nanos(),
+        "min_rtt_ns": event.min_rtt.as_nanos(),
         "round": event.round,
     })
 }
@@ -225,8 +225,8 @@ fn window_fields(window: &Window) -> Value {
     json!({
         "change": format!("{:?}", window.change).to_lowercase(),
         "cwnd_bytes": window.cwnd.0,
-        "idle_ns": window.idle.0,
-        "rtt_ns": window.rtt.map(|rtt| rtt.0),
+        "idle_ns": window.idle.as_nanos(),
+        "rtt_ns": window.rtt.map(|rtt| rtt.as_nanos()),
         "feedback_bps": window.feedback.map(rate),
     })
 }

@@ -77,7 +77,7 @@ pub fn lost_packet(
         return Ok(Err("the packets of this flow's connections are not told apart"));
     }
     let until = |at: Time, packets, sample_interval| {
-        let duration = Duration(at.0.max(1));
+        let duration = Duration::from_nanos(at.as_nanos().max(1));
         let plan = Plan { duration, packets, sample_interval, ..plan.clone() };
         cwndlab_simulator::run(&plan, seed, cancel, None)
     };
@@ -91,8 +91,8 @@ pub fn lost_packet(
     let Some((packet, count)) = found else {
         return Ok(Err(if event.cause == Cause::Ecn { "no packet was marked" } else { "no packet is missing" }));
     };
-    let at = Time(packet.time_ns);
-    let samples = until(at, false, Duration(at.0.max(1)))?;
+    let at = Time::from_nanos(packet.time_ns);
+    let samples = until(at, false, Duration::from_nanos(at.as_nanos().max(1)))?;
     Ok(Ok(LostPacket {
         packet: packet.clone(),
         count,
@@ -117,13 +117,13 @@ impl<'a> Candidates<'a> {
             row.flow as usize == self.flow
                 && row.connection == self.connection
                 && row.kind == DATA
-                && row.sent_ns < self.now.0
+                && row.sent_ns < self.now.as_nanos()
         })
     }
 
     /// Whether the sender can know what became of a packet.
     fn is_known(&self, row: &PacketRow) -> bool {
-        row.sent_ns + self.records.flows[self.flow].base_rtt_ns <= self.now.0
+        row.sent_ns + self.records.flows[self.flow].base_rtt_ns <= self.now.as_nanos()
     }
 
     /// The first segment whose last transmission was dropped or lost, and their number.
@@ -147,7 +147,7 @@ impl<'a> Candidates<'a> {
     fn marked(&self) -> Option<(&'a PacketRow, usize)> {
         let events = self.records.events.iter().filter(|row| {
             row.flow as usize == self.flow
-                && row.time_ns < self.now.0
+                && row.time_ns < self.now.as_nanos()
                 && matches!(row.kind, "recovery" | "timeout" | "ecn")
         });
         let since = events.map(|row| row.time_ns).max().unwrap_or(0);

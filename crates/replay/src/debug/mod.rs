@@ -82,7 +82,7 @@ pub fn transport_at(
     cancel: &AtomicBool,
 ) -> Result<Option<SampleRow>, Fault> {
     // One sample, which does not change the run.
-    let until = Duration(at.0.max(1));
+    let until = Duration::from_nanos(at.as_nanos().max(1));
     let plan = Plan { duration: until, sample_interval: until, packets: false, ..plan.clone() };
     let records = cwndlab_simulator::run(&plan, seed, cancel, None)?;
     Ok(records.samples.into_iter().find(|row| row.flow as usize == flow))

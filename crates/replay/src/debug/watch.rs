@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::wrap::{wrap_flow, Wrap};
 use cwndlab_control::Report as Reported;
 use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
-use crate::wrap::{wrap_flow, Wrap};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 

@@ -35,7 +35,7 @@ impl Hosts {
         let source = network.add_node(Name::numbered(self.sources.clone(), index as u32));
         let destination = network.add_node(Name::numbered(self.destinations.clone(), index as u32));
         let ends = [(source, near), (far, destination), (destination, far), (near, source)];
-        let delay = |n: u64| Duration(rest / 4 + u64::from(n < rest % 4));
+        let delay = |n: u64| Duration::from_nanos(rest / 4 + u64::from(n < rest % 4));
         let [up, down, back_up, back_down] =
             [0, 1, 2, 3].map(|n| network.add(None, ends[n], delay(n as u64), &self.link));
         let route = |first: u32, middle: &[u32], last: u32| [&[first], middle, &[last]].concat().into_boxed_slice();

@@ -103,13 +103,13 @@ impl Network {
         if !link.schedule.changes_rate() {
             return link.rate;
         }
-        let end = link.schedule.repeat.unwrap_or(self.duration).0.max(1);
+        let end = link.schedule.repeat.unwrap_or(self.duration).as_nanos().max(1);
         let steps = link.schedule.filled(link.rate.unwrap_or(Rate(0)), link.delay);
-        let ends = steps.iter().skip(1).map(|step| step.0 .0).chain([u64::MAX]);
+        let ends = steps.iter().skip(1).map(|step| step.0.as_nanos()).chain([u64::MAX]);
         let carried: u128 = steps
             .iter()
             .zip(ends)
-            .map(|(step, until)| u128::from(step.1 .0) * u128::from(until.min(end).saturating_sub(step.0 .0)))
+            .map(|(step, until)| u128::from(step.1 .0) * u128::from(until.min(end).saturating_sub(step.0.as_nanos())))
             .sum();
         // At least 1 bit/s, also for a permanent outage, since the rate is a divisor.
         Some(Rate((carried / u128::from(end)).max(1) as u64))
@@ -117,7 +117,7 @@ impl Network {
 
     /// Propagation delay of a route, ns.
     pub(super) fn delay(&self, route: &[u32]) -> u64 {
-        route.iter().map(|&link| self.links[link as usize].delay.0).sum()
+        route.iter().map(|&link| self.links[link as usize].delay.as_nanos()).sum()
     }
 
     /// Rate of the slowest line of a route.

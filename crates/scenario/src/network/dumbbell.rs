@@ -26,7 +26,9 @@ pub(super) fn dumbbell<'a>(
     let back = bottleneck("bottleneck-reverse", (far, near), reverse);
     let (hosts, mut placed) = (Hosts::new(access, network), Vec::new());
     for one in flow_instances(schema) {
-        let Some(rest) = one.remaining_rtt(forward.delay.0 + reverse.delay.0, faults) else { continue };
+        let Some(rest) = one.remaining_rtt(forward.delay.as_nanos() + reverse.delay.as_nanos(), faults) else {
+            continue;
+        };
         let (routers, out, home) =
             if one.flow.reverse { ((far, near), back, there) } else { ((near, far), there, back) };
         let (forward, reverse) = hosts.add(one.index, routers, rest, (&[out], &[home]), network);

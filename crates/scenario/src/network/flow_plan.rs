@@ -52,14 +52,16 @@ impl<'a> FlowPlans<'a> {
     /// The plan of a flow with its routes.
     pub(super) fn plan(&mut self, placed: RoutedFlow<'_>) -> FlowPlan {
         let (single, timing) = (&placed.single, &placed.single.flow.timing);
-        let base_rtt = Duration(self.network.delay(&placed.forward) + self.network.delay(&placed.reverse));
+        let base_rtt = Duration::from_nanos(self.network.delay(&placed.forward) + self.network.delay(&placed.reverse));
         let start_jitter = match timing.jitter.unwrap_or(self.schema.jitter) {
             Jitter::Fixed(span) => span,
             Jitter::Rtt => base_rtt,
         };
         FlowPlan {
             kind: self.kind(&placed),
-            start: Duration(timing.start.0.saturating_add(single.number.saturating_mul(timing.step.0))),
+            start: Duration::from_nanos(
+                timing.start.as_nanos().saturating_add(single.number.saturating_mul(timing.step.as_nanos())),
+            ),
             start_jitter,
             base_rtt,
             number: single.number,

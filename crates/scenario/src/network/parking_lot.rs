@@ -61,7 +61,7 @@ fn add_hop(index: usize, link: &Link, network: &mut Network) -> Hop {
     };
     let there = add(&name, (near, far), link);
     let back = add(&format!("{name}-reverse"), (far, near), &link.without_losses());
-    Hop { there, back, delay: 2 * link.delay.0 }
+    Hop { there, back, delay: 2 * link.delay.as_nanos() }
 }
 
 /// Indices of the hops between the routers where the flow enters and leaves; `None` after a fault.

@@ -52,7 +52,7 @@ pub(super) fn size_queues(
 fn longest_rtts(network: &Network, placed: &[RoutedFlow<'_>]) -> Vec<Option<Duration>> {
     let mut longest = vec![None; network.links.len()];
     for one in placed {
-        let rtt = Some(Duration(network.delay(&one.forward) + network.delay(&one.reverse)));
+        let rtt = Some(Duration::from_nanos(network.delay(&one.forward) + network.delay(&one.reverse)));
         for link in one.links() {
             longest[link as usize] = longest[link as usize].max(rtt);
         }
@@ -89,7 +89,7 @@ impl Bdp {
                 "write '1 bdp(50 ms)' or a number of packets",
             );
         }
-        let exact = self.rate.0 as f64 * self.rtt.0 as f64 * 1e-9 / (8 * PACKET) as f64 * factor;
+        let exact = self.rate.0 as f64 * self.rtt.as_nanos() as f64 * 1e-9 / (8 * PACKET) as f64 * factor;
         let packets = half_to_even(exact);
         if packets > u64::from(u32::MAX) {
             faults.add(

@@ -50,8 +50,8 @@ impl<'a> FlowInstance<'a> {
             faults.add(format!("{}.rtt", flow.path), "is missing", "the base RTT of the flow: 'rtt = \"50 ms\"'");
             return None;
         };
-        if rtt.0 < taken {
-            let needed = Duration(taken);
+        if rtt.as_nanos() < taken {
+            let needed = Duration::from_nanos(taken);
             faults.add(
                 format!("{}.rtt", flow.path),
                 format!("{rtt} is shorter than {needed}, the round-trip delay of the links between the routers"),
@@ -59,7 +59,7 @@ impl<'a> FlowInstance<'a> {
             );
             return None;
         }
-        Some(rtt.0 - taken)
+        Some(rtt.as_nanos() - taken)
     }
 }
 

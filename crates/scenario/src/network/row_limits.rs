@@ -70,11 +70,11 @@ pub(super) fn check(plan: &Plan, paths: &[&str]) -> Vec<Fault> {
 
 /// Rejects a sampling interval with too many samples.
 fn reject_short_interval(plan: &Plan, faults: &mut Faults) {
-    if plan.sample_interval.0 == 0 {
+    if plan.sample_interval.as_nanos() == 0 {
         return;
     }
-    let end = plan.duration.0 as f64;
-    let instants = end / plan.sample_interval.0 as f64;
+    let end = plan.duration.as_nanos() as f64;
+    let instants = end / plan.sample_interval.as_nanos() as f64;
     let sampled = plan.links.iter().filter(|link| link.sampled).count();
     let each = (plan.flows.len() + sampled) as f64;
     if instants * each > MAX_ROWS {
@@ -95,10 +95,10 @@ fn reject_many_values(plan: &Plan, faults: &mut Faults) {
     let names = if values.names.is_empty() { ALL_NAMES } else { values.names.len() };
     let snapshots = |flow: &FlowPlan| {
         let events = expect(plan, flow).data_packets;
-        if interval.0 == 0 {
+        if interval.as_nanos() == 0 {
             events
         } else {
-            events.min(plan.duration.0 as f64 / interval.0 as f64)
+            events.min(plan.duration.as_nanos() as f64 / interval.as_nanos() as f64)
         }
     };
     let rows = plan.flows.iter().map(snapshots).sum::<f64>() * names as f64;
@@ -114,7 +114,7 @@ fn reject_many_values(plan: &Plan, faults: &mut Faults) {
 /// Expected counts of a flow, limited by its workload and its lines.
 fn expect(plan: &Plan, flow: &FlowPlan) -> Expected {
     let stop = flow.stop.map_or(plan.duration, |stop| stop.min(plan.duration));
-    let span = stop.0.saturating_sub(flow.start.0) as f64;
+    let span = stop.as_nanos().saturating_sub(flow.start.as_nanos()) as f64;
     let hops = (flow.forward.len() + flow.reverse.len()) as f64;
     match flow.workload.offered_load() {
         OfferedLoad::Transfers { per_second, count } => {

@@ -172,7 +172,7 @@ impl<'a> ShortestPaths<'a> {
             }
             for &index in &self.leaving[node as usize] {
                 let link = &self.links[index as usize];
-                let (to, length) = (link.to as usize, (delay.saturating_add(link.delay.0), hops + 1));
+                let (to, length) = (link.to as usize, (delay.saturating_add(link.delay.as_nanos()), hops + 1));
                 if length < best[to] {
                     best[to] = length;
                     tree[to] = index;

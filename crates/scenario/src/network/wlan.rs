@@ -33,8 +33,8 @@ pub(super) fn wlan<'a>(
         let radio = wlan.stations.get(one.index).unwrap_or(&default).plan(&wlan.medium, 0);
         let down = add_radio((ap, station), radio, wlan.queue, network);
         let up = add_radio((station, ap), radio, wlan.station_queue, network);
-        let out = network.add(None, (server, ap), Duration(rest / 2 + rest % 2), &wire);
-        let home = network.add(None, (ap, server), Duration(rest / 2), &wire);
+        let out = network.add(None, (server, ap), Duration::from_nanos(rest / 2 + rest % 2), &wire);
+        let home = network.add(None, (ap, server), Duration::from_nanos(rest / 2), &wire);
         let (mut forward, mut reverse) = (Box::from([out, down]), Box::from([up, home]));
         if one.flow.reverse {
             std::mem::swap(&mut forward, &mut reverse);

@@ -34,7 +34,7 @@ fn read_schedule(table: &Reader<'_>, faults: &mut Faults) -> Option<ReportSchedu
         return Some(ReportSchedule::Rtt);
     }
     let interval = table.duration("interval", faults)?;
-    Some(if interval.0 == 0 { ReportSchedule::Ack } else { ReportSchedule::Every(interval) })
+    Some(if interval.as_nanos() == 0 { ReportSchedule::Ack } else { ReportSchedule::Every(interval) })
 }
 
 /// Whether the flow has the reverse direction.

@@ -27,9 +27,9 @@ pub(super) fn check(plan: &Plan, records: &Records) -> CheckResult {
     samples(plan, records)?;
     findings(plan, records)?;
     let last = records.events.iter().map(|row| row.time_ns).chain(records.packets.iter().map(|row| row.time_ns)).max();
-    ensure(last.is_none_or(|last| last <= plan.duration.0), || "a record is later than the end".to_owned())?;
+    ensure(last.is_none_or(|last| last <= plan.duration.as_nanos()), || "a record is later than the end".to_owned())?;
     for row in &records.transfers {
-        ensure(row.start_ns <= row.end_ns && row.end_ns <= plan.duration.0, || {
+        ensure(row.start_ns <= row.end_ns && row.end_ns <= plan.duration.as_nanos(), || {
             format!("transfer {} of flow {} lasts from {} to {} ns", row.transfer, row.flow, row.start_ns, row.end_ns)
         })?;
     }
@@ -92,7 +92,7 @@ fn link_samples(plan: &Plan, records: &Records) -> CheckResult {
         }
     }
     // At the end at max one packet is in service.
-    for (index, row) in last.into_iter().filter(|(_, row)| row.time_ns == plan.duration.0) {
+    for (index, row) in last.into_iter().filter(|(_, row)| row.time_ns == plan.duration.as_nanos()) {
         let (total, plan) = (&records.links[index as usize], &plan.links[index as usize]);
         let rest = total.arrived_packets.cast_signed()
             - (total.dropped_packets + total.sent_packets + row.queue_packets).cast_signed();
@@ -150,7 +150,7 @@ fn flows(plan: &Plan, records: &Records) -> CheckResult {
             let syns = connections * (u64::from(flow_plan.stack.syn_retries) + 1);
             ensure(row.queue_drops + row.wire_losses <= row.sent_packets + syns, || describe("more lost than sent"))?;
         }
-        ensure(row.end_ns.is_none_or(|end| row.start_ns <= end && end <= plan.duration.0), || {
+        ensure(row.end_ns.is_none_or(|end| row.start_ns <= end && end <= plan.duration.as_nanos()), || {
             describe("its end is outside of the run")
         })?;
     }
@@ -204,7 +204,7 @@ fn samples(plan: &Plan, records: &Records) -> CheckResult {
             ensure(monotonic, || describe("a counter decreases"))?;
         }
     }
-    for (flow, row) in last.into_iter().filter(|(_, row)| row.time_ns == plan.duration.0) {
+    for (flow, row) in last.into_iter().filter(|(_, row)| row.time_ns == plan.duration.as_nanos()) {
         let total = &records.flows[flow as usize];
         let counted = (row.delivered_bytes, row.sent_bytes, row.queue_drops, row.wire_losses);
         let totals = (total.delivered_bytes, total.sent_bytes, total.queue_drops, total.wire_losses);

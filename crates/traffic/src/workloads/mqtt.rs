@@ -112,7 +112,7 @@ impl Configuration for Config {
     }
 
     fn offered_load(&self) -> OfferedLoad {
-        OfferedLoad::Transfers { per_second: 1e9 / self.period.0.max(1) as f64, count: None }
+        OfferedLoad::Transfers { per_second: 1e9 / self.period.as_nanos().max(1) as f64, count: None }
     }
 
     fn secondary_connections(&self) -> u32 {
@@ -171,7 +171,7 @@ impl Mqtt {
     }
 
     fn draw_jitter(&mut self) -> Duration {
-        Duration(self.jitter.below(self.config.jitter.0))
+        Duration::from_nanos(self.jitter.below(self.config.jitter.as_nanos()))
     }
 
     /// Handles a CONNACK at `now`: publishing begins.
@@ -276,7 +276,7 @@ mod tests {
     /// after each packet.
     #[test]
     fn a_pingreq_is_sent_after_the_keep_alive_time() {
-        let second = |n: u64| Time(n * 1_000_000_000);
+        let second = |n: u64| Time::from_nanos(n * 1_000_000_000);
         let mut sensor = Mqtt::new(&config(1), &FlowContext { flow: 0, seed: 1, stop: NEVER, header: Bytes(40) });
         let mut actions = Vec::new();
         sensor.on_timer(Time::ZERO, &mut actions);

@@ -215,13 +215,13 @@ mod tests {
 
     fn at_timer(browser: &mut PageLoads, now: u64) -> Vec<Action> {
         let mut actions = Vec::new();
-        browser.on_timer(Time(now), &mut actions);
+        browser.on_timer(Time::from_nanos(now), &mut actions);
         actions
     }
 
     fn at_message(browser: &mut PageLoads, message: Message, now: u64) -> Vec<Action> {
         let mut actions = Vec::new();
-        browser.on_message(message, Time(now), &mut actions);
+        browser.on_message(message, Time::from_nanos(now), &mut actions);
         actions
     }
 
@@ -236,13 +236,13 @@ mod tests {
         let main = message(MAIN, 16_385);
         assert_eq!(at_message(&mut browser, request, 10), [Action::Send(Bytes(16_403), main)]);
         assert_eq!(at_message(&mut browser, main, 20), []);
-        assert_eq!(browser.due(), Time(70));
+        assert_eq!(browser.due(), Time::from_nanos(70));
         let requests = message(OBJECT_REQUESTS, 19_385);
         assert_eq!(at_timer(&mut browser, 70), [Action::Send(Bytes(1_200), requests)]);
         let objects = message(OBJECTS, 19_385);
         assert_eq!(at_message(&mut browser, requests, 80), [Action::Send(Bytes(3_027), objects)]);
         assert_eq!(at_message(&mut browser, objects, 90), [Action::Record(Time::ZERO, Bytes(19_385))]);
-        assert_eq!(browser.due(), Time(790));
+        assert_eq!(browser.due(), Time::from_nanos(790));
     }
 
     #[test]

@@ -129,18 +129,18 @@ mod tests {
 
     fn at_timer(client: &mut RequestResponse, now: u64) -> Vec<Action> {
         let mut actions = Vec::new();
-        client.on_timer(Time(now), &mut actions);
+        client.on_timer(Time::from_nanos(now), &mut actions);
         actions
     }
 
     /// The actions at `now`, when the response to the request sent at `since` reaches the client.
     fn at_response(client: &mut RequestResponse, since: u64, now: u64) -> Vec<Action> {
         let (mut reply, mut actions) = (Vec::new(), Vec::new());
-        let request = Message { kind: REQUEST, size: Bytes(5_000), since: Time(since) };
-        client.on_message(request, Time(now), &mut reply);
+        let request = Message { kind: REQUEST, size: Bytes(5_000), since: Time::from_nanos(since) };
+        client.on_message(request, Time::from_nanos(now), &mut reply);
         let response = Message { kind: RESPONSE, ..request };
         assert_eq!(reply, [Action::Send(Bytes(5_000), response)]);
-        client.on_message(response, Time(now), &mut actions);
+        client.on_message(response, Time::from_nanos(now), &mut actions);
         actions
     }
 
@@ -150,13 +150,13 @@ mod tests {
         let mut client = client(3, false, NEVER);
         let request = |since| {
             let size = Bytes(5_000);
-            Action::Send(Bytes(100), Message { kind: REQUEST, size, since: Time(since) })
+            Action::Send(Bytes(100), Message { kind: REQUEST, size, since: Time::from_nanos(since) })
         };
-        let record = |since| Action::Record(Time(since), Bytes(5_000));
+        let record = |since| Action::Record(Time::from_nanos(since), Bytes(5_000));
         assert_eq!(at_timer(&mut client, 0), [Action::Connect, request(0)]);
-        assert_eq!((at_response(&mut client, 0, 1_000), client.due()), (vec![record(0)], Time(1_030)));
+        assert_eq!((at_response(&mut client, 0, 1_000), client.due()), (vec![record(0)], Time::from_nanos(1_030)));
         assert_eq!(at_timer(&mut client, 1_030), [request(1_030)]);
-        assert_eq!((at_response(&mut client, 1_030, 2_000), client.due()), (vec![record(1_030)], Time(2_030)));
+        assert_eq!((at_response(&mut client, 1_030, 2_000), client.due()), (vec![record(1_030)], Time::from_nanos(2_030)));
         assert_eq!(at_timer(&mut client, 2_030), [request(2_030)]);
         assert_eq!(at_response(&mut client, 2_030, 3_000), [record(2_030), Action::Finish]);
         assert_eq!(client.due(), NEVER);
@@ -164,10 +164,10 @@ mod tests {
 
     #[test]
     fn no_request_is_sent_after_the_stop() {
-        let mut client = client(3, false, Time(1_010));
+        let mut client = client(3, false, Time::from_nanos(1_010));
         at_timer(&mut client, 0);
         at_response(&mut client, 0, 1_000);
-        assert_eq!(client.due(), Time(1_010));
+        assert_eq!(client.due(), Time::from_nanos(1_010));
         assert_eq!(at_timer(&mut client, 1_010), [Action::Finish]);
     }
 

@@ -47,7 +47,7 @@ impl Config {
     /// Time between two frames.
     #[must_use]
     pub fn interval(&self) -> Duration {
-        Duration((1e9 / self.frame_rate) as u64)
+        Duration::from_nanos((1e9 / self.frame_rate) as u64)
     }
 
     /// Size of a frame in bytes, headers included.
@@ -74,7 +74,7 @@ impl Configuration for Config {
     }
 
     fn offered_load(&self) -> OfferedLoad {
-        let frames = 1e9 / self.interval().0.max(1) as f64;
+        let frames = 1e9 / self.interval().as_nanos().max(1) as f64;
         OfferedLoad::Packets { per_second: self.packets.per_second().max(frames) }
     }
 

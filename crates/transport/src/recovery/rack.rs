@@ -250,7 +250,7 @@ fn identify_packet_loss(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> b
         if summary.restart_timer {
             tcb.timers.rto_at = rto_at;
         }
-        tcb.timers.arm(now, Timer::Reordering, (overdue_at + slack).max(now + Duration(1)).min(rto_at));
+        tcb.timers.arm(now, Timer::Reordering, (overdue_at + slack).max(now + Duration::from_nanos(1)).min(rto_at));
         summary.restart_timer = false;
     }
     tcb.scoreboard.retrans < retrans

@@ -6,7 +6,7 @@ use cwndlab_units::{Duration, Rate};
 use super::Sender;
 
 fn seconds(duration: Duration) -> f64 {
-    duration.0 as f64 * 1e-9
+    duration.as_nanos() as f64 * 1e-9
 }
 
 impl Sender {

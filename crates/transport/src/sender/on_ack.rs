@@ -301,7 +301,7 @@ mod tests {
 
     /// The segments that a sender sends after these ACKs, its final state, and the number of ACKs on the fast path.
     fn run(kind: RecoveryKind, stack: &Stack, steps: &[Step], fast_path: bool) -> (Vec<Data>, String, usize) {
-        let (mut out, mut now, mut count) = (Sent::default(), Time(1_000_000), 0);
+        let (mut out, mut now, mut count) = (Sent::default(), Time::from_nanos(1_000_000), 0);
         let mut sender = Sender::new(Box::new(Growing(10_000)), kind, &stack.clone().into());
         sender.open(now, &mut out);
         now += Duration::from_millis(50);
@@ -322,7 +322,7 @@ mod tests {
                 (blocks.list[0], blocks.len) = ((ack + 1, end), 1);
             }
             let window = Bytes(1_000_000 - 1000 * (gap % 2));
-            let echo = Time(now.0 - 40_000_000);
+            let echo = Time::from_nanos(now.as_nanos() - 40_000_000);
             let packet = AckPacket { ack, window, echo, ece: false, ce_count: 0, blocks, feedback: None };
             sender.on_ack(now, &packet, &mut out);
         }

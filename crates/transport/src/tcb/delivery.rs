@@ -237,9 +237,9 @@ mod tests {
     fn sent(linux: bool, histories: &[History]) -> Tcb {
         let features = Features { sack: true, time_based: true, linux };
         let mut tcb = Tcb::new(Box::new(Fixed(10_000)), features, &stack().into());
-        let mut now = Time(1_000_000);
+        let mut now = Time::from_nanos(1_000_000);
         for &(_, gap) in histories {
-            now += Duration(gap);
+            now += Duration::from_nanos(gap);
             tcb.scoreboard.push(tcb.rate.new_segment(now, 1000 + gap as u32));
         }
         tcb.high_seq = histories.len() as u64 / 2;
@@ -249,7 +249,7 @@ mod tests {
                 2 => tcb.scoreboard.mark_lost(seq),
                 3 => {
                     tcb.scoreboard.mark_lost(seq);
-                    tcb.scoreboard.retransmit(seq, now + Duration(gap));
+                    tcb.scoreboard.retransmit(seq, now + Duration::from_nanos(gap));
                 }
                 _ => {}
             }
@@ -266,11 +266,11 @@ mod tests {
             part in 0.0f64..1.0,
         ) {
             let (mut whole, mut single) = (sent(linux, &histories), sent(linux, &histories));
-            let (una, now) = (whole.scoreboard.una, Time(1_000_100));
+            let (una, now) = (whole.scoreboard.una, Time::from_nanos(1_000_100));
             let packet = AckPacket {
                 ack: una + 1 + (part * histories.len() as f64) as u64,
                 window: Bytes(1 << 20),
-                echo: Time(1_000_000),
+                echo: Time::from_nanos(1_000_000),
                 ece: false,
                 ce_count: 0,
                 blocks: SackBlocks::default(),

@@ -117,9 +117,9 @@ impl Script {
         let mut sender = Sender::new(control, kind, &stack.clone().into());
         let mut sent = SentSegments::default();
         let window = Bytes(window);
-        sender.open(Time(MS as u64), &mut sent);
+        sender.open(Time::from_nanos(MS as u64), &mut sent);
         let now = MS as u64 + (rtt * MS) as u64;
-        sender.on_syn_ack(Time(now), window, None, &mut sent);
+        sender.on_syn_ack(Time::from_nanos(now), window, None, &mut sent);
         Self { sender, sent, now, window, echo: 0 }
     }
 
@@ -145,16 +145,16 @@ impl Script {
 
     fn next_timer(&self) -> Option<u64> {
         let at = self.sender.timer().min(self.sender.pace_timer());
-        (at < Time::MAX).then_some(at.0)
+        (at < Time::MAX).then_some(at.as_nanos())
     }
 
     fn fire_timer(&mut self, at: u64) {
         assert!(at >= self.now, "a timer in the past");
         self.now = at;
-        if self.sender.pace_timer().0 <= at {
-            self.sender.on_pace(Time(at), &mut self.sent);
+        if self.sender.pace_timer().as_nanos() <= at {
+            self.sender.on_pace(Time::from_nanos(at), &mut self.sent);
         } else {
-            self.sender.on_timer(Time(at), &mut self.sent);
+            self.sender.on_timer(Time::from_nanos(at), &mut self.sent);
         }
     }
 
@@ -172,13 +172,13 @@ impl Script {
 
     /// The application writes `segments` segments.
     pub(crate) fn write(&mut self, segments: u64) -> &mut Self {
-        self.sender.supply(Bytes(segments * MSS), Time(self.now), &mut self.sent);
+        self.sender.supply(Bytes(segments * MSS), Time::from_nanos(self.now), &mut self.sent);
         self
     }
 
     /// The application writes `bytes`.
     pub(crate) fn write_bytes(&mut self, bytes: u64) -> &mut Self {
-        self.sender.supply(Bytes(bytes), Time(self.now), &mut self.sent);
+        self.sender.supply(Bytes(bytes), Time::from_nanos(self.now), &mut self.sent);
         self
     }
 
@@ -215,9 +215,16 @@ impl Script {
                 first.start < ack || rest.first().is_some_and(|next| next.start <= first.start && first.end <= next.end)
             }
         };
-        let packet =
-            AckPacket { ack, window: self.window, echo: Time(self.echo), ece, ce_count: 0, blocks, feedback: None };
-        self.sender.on_ack(Time(self.now), &packet, &mut self.sent);
+        let packet = AckPacket {
+            ack,
+            window: self.window,
+            echo: Time::from_nanos(self.echo),
+            ece,
+            ce_count: 0,
+            blocks,
+            feedback: None,
+        };
+        self.sender.on_ack(Time::from_nanos(self.now), &packet, &mut self.sent);
         self
     }
 

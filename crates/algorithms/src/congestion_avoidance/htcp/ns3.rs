@@ -39,13 +39,13 @@ impl Ns3 {
         if !ack.recovering {
             self.bytes += ack.acked.0;
         }
-        let span = ack.now.saturating_since(since).0;
+        let span = ack.now.saturating_since(since).as_nanos();
         if span > 0 {
             self.b = self.bytes as f64 * 1e9 / span as f64; // (2)
         }
         if let Some(rtt) = ack.rtt {
-            self.rtt_min = self.rtt_min.min(rtt.0);
-            self.rtt_max = self.rtt_max.max(rtt.0);
+            self.rtt_min = self.rtt_min.min(rtt.as_nanos());
+            self.rtt_max = self.rtt_max.max(rtt.as_nanos());
         }
     }
 
@@ -76,7 +76,7 @@ mod tests {
     /// By hand: w = 100 segments of 1000 bytes and α = 11 give 10 + 11 bytes; α = 0.4 counts as 1.
     #[test]
     fn alpha_is_in_bytes() {
-        let ack = ack_at(Time(1_000_000_000), 2);
+        let ack = ack_at(Time::from_nanos(1_000_000_000), 2);
         assert!((Ns3::step(&ack, 100.0, 11.0) - 0.021).abs() < 1e-12);
         assert!((Ns3::step(&ack, 100.0, 0.4) - 0.011).abs() < 1e-12);
     }

@@ -68,7 +68,7 @@ impl Bbr1 {
     }
 
     fn pace_by_rtt(&mut self, rtt: Duration) {
-        self.pacing = MARGIN * HIGH_GAIN * self.w * self.mss * 8e9 / rtt.0 as f64;
+        self.pacing = MARGIN * HIGH_GAIN * self.w * self.mss * 8e9 / rtt.as_nanos() as f64;
     }
 
     /// (3); before the pipe is full the pacing rate only rises.
@@ -223,7 +223,7 @@ impl CongestionControl for Bbr1 {
         }
         self.repair.conserving &= !self.path.rounds.started;
         let event = self.update_mode(ack);
-        if !self.seen_rtt && ack.srtt.0 > 0 {
+        if !self.seen_rtt && ack.srtt.as_nanos() > 0 {
             self.seen_rtt = true;
             self.pace_by_rtt(ack.srtt);
         }

@@ -27,8 +27,8 @@ impl Bbr1 {
         put("cwnd_gain", self.cwnd_gain);
         put("max_bw_segments_per_s", self.path.bw.get());
         put("bw_segments_per_s", self.path.rate());
-        put("min_rtt_s", self.path.min_rtt.0 as f64 * 1e-9);
-        put("probe_rtt_min_stamp_s", self.path.min_rtt_at.0 as f64 * 1e-9);
+        put("min_rtt_s", self.path.min_rtt.as_nanos() as f64 * 1e-9);
+        put("probe_rtt_min_stamp_s", self.path.min_rtt_at.as_nanos() as f64 * 1e-9);
         put("bdp_segments", self.path.bdp(self.path.rate(), 1.0));
         put("extra_acked_segments", self.path.aggregation.extra());
         put("send_quantum_segments", send_quantum(self.pacing, self.mss));

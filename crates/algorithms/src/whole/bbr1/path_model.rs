@@ -175,8 +175,8 @@ mod tests {
                 conserve: true,
             };
             let mut model = PathModel::new(&path(10), &options);
-            model.min_rtt = Duration(rtt);
-            let bw = f64::from(n) / Duration(rtt).as_secs();
+            model.min_rtt = Duration::from_nanos(rtt);
+            let bw = f64::from(n) / Duration::from_nanos(rtt).as_secs();
             prop_assert_eq!(model.bdp(bw, 1.0), f64::from(n));
         }
     }

@@ -47,7 +47,7 @@ pub struct Policer {
 
 impl Policer {
     fn begin(&mut self, seen: &PolicerSample) {
-        self.from_ms = seen.now.0 / 1_000_000;
+        self.from_ms = seen.now.as_nanos() / 1_000_000;
         self.from_delivered = seen.delivered;
         self.from_lost = seen.lost;
         self.rounds = 0;
@@ -95,7 +95,7 @@ impl Policer {
 
     fn end_interval(&mut self, seen: &PolicerSample, mss: f64) {
         let (lost, delivered) = (seen.lost - self.from_lost, seen.delivered - self.from_delivered);
-        let span = (seen.now.0 / 1_000_000).saturating_sub(self.from_ms);
+        let span = (seen.now.as_nanos() / 1_000_000).saturating_sub(self.from_ms);
         // No margins: each interval has another span, in whole ms.
         if delivered <= 0.0 || lost < LOSS * delivered || span < 1 {
             return;

@@ -85,7 +85,7 @@ impl Bbr3 {
     /// The initial rate; the draft has no margin there.
     fn pace_by_rtt(&mut self, rtt: Duration) {
         let gain = if self.is_draft() { STARTUP_GAIN } else { MARGIN * STARTUP_GAIN };
-        self.pacing = gain * self.w * self.path.mss * 8e9 / rtt.0 as f64;
+        self.pacing = gain * self.w * self.path.mss * 8e9 / rtt.as_nanos() as f64;
     }
 
     /// (3).
@@ -199,7 +199,7 @@ impl CongestionControl for Bbr3 {
         self.update_cycle(ack, &ack_sample);
         let event = self.update_min_rtt(ack).or(exit);
         self.pacing_gain = self.gain();
-        if !self.seen_rtt && ack.srtt.0 > 0 {
+        if !self.seen_rtt && ack.srtt.as_nanos() > 0 {
             self.seen_rtt = true;
             self.pace_by_rtt(ack.srtt);
         }

@@ -12,7 +12,7 @@ fn flag(set: bool) -> f64 {
 }
 
 fn seconds(duration: Option<Duration>) -> f64 {
-    duration.map_or(f64::INFINITY, |known| known.0 as f64 * 1e-9)
+    duration.map_or(f64::INFINITY, |known| known.as_nanos() as f64 * 1e-9)
 }
 
 impl Bbr3 {
@@ -51,7 +51,7 @@ impl Bbr3 {
         put("min_rtt_s", seconds(path.min_rtt.get()));
         let (probe_rtt_min_delay, probe_rtt_min_stamp) = path.min_rtt.recent();
         put("probe_rtt_min_delay_s", seconds(probe_rtt_min_delay));
-        put("probe_rtt_min_stamp_s", probe_rtt_min_stamp.0 as f64 * 1e-9);
+        put("probe_rtt_min_stamp_s", probe_rtt_min_stamp.as_nanos() as f64 * 1e-9);
         put("bdp_segments", path.bdp(path.rate(), 1.0));
         put("extra_acked_segments", if self.is_draft() { path.extra_acked.get() } else { path.aggregation.extra() });
         put("max_inflight_segments", self.max_inflight());
@@ -77,8 +77,8 @@ impl Bbr3 {
         let cycle = &self.cycle;
         put("ack_phase", f64::from(cycle.ack_phase as u8));
         put("is_bw_probe_sample", flag(cycle.samples));
-        put("cycle_stamp_s", cycle.started.0 as f64 * 1e-9);
-        put("bw_probe_wait_s", cycle.wait.0 as f64 * 1e-9);
+        put("cycle_stamp_s", cycle.started.as_nanos() as f64 * 1e-9);
+        put("bw_probe_wait_s", cycle.wait.as_nanos() as f64 * 1e-9);
         put("rounds_since_probe_up", cycle.rounds);
         put("bw_probe_up_rounds", f64::from(cycle.up_rounds));
         put("probe_up_acked_per_inc_segments", cycle.up_each);

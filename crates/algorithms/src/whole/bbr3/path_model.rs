@@ -215,11 +215,11 @@ mod tests {
     #[test]
     fn probe_rtt_is_due_after_five_seconds_and_the_minimum_expires_after_ten() {
         let mut min = MinRtt::default();
-        min.begin(Time(1_000_000_000), Some(Duration::from_millis(100)));
+        min.begin(Time::from_nanos(1_000_000_000), Some(Duration::from_millis(100)));
         let mut sample = |at_s: u64| {
-            let mut ack = ack_at(Time(at_s * 1_000_000_000), 1);
+            let mut ack = ack_at(Time::from_nanos(at_s * 1_000_000_000), 1);
             ack.rtt = Some(Duration::from_millis(120));
-            (min.update(&ack, Duration::from_secs(5)), min.get().unwrap().0 / 1_000_000)
+            (min.update(&ack, Duration::from_secs(5)), min.get().unwrap().as_nanos() / 1_000_000)
         };
         assert_eq!([5, 7, 9, 12].map(&mut sample), [(false, 100), (true, 100), (false, 100), (false, 120)]);
     }

@@ -35,7 +35,7 @@ impl Delays {
     pub fn update(&mut self, ack: &Ack, rounds: u64, by_last: bool) {
         let now = ack.now;
         if let Some(sample) = ack.rtt {
-            let rtt = sample.0 as f64;
+            let rtt = sample.as_nanos() as f64;
             self.min.update(LONG, now, -rtt);
             self.standing.update(ack.srtt / 2, now, -rtt);
             self.max.update(ack.srtt * rounds, now, rtt);

@@ -71,7 +71,7 @@ fn next_row(simulation: &mut Simulation, stopped: &mut dyn FnMut() -> bool) -> R
     if let Some(one) = simulation.next_decision(stopped)? {
         return Ok(report::row(one.flow, &one.report));
     }
-    Ok(report::last_row(simulation.now().0 as f64 / 1e9))
+    Ok(report::last_row(simulation.now().as_nanos() as f64 / 1e9))
 }
 
 #[pymethods]

@@ -53,7 +53,7 @@ pub(crate) fn cause(py: Python<'_>, cause: Cause) -> &Bound<'_, PyString> {
 /// The row of a report.
 pub(crate) fn row(flow: usize, report: &Report) -> [f64; FIELDS.len()] {
     let segments = |bytes| report.segments(bytes);
-    let seconds = |duration: Duration| duration.0 as f64 / 1e9;
+    let seconds = |duration: Duration| duration.as_nanos() as f64 / 1e9;
     let interval = &report.interval;
     let cause = match report.cause {
         Cause::Interval => 0.0,
@@ -65,7 +65,7 @@ pub(crate) fn row(flow: usize, report: &Report) -> [f64; FIELDS.len()] {
     [
         0.0,
         flow as f64,
-        report.now.0 as f64 / 1e9,
+        report.now.as_nanos() as f64 / 1e9,
         cause,
         report.duration_s(),
         segments(interval.sent),

@@ -52,7 +52,7 @@ impl Simulation {
     /// Time of the last stop or decision, s.
     #[getter]
     fn now(&self) -> PyResult<f64> {
-        self.with(|owned| Ok(owned.simulation.now().0 as f64 / 1e9))
+        self.with(|owned| Ok(owned.simulation.now().as_nanos() as f64 / 1e9))
     }
 
     /// Indices of the flows whose algorithm is `external`.
@@ -66,7 +66,7 @@ impl Simulation {
         if time.is_nan() || time < 0.0 {
             return Err(PyValueError::new_err(format!("time: {time} is not a time of the run")));
         }
-        let time = Time((time * 1e9).round() as u64);
+        let time = Time::from_nanos((time * 1e9).round() as u64);
         self.with(|owned| {
             owned.step(py, Interrupts::new(None), |simulation, stopped| simulation.run_until(time, stopped))
         })
@@ -90,7 +90,7 @@ impl Simulation {
             let mss = owned.mss(flow);
             let state = owned.simulation.state(flow).map_err(|error| step_error(py, error))?;
             let values = PyDict::new(py);
-            values.set_item("time", now.0 as f64 / 1e9)?;
+            values.set_item("time", now.as_nanos() as f64 / 1e9)?;
             match state {
                 State::Full(state) => full(&values, &state, mss)?,
                 State::Report(one) => {
@@ -188,9 +188,9 @@ fn full(values: &Bound<'_, PyDict>, state: &FlowState, mss: Bytes) -> PyResult<(
     values.set_item("ssthresh", state.ssthresh.map(|bytes| segments(bytes, mss)))?;
     values.set_item("pacing_rate", state.pacing_rate.and_then(|one| rate(one.0)))?;
     values.set_item("in_flight", segments(state.in_flight, mss))?;
-    values.set_item("srtt", seconds(state.srtt.0))?;
-    values.set_item("rtt", seconds(state.rtt.0))?;
-    values.set_item("min_rtt", state.min_rtt.map(|one| one.0 as f64 / 1e9))?;
+    values.set_item("srtt", seconds(state.srtt.as_nanos()))?;
+    values.set_item("rtt", seconds(state.rtt.as_nanos()))?;
+    values.set_item("min_rtt", state.min_rtt.map(|one| one.as_nanos() as f64 / 1e9))?;
     values.set_item("delivery_rate", rate(state.delivery_rate.0))?;
     values.set_item("delivered", segments(state.delivered, mss))?;
     values.set_item("sent", segments(Bytes(state.counters.sent_bytes), mss))?;
