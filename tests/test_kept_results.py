@@ -21,6 +21,7 @@ from cwndlab.records import Records
 from cwndlab.reproduction import (
     Case,
     Experiment,
+    Reproductions,
     Size,
     agreement,
     experiments,
@@ -421,6 +422,7 @@ def test_pages_are_made_from_kept_results_alone(
     # Results and site are read as what the runs gave.
     for place in ("results", "site"):
         loaded = cwndlab.load(tmp_path / place)
+        assert isinstance(loaded, Reproductions)
         assert (loaded.table(), runs_made()) == (made.table(), 0)
         assert loaded.verdicts() == made.verdicts()
     status, _, err = cli("reproduce", "--all", "--kept", "--out", str(tmp_path / "site"))

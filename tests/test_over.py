@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import cwndlab
 import pytest
 from cwndlab.errors import Fault, OutputError, ScenarioError
+from cwndlab.reproduction import run
 from cwndlab.study.result import Result
+from cwndlab.study.store import Store
 
 Called = tuple[int, str, str]
 KIND = "dumbbell.bottleneck.queue.kind"
@@ -149,20 +151,20 @@ def test_a_full_disk_is_one_error_without_a_traceback(
     """The page of an experiment cannot be written, and then neither can the rows of its runs."""
     full = OutputError(Fault("rows.parquet", "cannot be written: No space left on device", "make room"))
 
-    def experiments(*_: object, **__: object) -> Iterator[None]:
-        try:
-            yield None
-        finally:
-            raise full
-
     def no_page(*_: object) -> None:
         raise OutputError(Fault("page.html", "cannot be written: No space left on device", "make room"))
 
+    close = Store.close
+
+    def no_rows(store: Store) -> None:
+        close(store)
+        raise full
+
     ignored: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", ignored.append)
-    monkeypatch.setattr(cwndlab, "reproduce", experiments)
-    monkeypatch.setattr(cwndlab.reproduction.site, "write_experiment", no_page)
-    status, _, said = cli("reproduce", "cubic-study/fig7", "--out", tmp_path)
+    monkeypatch.setattr(Store, "close", no_rows)
+    monkeypatch.setattr(run, "write_experiment", no_page)
+    status, _, said = cli("reproduce", "cubic-study/fig7", "--quick", "--out", tmp_path)
     gc.collect()
     assert (status, "No space left on device" in said, "Traceback" in said) == (1, True, False)
     assert ignored == []

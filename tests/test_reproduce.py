@@ -51,12 +51,12 @@ from cwndlab.reproduction.claims import (
     ValueIn,
     Welch,
 )
+from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.headlines import rows as headline_rows
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.site import write_experiment, write_index
-from cwndlab.reproduction.summary import shown
 from cwndlab.reproduction.verdicts import counts, inside, judge, ratio, value, weakest
 from cwndlab.scenario.reader import check
 from cwndlab.statistics import Estimate
@@ -645,7 +645,9 @@ def test_terminal_page_and_notebook_show_the_same_of_a_reproduction(
     assert notebook.index("2 findings: ") < notebook.index("<table>")
     saved = tmp_path / "again"
     loaded.save(saved)
-    assert cwndlab.load(saved).table() == table
+    again = cwndlab.load(saved)
+    assert isinstance(again, Reproductions)
+    assert again.table() == table
     assert (saved / "index.html").read_text() == (site / "index.html").read_text()
 
 

@@ -92,6 +92,7 @@ def test_terminal_page_and_notebook_show_the_same_of_a_search(
     assert isinstance(loaded, tuning.TuningResult)
     assert (loaded.complete, len(loaded.trials)) == (True, 3)
     assert cli("report", out, "--report", page)[:2] == (0, printed)
+    assert cli("report", out, "--report", page, "--format", "latex")[1].startswith(loaded.table().to("latex"))
     words = printed.split()
     for row in loaded.table().rows:
         assert all(f">{word}<" in page.read_text() for word in row)

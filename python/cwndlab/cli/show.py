@@ -216,13 +216,15 @@ def _differences(result: Result, format: Format, metrics: Sequence[str] | None) 
         say(note)
 
 
-def _write_presented(table: Table, format: Format, *, wrap: Sequence[str] = ()) -> None:
-    """A table of a result in any format; the columns ``wrap`` give way in a terminal."""
+def _write_presented(table: Table, format: Format, *, wrap: Sequence[str] = (), columns: Sequence[str] = ()) -> None:
+    """A table of a result in any format; the columns ``wrap`` give way in a terminal, programs get ``columns``."""
     if format is Format.table:
         numbers = [title for at, title in enumerate(table.header) if not table.is_text(at)]
         write_table(table.rows, table.header, right=numbers, wrap=wrap)
+    elif format in FORMS:
+        write(visible(table.to(FORMS[format])))
     else:
-        write_rows(table.values, tuple(table.values[0] if table.values else table.header), format)
+        write_rows(table.values, columns or tuple(table.values[0] if table.values else table.header), format)
 
 
 def show_tuning(result: TuningResult, format: Format, *, trials: bool = False) -> None:
@@ -256,7 +258,8 @@ def show_reproductions(result: Reproductions, format: Format, *, counts: bool = 
     if format is Format.table and counts:
         _write_presented(result.counts(), format)
         return
-    _write_presented(result.table(), format, wrap=("quantity", "published", "reason"))
+    columns = (*cwndlab.reproduction.COLUMNS, "doubt")
+    _write_presented(result.table(), format, wrap=("quantity", "published", "reason"), columns=columns)
     if format is Format.table:
         for sentence in result.verdicts()[1:]:
             say(sentence)

@@ -9,23 +9,14 @@ from cwndlab.engine import fetch, serve
 
 if TYPE_CHECKING:
     from cwndlab.live import access as access
-    from cwndlab.live import breaker as breaker
     from cwndlab.live import campaign as campaign
     from cwndlab.live import preflight
     from cwndlab.live import results as results
     from cwndlab.live import schedule as schedule
     from cwndlab.live import server as server
-    from cwndlab.live import server_info as server_info
-    from cwndlab.live import server_results as server_results
     from cwndlab.live import spec as spec
-    from cwndlab.live import store as store
-    from cwndlab.live import transfer_records as transfer_records
 
 __all__ = ["fetch", "preflight", "serve"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = _lazy.attach(
-        __name__,
-        {},
-        public=__all__,
-    )
+    __getattr__, __dir__ = _lazy.attach(__name__, {}, public=__all__)

@@ -12,24 +12,11 @@ from typing import TYPE_CHECKING
 from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
-    from cwndlab.reproduction import cases as cases
-    from cwndlab.reproduction import catalogue as catalogue
-    from cwndlab.reproduction import claims as claims
-    from cwndlab.reproduction import doubts as doubts
-    from cwndlab.reproduction import experiment as experiment
-    from cwndlab.reproduction import headlines as headlines
-    from cwndlab.reproduction import kept as kept
-    from cwndlab.reproduction import measured as measured
     from cwndlab.reproduction import multiverse as multiverse
     from cwndlab.reproduction import outcomes as outcomes
     from cwndlab.reproduction import plan as plan
-    from cwndlab.reproduction import result as result
-    from cwndlab.reproduction import run as run
     from cwndlab.reproduction import site as site
-    from cwndlab.reproduction import sizes as sizes
     from cwndlab.reproduction import standing as standing
-    from cwndlab.reproduction import summary as summary
-    from cwndlab.reproduction import verdicts as verdicts
     from cwndlab.reproduction.cases import Case, Size, Table
     from cwndlab.reproduction.catalogue import PAPERS, experiments, find, listing
     from cwndlab.reproduction.claims import COLUMNS, OUTCOMES, Finding

@@ -30,11 +30,7 @@ def measure_of(case: Case, *, traced: bool = False) -> Measure:
     return Measure(None, payload=partial(payload, *given))
 
 
-def keys_of(study: Study) -> set[str]:
-    """The keys of all runs."""
-    return {study.job(point, seed).key for point in study.points for seed in study.seeds}
-
-
 def missing(study: Study, store: Store) -> set[str]:
     """The keys of the runs that a store lacks."""
-    return keys_of(study) - set(store.keys()["key"])
+    keys = {study.job(point, seed).key for point in study.points for seed in study.seeds}
+    return keys - set(store.keys()["key"])

@@ -100,7 +100,7 @@ class Reproductions:
     >>> import cwndlab
     >>> result = cwndlab.reproduce("cubic-study/fig7", quick=True)
     >>> result
-    <Reproductions of cubic-study/fig7: 2 findings: 2 holds>
+    <Reproductions of cubic-study/fig7: 24 findings: 12 holds, 10 opposite, 2 inconclusive>
     >>> [one.experiment.id for one in result]
     ['cubic-study/fig7']
     """

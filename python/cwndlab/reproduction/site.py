@@ -28,11 +28,10 @@ from cwndlab.reproduction.catalogue import PAPERS, experiments
 from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding
 from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.doubts import doubt_of
-from cwndlab.reproduction.multiverse.kept import copy, load
+from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.paper_page import CLASSES, index_page, paper_page, write_extremes
 from cwndlab.reproduction.result import Reproduction
-from cwndlab.reproduction.standing import standings
 from cwndlab.reproduction.verdicts import counts
 from cwndlab.statistics.digits import number
 
@@ -67,27 +66,6 @@ def write_experiment(outcome: Reproduction, folder: Path) -> Path:
     summary = outcome.as_dict() | {"cpu_s": outcome.cpu_s or _kept_cpu_s(place, outcome)}
     save(json_text(summary, indent=1, ensure_ascii=False), place / "outcome.json")
     return target
-
-
-def write_kept(results: Path, folder: Path, target: str = "", *, seed: int = 1) -> Path:
-    """Writes the pages of all that a folder of kept results has, and runs nothing; returns the path of the index.
-
-    Parameters
-    ----------
-    results
-        A folder that `cwndlab reproduce --results` wrote.
-    folder
-        The folder of the site.
-    target
-        ``PAPER`` or ``PAPER/FIGURE``; an empty text is all of them.
-    seed
-        The seed of the first repetition.
-    """
-    for one in standings(results, target, seed=seed):
-        if one.reproduction is not None:
-            write_experiment(one.reproduction, folder)
-    copy(results, folder, target.partition("/")[0])
-    return write_index(folder)
 
 
 def _write_bundle(folder: Path) -> None:

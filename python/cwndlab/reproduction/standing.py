@@ -93,10 +93,10 @@ def standings(folder: Path | str, target: str = "", *, seed: int = 1, size: Size
     return [_standing(kept, one, seed, plan.get(one.id, {}), wanted) for one in chosen]
 
 
-def read(folder: Path | str) -> Reproductions:
-    """The experiments that a folder of kept results has, evaluated."""
-    found = tuple(one.reproduction for one in standings(folder) if one.reproduction is not None)
-    return Reproductions(found)
+def read(folder: Path | str, target: str = "", *, seed: int = 1) -> Reproductions:
+    """The experiments that a folder of kept results has, evaluated; arguments as in `standings`."""
+    known = standings(folder, target, seed=seed)
+    return Reproductions(tuple(one.reproduction for one in known if one.reproduction is not None))
 
 
 def _plan(path: Path) -> dict[str, dict[str, Any]]:

@@ -11,31 +11,16 @@ from typing import TYPE_CHECKING
 from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
-    from cwndlab.study import axes as axes
     from cwndlab.study import benchmark as benchmark
-    from cwndlab.study import calibration as calibration
     from cwndlab.study import cluster as cluster
-    from cwndlab.study import compare as compare
-    from cwndlab.study import differences as differences
-    from cwndlab.study import equal_results as equal_results
-    from cwndlab.study import executor as executor
     from cwndlab.study import fields as fields
     from cwndlab.study import findings as findings
-    from cwndlab.study import journal as journal
-    from cwndlab.study import lock as lock
     from cwndlab.study import matrix as matrix
-    from cwndlab.study import result as result
     from cwndlab.study import schemas as schemas
-    from cwndlab.study import spec as spec
-    from cwndlab.study import store as store
     from cwndlab.study import sweeps, tuning
     from cwndlab.study import tables as tables
 
 __all__ = ["sweeps", "tuning"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = _lazy.attach(
-        __name__,
-        {},
-        public=__all__,
-    )
+    __getattr__, __dir__ = _lazy.attach(__name__, {}, public=__all__)

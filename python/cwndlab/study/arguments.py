@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
+from cwndlab.catalogue import canonical
 from cwndlab.custom import by_name, name_of
-from cwndlab.errors import ArgumentError, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import ScenarioLike, scenario_of
 from cwndlab.study.fields import split_at_commas
 
-__all__ = ["Algorithms", "algorithms_of", "seeds_of"]
+__all__ = ["Algorithms", "algorithms_of", "seeds_of", "unknown"]
 
 Algorithms = str | type | Sequence[str | type] | Mapping[str, type]
 
@@ -26,6 +27,17 @@ def seeds_of(seeds: int | Iterable[int]) -> Sequence[int]:
         return range(1, seeds + 1)
     given: Any = seeds
     return list(given) if isinstance(given, Iterator | Set) else given
+
+
+def unknown(names: Iterable[str], document: str | None) -> list[Fault]:
+    """The faults of names that are no algorithms; ``document`` has custom ones, as JSON of a scenario has them."""
+    faults: list[Fault] = []
+    for name in names:
+        try:
+            canonical(name, document)
+        except ScenarioError as error:
+            faults += error.faults
+    return faults
 
 
 def algorithms_of(scenario: ScenarioLike, algorithms: Algorithms) -> tuple[Scenario, list[str]]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
-from cwndlab.catalogue import canonical
 from cwndlab.custom import Classes
 from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
 from cwndlab.metrics import COLUMNS, competing
@@ -24,7 +23,7 @@ from cwndlab.scenario.like import ScenarioLike
 from cwndlab.scenario.reader import check
 from cwndlab.simulate import run
 from cwndlab.statistics import Until, enough
-from cwndlab.study.arguments import Algorithms, algorithms_of, seeds_of
+from cwndlab.study.arguments import Algorithms, algorithms_of, seeds_of, unknown
 from cwndlab.study.axes import axes, labels
 from cwndlab.study.differences import is_one_run
 from cwndlab.study.executor import Plan, execute, threads
@@ -117,11 +116,7 @@ def _check(
         elif one is not None and not is_flow(document, one.flow):
             there = f"there are {', '.join(groups(document))}"
             faults.append(parameter_fault("metrics", f"'{name}': no flow is called '{one.flow}'", hint=there))
-    for name in [*algorithms, *([] if against is None else [against])]:
-        try:
-            canonical(name, scenario.to_json())
-        except ScenarioError as error:
-            faults += error.faults
+    faults += unknown([*algorithms, *([] if against is None else [against])], scenario.to_json())
     if faults:
         raise ArgumentError(*faults)
     return list(dict.fromkeys(algorithms)), first

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from cwndlab.catalogue import algorithms as entries
-from cwndlab.catalogue import canonical, entries_of
+from cwndlab.catalogue import entries_of
 from cwndlab.custom import described, validate_classes
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import ScenarioError
 from cwndlab.files import json_text
 from cwndlab.scenario.reader import check
+from cwndlab.study.arguments import unknown
 from cwndlab.study.executor import Plan, execute, threads
 from cwndlab.study.header import Header
 from cwndlab.study.rendering import Table
@@ -151,25 +152,14 @@ def matrix(
         A run failed. Finished runs are kept in ``out``.
     """
     names = list(algorithms or everything())
-    _check(names, classes)
+    if faults := unknown(names, described(validate_classes(classes))):
+        raise ScenarioError(*faults)
     study = _study(names, seed, classes, perturb)
     with Store(out, write=True) as store:
         result = execute(Plan(study, store), store, executor=threads(workers, classes), progress=progress)
     if not len(result.runs):
         raise KeyboardInterrupt
     return result
-
-
-def _check(names: Sequence[str], classes: Classes | None) -> None:
-    """Raises with every unknown algorithm."""
-    known, faults = described(validate_classes(classes)), list[Fault]()
-    for name in names:
-        try:
-            canonical(name, known)
-        except ScenarioError as error:
-            faults += error.faults
-    if faults:
-        raise ScenarioError(*faults)
 
 
 def _study(names: Sequence[str], seed: int, classes: Classes | None, perturb: bool) -> Study:

@@ -18,14 +18,14 @@ from cwndlab.scenario.declared import near
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.study.cells import MOST_NAMED, Cells
 from cwndlab.study.differences import Test, columns_of, paired, tests, values, verdict_columns
+from cwndlab.study.findings import lines
 from cwndlab.study.header import Header
+from cwndlab.study.rendering import Table, notebook
 from cwndlab.study.spec import Outcome, Row
 from cwndlab.study.store import Store, local, records_folder
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from cwndlab.study.rendering import Table
 
 __all__ = ["JUDGED", "Result"]
 
@@ -47,7 +47,7 @@ JUDGED = (
 _PUBLIC = (
     *("against", "axes", "columns", "compared", "difference", "differences", "estimate", "examples", "findings"),
     *("flows", "header", "labels", "metrics", "notes", "plot", "points", "read", "report", "runs", "save", "scenario"),
-    *("scenario_of", "seeds", "summary", "table", "title", "to_dict", "to_json", "values"),
+    *("scenario_of", "seeds", "summary", "table", "title", "to_dict", "to_json", "values", "verdicts"),
 )
 
 
@@ -123,9 +123,7 @@ class Result(Cells):
         return f"<Result: {cells} {what}, {len(self.runs)} of {max(self.outcome.total, len(self.runs))} runs>"
 
     def _repr_html_(self) -> str:
-        from cwndlab.study.tables import html
-
-        return html(self)
+        return notebook(self.table(), [*lines(self.finding_rows()), *self.verdicts()])
 
     # Numbers.
 
@@ -300,6 +298,12 @@ class Result(Cells):
             f"{count} comparisons judged here. Effect: Hedges' g of the pairs, with its 95 % interval. "
             "Margins of relevance: docs/statistics.md."
         )
+
+    def verdicts(self) -> list[str]:
+        """A sentence on each cell that is compared: what the intervals of its differences to the base show."""
+        from cwndlab.study.tables import verdicts
+
+        return [f"{one.label}: {one.text}" for one in verdicts(self)]
 
     def entries(self) -> list[Row]:
         """One dictionary per cell and metric: its labels, mean, interval, and the difference to the base with its

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any, NamedTuple
 
 from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
@@ -14,14 +13,13 @@ from cwndlab.scenario.declared import near
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.statistics.digits import effect_size, interval, mean_with_interval, number, p_value
 from cwndlab.study.axes import short
-from cwndlab.study.findings import lines
 from cwndlab.study.matrix import digest
 from cwndlab.study.matrix import rows as rows_of_matrix
 from cwndlab.study.rendering import Table
 from cwndlab.study.result import Result
 from cwndlab.study.spec import Row
 
-__all__ = ["Sentence", "by_cell", "chosen", "column", "differences", "html", "means", "pairs", "pivot", "verdicts"]
+__all__ = ["Sentence", "by_cell", "chosen", "column", "differences", "means", "pairs", "pivot", "verdicts"]
 
 #: Cells of which differences are shown.
 _MOST_COMPARED = 60
@@ -170,17 +168,6 @@ def _sentence(tests: Mapping[str, tuple[Difference, float | None]], runs: int) -
     sentence += f" No relevant difference: {', '.join(equal)}." if equal else ""
     sentence += f" Inconclusive: {', '.join(open_)}." if open_ else ""
     return sentence + (f" {runs} runs, one result: {', '.join(copies)}." if copies else "")
-
-
-def html(result: Result) -> str:
-    """What a notebook shows of a result: table, findings, verdicts."""
-    made = [result.table().to("html")]
-    made += [f"<p>{escape(line)}</p>" for line in lines(result.finding_rows())]
-    found = verdicts(result)
-    if found:
-        sentences = "".join(f"<li><b>{escape(one.label)}</b>: {escape(one.text)}</li>" for one in found)
-        made.append(f"<p>Against {escape(result.axis(result.compared).texts[0])}:</p><ul>{sentences}</ul>")
-    return "".join(made)
 
 
 def pivot(result: Result, over: str, metrics: Sequence[str] | None = None) -> tuple[Table, str]:

@@ -12,8 +12,4 @@ if TYPE_CHECKING:
 __all__ = ["audit", "conformance", "debugger", "kernel", "peers", "references", "replay", "report_schedule"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = _lazy.attach(
-        __name__,
-        {},
-        public=__all__,
-    )
+    __getattr__, __dir__ = _lazy.attach(__name__, {}, public=__all__)

@@ -50,32 +50,22 @@ def reproduce(
     if kept:
         _write_kept(target or "", seed, out, results)
         return
+    asked: dict[str, Any] = {"quick": quick, "seed": seed, "out": out, "results": results, "perturb": perturb}
     if multiverse:
         if dry_run or only:
             what = f"{'--dry-run' if dry_run else '--only'} is for experiments"
             raise ScenarioError(Fault("--multiverse", what, "leave one of them out"))
-        _run_universes(target or "", quick, seed, workers, out, results, perturb, format)
+        _run_universes(target or "", format, workers=workers, **asked)
         return
     labels = _labels(only)
     if labels and out is None and results is None:
         what = "the runs of --only would be kept nowhere"
         raise ScenarioError(Fault("--only", what, "name a folder by --results or --out"))
     if dry_run:
-        _show_plan(target or "", quick, seed, out, results, labels, perturb, format)
+        _show_plan(target or "", format, only=labels, **asked)
         return
     with progress_bar() as progress:
-        result = cwndlab.reproduce(
-            target or "",
-            quick=quick,
-            seed=seed,
-            workers=workers,
-            progress=progress,
-            out=out,
-            results=results,
-            only=labels,
-            message=say,
-            perturb=perturb,
-        )
+        result = cwndlab.reproduce(target or "", workers=workers, progress=progress, only=labels, message=say, **asked)
     show_reproductions(result, format, counts=all_)
     say_seed(seed)
     if out is not None and len(result):
@@ -96,46 +86,30 @@ def _write_kept(target: str, seed: int, out: Path | None, results: Path | None) 
     if out is None or results is None:
         what = "pages are made from --results and written to --out"
         raise ScenarioError(Fault("--kept", what, "name both folders"))
-    say(f"site: {cwndlab.reproduction.site.write_kept(results, out, target, seed=seed)}")
+    cwndlab.reproduction.multiverse.copy(results, out, target.partition("/")[0])
+    cwndlab.reproduction.standing.read(results, target, seed=seed).save(out)
+    say(f"site: {out / 'index.html'}")
 
 
-def _run_universes(
-    target: str,
-    quick: bool,
-    seed: int,
-    workers: int | None,
-    out: Path | None,
-    results: Path | None,
-    perturb: bool | None,
-    format: Format,
-) -> None:
+def _run_universes(target: str, format: Format, **asked: Any) -> None:
     spaces: list[Multiverse] = []
     stop: Stopped | None = None
     try:
-        with progress_bar() as progress:
-            tried = cwndlab.reproduction.multiverse.multiverse(
-                target,
-                quick=quick,
-                seed=seed,
-                workers=workers,
-                progress=progress,
-                out=out,
-                results=results,
-                perturb=perturb,
-            )
-            with closing(tried):
-                for one in tried:
-                    spaces.append(one)
+        with (
+            progress_bar() as progress,
+            closing(cwndlab.reproduction.multiverse.multiverse(target, progress=progress, **asked)) as tried,
+        ):
+            spaces += tried
     except Stopped:
-        stop = Stopped(f"stopped after {len(spaces)} sets of claims{_resumes(out, results)}")
+        stop = Stopped(f"stopped after {len(spaces)} sets of claims{_resumes(asked['out'], asked['results'])}")
     rows = [_robustness(one, claim) for one in spaces for claim in one.claims]
     columns = ("headline", "quantity", "label", *cwndlab.reproduction.multiverse.TALLIES, "flips with")
     write_rows(rows, columns, format, wrap=("quantity", "flips with"))
     for one in spaces:
         say(f"{one.space.id}: {one.sampled}, {one.runs} runs")
-    say_seed(seed)
-    if out is not None and spaces:
-        say(f"site: {cwndlab.reproduction.site.write_index(out)}")
+    say_seed(asked["seed"])
+    if asked["out"] is not None and spaces:
+        say(f"site: {cwndlab.reproduction.site.write_index(asked['out'])}")
     if stop is not None:
         raise stop
 
@@ -157,19 +131,8 @@ def _labels(texts: list[str] | None) -> dict[str, str]:
     return labels
 
 
-def _show_plan(
-    target: str,
-    quick: bool,
-    seed: int,
-    out: Path | None,
-    results: Path | None,
-    only: dict[str, str],
-    perturb: bool | None,
-    format: Format,
-) -> None:
-    plan = cwndlab.reproduction.plan.plan(
-        target, quick=quick, seed=seed, out=out, results=results, only=only, message=say, perturb=perturb
-    )
+def _show_plan(target: str, format: Format, **asked: Any) -> None:
+    plan = cwndlab.reproduction.plan.plan(target, message=say, **asked)
     rows = [one.as_dict() for one in plan.experiments]
     if format is not Format.table:
         write_rows(rows, tuple(rows[0]), format)
