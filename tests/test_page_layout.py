@@ -13,7 +13,7 @@ from campaigns import Day, Server, asked, run
 from cwndlab.cli.app import status
 from cwndlab.export import export
 from cwndlab.live import campaign
-from cwndlab.reports.writer import report
+from cwndlab.saved import report
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 

@@ -164,17 +164,16 @@ impl Tcp {
     ) {
         let now = events[0].time;
         let begins = self.begins_recovery(events, following);
-        let mut remarks: Vec<(Remark, (u64, u64))> = Vec::new();
-        remarks.extend(events.iter().filter_map(|one| match one.what {
+        let remarked = events.iter().filter_map(|one| match one.what {
             What::Remark { remark, cwnd } => Some((remark, cwnd)),
             _ => None,
-        }));
+        });
+        let mut remarks: Vec<(Remark, (u64, u64))> = remarked.collect();
         let mut acked = false;
         for (at, event) in events.iter().enumerate() {
-            if let What::TcpAck { ack, sack, ece, echo, echo_rtt } = &event.what {
+            if let &What::TcpAck { ack, ref sack, ece, echo, echo_rtt } = &event.what {
                 acked = true;
                 let remarks = std::mem::take(&mut remarks);
-                let (ack, ece, echo, echo_rtt) = (*ack, *ece, *echo, *echo_rtt);
                 let arrived = Arrived { ack, sack, ece, echo, echo_rtt, begins_recovery: begins };
                 self.ack(first + at, now, arrived, &remarks, view, out);
             }

@@ -5,7 +5,14 @@ from typing import Any, Self
 def version() -> str: ...
 
 class Datapath:
-    def __new__(cls, algorithms: list[str], report: str | None = None, timeout_s: float = 0.0, policies: list[tuple[str, str]] = ..., classes: list[tuple[str, str, str, str, Any]] = ...) -> Self: ...
+    def __new__(
+        cls,
+        algorithms: list[str],
+        report: str | None = None,
+        timeout_s: float = 0.0,
+        policies: list[tuple[str, str]] = ...,
+        classes: list[tuple[str, str, str, str, Any]] = ...,
+    ) -> Self: ...
     @property
     def real_time(self) -> bool: ...
     @property

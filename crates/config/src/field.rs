@@ -246,7 +246,11 @@ impl Field {
 /// Whether a kind of fields may have this default. Quantities are parsed when they are read.
 const fn accepts(kind: &Kind, default: Literal) -> bool {
     match (kind, default) {
-        (Kind::Flag, Literal::Flag(_)) => true,
+        (Kind::Flag, Literal::Flag(_))
+        | (
+            Kind::Duration | Kind::Rate | Kind::RateOrOutage | Kind::Bytes | Kind::Text | Kind::Custom(_),
+            Literal::Text(_),
+        ) => true,
         (Kind::Integer(low, high), Literal::Integer(number)) => *low <= number && number <= *high,
         (Kind::Number(low, high), Literal::Number(number)) => *low < number && number <= *high,
         (Kind::Probability, Literal::Number(number)) => 0.0 <= number && number <= 1.0,
@@ -270,10 +274,6 @@ const fn accepts(kind: &Kind, default: Literal) -> bool {
             }
             false
         }
-        (
-            Kind::Duration | Kind::Rate | Kind::RateOrOutage | Kind::Bytes | Kind::Text | Kind::Custom(_),
-            Literal::Text(_),
-        ) => true,
         _ => false,
     }
 }

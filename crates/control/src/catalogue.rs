@@ -59,7 +59,7 @@ fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault
 
 /// Splits a text at `+` and `/` outside of parentheses: congestion avoidance, slow start, recovery.
 fn split(text: &str) -> Result<(&str, Option<&str>, Option<&str>), Fault> {
-    if text.trim_end().ends_with(".py") {
+    if std::path::Path::new(text.trim_end()).extension().is_some_and(|ending| ending == "py") {
         let hint = "name its class here, and the file by --algorithm-file, in Python by algorithms=";
         return fault(format!("'{text}' is a file, not an algorithm"), hint);
     }

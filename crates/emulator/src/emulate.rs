@@ -226,7 +226,7 @@ fn tcp_row(flow: u32, plan: &FlowPlan, run: &FlowRun, path: &Path) -> FlowRow {
         timeouts: counters.timeouts,
         recoveries: sampler.recoveries,
         ecn_reductions: sampler.ecn_reductions,
-        min_rtt_ns: info.min_rtt.map(|rtt| rtt.as_nanos()),
+        min_rtt_ns: info.min_rtt.map(Duration::as_nanos),
         mean_rtt_ns: sampler.rtt_sum.checked_div(sampler.rtt_count),
         route: plan.route_text(),
         ..FlowRow::default()

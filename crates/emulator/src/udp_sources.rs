@@ -134,7 +134,7 @@ impl UdpSources {
             queue_drops: losses.queue,
             wire_losses: losses.wire,
             min_delay_ns: measured(delays.min),
-            mean_delay_ns: delays.mean().map(|mean| mean.as_nanos()),
+            mean_delay_ns: delays.mean().map(Duration::as_nanos),
             max_delay_ns: measured(delays.max),
             jitter_ns: measured(delays.jitter()),
             route: plan.route_text(),

@@ -82,7 +82,7 @@ impl Snapshot {
             ssthresh_bytes: info.ssthresh.map(|segments| segments * info.mss.0),
             in_flight_bytes: info.in_flight * info.mss.0,
             srtt_ns: info.srtt.as_nanos(),
-            min_rtt_ns: info.min_rtt.map(|rtt| rtt.as_nanos()),
+            min_rtt_ns: info.min_rtt.map(cwndlab_units::Duration::as_nanos),
             pacing_rate_bps: info.pacing.map(|rate| rate.0),
             delivery_rate_bps: info.delivery_rate.map(|rate| rate.0),
             acked_bytes: info.counters.acked.0,

@@ -64,7 +64,7 @@ impl LinkSnapshot {
             queue_packet_ns: rounded(self.packet_ns),
             queue_byte_ns: rounded(self.byte_ns),
             carriable_bytes: self.carriable_bytes,
-            queue_age_ns: self.age.map(|age| age.as_nanos()),
+            queue_age_ns: self.age.map(Duration::as_nanos),
         }
     }
 

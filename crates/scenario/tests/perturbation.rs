@@ -82,7 +82,7 @@ fn rates(link: &LinkPlan) -> Vec<u64> {
 
 fn delays(link: &LinkPlan) -> Vec<u64> {
     let steps = link.schedule.steps.iter().filter_map(|step| step.delay);
-    [link.delay].into_iter().chain(steps).map(|delay| delay.as_nanos()).collect()
+    [link.delay].into_iter().chain(steps).map(Duration::as_nanos).collect()
 }
 
 fn check_link(before: &LinkPlan, after: &LinkPlan) {

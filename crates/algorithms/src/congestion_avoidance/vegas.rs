@@ -173,7 +173,7 @@ impl CongestionAvoidance for Vegas {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Established if self.options.base == Base::Handshake => {
-                self.rounds.base = self.rounds.base.min(window.rtt.map_or(u64::MAX, |rtt| rtt.as_nanos()));
+                self.rounds.base = self.rounds.base.min(window.rtt.map_or(u64::MAX, cwndlab_units::Duration::as_nanos));
             }
             Change::Idle => {
                 self.rounds.interrupt();

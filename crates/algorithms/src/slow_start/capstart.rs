@@ -87,7 +87,7 @@ impl CapStart {
 
     /// (1).
     fn measure(&mut self, ack: &Ack) {
-        let rtt = ack.rtt.map_or(u64::MAX / 2, |rtt| rtt.as_nanos());
+        let rtt = ack.rtt.map_or(u64::MAX / 2, cwndlab_units::Duration::as_nanos);
         if let Some(rate) = self.pairs.push(ack, max_burst_gap(ack)) {
             self.count += 1;
             if rtt + self.last_rtt < self.best.0 {

@@ -17,7 +17,7 @@
 use cwndlab_control::{
     options, Ack, Build, Capabilities, Confidence, Congestion, Kind, Need, SlowStart, Spec, Step, Window,
 };
-use cwndlab_units::Rate;
+use cwndlab_units::{Duration, Rate};
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::margin::whole_down;
@@ -110,7 +110,7 @@ impl SlowStart for SwiftStart {
         match self.phase {
             Phase::Probe => {
                 if self.rtt == 0 {
-                    self.rtt = ack.rtt.map_or(0, |rtt| rtt.as_nanos());
+                    self.rtt = ack.rtt.map_or(0, Duration::as_nanos);
                 }
                 let _ = self.pairs.push(ack, max_burst_gap(ack));
                 if let Some(b) = self.pairs.median_of(self.k) {

@@ -136,7 +136,7 @@ impl SlowStart for VegasSs {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Established if self.with_handshake => {
-                self.rounds.base = self.rounds.base.min(window.rtt.map_or(u64::MAX, |rtt| rtt.as_nanos()));
+                self.rounds.base = self.rounds.base.min(window.rtt.map_or(u64::MAX, cwndlab_units::Duration::as_nanos));
             }
             Change::Idle => self.rounds.interrupt(),
             _ => {}

@@ -235,7 +235,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> 
         if flow_queue.list == List::Inactive {
             // (1)
             flow_queue.list = List::New;
-            flow_queue.credit = self.config.scheduler.quantum.0 as i64;
+            flow_queue.credit = self.config.scheduler.quantum.0.cast_signed();
             self.new.push_back(at as u32);
         }
         if overflow {
@@ -253,7 +253,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> 
             let flow_queue = &mut self.flow_queues[at as usize];
             if flow_queue.credit <= 0 {
                 // (3)
-                flow_queue.credit += self.config.scheduler.quantum.0 as i64;
+                flow_queue.credit += self.config.scheduler.quantum.0.cast_signed();
                 flow_queue.list = List::Old;
                 self.list(fresh).pop_front();
                 self.old.push_back(at);

@@ -489,11 +489,7 @@ impl<P: Copy> Medium<P> {
         }
         station.queue_length.leave(at, end, departed, departed_bytes);
         station.pending_exchange = pending;
-        station.counters.attempts += 1;
-        station.counters.airtime_ns += (end - at).as_nanos();
-        station.counters.sent += counts.received;
-        station.counters.sent_bytes += sent_bytes;
-        station.counters.given_up += counts.lost;
+        station.counters.add(end - at, pending);
         self.flush(exchange.path);
         counts
     }

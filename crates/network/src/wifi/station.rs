@@ -41,6 +41,17 @@ pub struct Counters {
     pub airtime_ns: u64,
 }
 
+impl Counters {
+    /// Counts an exchange.
+    pub(super) fn add(&mut self, airtime: Duration, exchange: PendingExchange) {
+        self.attempts += 1;
+        self.airtime_ns += airtime.as_nanos();
+        self.sent += exchange.sent;
+        self.sent_bytes += exchange.sent_bytes;
+        self.given_up += exchange.given_up;
+    }
+}
+
 /// Counters of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathTotals {

@@ -193,7 +193,7 @@ fn ack_fields(ack: &Ack) -> Value {
         "prior_in_flight_bytes": ack.prior_in_flight.0,
         "in_flight_bytes": ack.in_flight.0,
         "lost_bytes": ack.lost.0,
-        "rtt_ns": ack.rtt.map(|rtt| rtt.as_nanos()),
+        "rtt_ns": ack.rtt.map(cwndlab_units::Duration::as_nanos),
         "srtt_ns": ack.srtt.as_nanos(),
         "min_rtt_ns": ack.min_rtt.as_nanos(),
         "delivery_rate_bps": ack.delivery_rate.map(|sample| sample.rate().0),
@@ -226,7 +226,7 @@ fn window_fields(window: &Window) -> Value {
         "change": format!("{:?}", window.change).to_lowercase(),
         "cwnd_bytes": window.cwnd.0,
         "idle_ns": window.idle.as_nanos(),
-        "rtt_ns": window.rtt.map(|rtt| rtt.as_nanos()),
+        "rtt_ns": window.rtt.map(cwndlab_units::Duration::as_nanos),
         "feedback_bps": window.feedback.map(rate),
     })
 }
