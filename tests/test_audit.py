@@ -36,11 +36,11 @@ CASES = {
     "limited": {"flow": 'workload = { kind = "on-off", on = "1 s", off = "1.5 s" }'},
 }
 
-#: Senders whose window depends on what a log does not have. docs/audit.md says the same.
+#: Senders whose window depends on what a log does not have, as docs/audit.md says. A test below shows the causes.
 NOT_DETERMINED = {
-    "bbr3": "draws random numbers; the window follows from rate samples",
-    "phcc": "needs every RTT sample, and keeps the ACKs of recovery",
-    "astart": "needs the rate of every ACK",
+    "bbr3": "draws the time of its first probe, two to three seconds after its start, and later ones",
+    "phcc": "paces, so that its window is seldom full: whether an ACK may grow it, only a window soon after it tells",
+    "astart": "counts deliveries in slots of the host's clock, whose origin a log does not have",
 }
 
 
@@ -67,6 +67,18 @@ def test_the_reference_explains_the_log_of_its_own_sender(algorithm: str, tmp_pa
         result = audit(log_of(tmp_path / name, algorithm, **case), algorithm)
         assert (result.departures, result.share) == ([], 1.0), name
         assert result.acks > 200, name
+
+
+@pytest.mark.parametrize("case", ["clean", "limited"])
+@pytest.mark.parametrize(("algorithm", "duration", "interval"), [("bbr3", "2 s", "10 ms"), ("phcc", "5 s", "1 ms")])
+def test_a_sender_that_no_log_determines_is_explained_where_its_cause_is_absent(
+    algorithm: str, duration: str, interval: str, case: str, tmp_path: Path
+) -> None:
+    """BBR before its first probe, whose time is a random number; PHCC with a window after nearly every ACK."""
+    text = _PATH.format(algorithm=algorithm, duration=duration, **{"flow": "", "loss": ""} | CASES[case])
+    records = cwndlab.run(Scenario.from_toml(text.replace("10 ms", interval)), seed=1)
+    result = audit(cwndlab.export.export(records, "qlog", tmp_path)[0], algorithm)
+    assert (result.departures, result.share) == ([], 1.0)
 
 
 @pytest.mark.parametrize("algorithm", ["reno", "cubic", "cubic+standard", "cubic-linux"])

@@ -149,7 +149,8 @@ def test_reordering_does_not_condemn_the_own_sender(extra: str, tmp_path: Path) 
     samples = tmp_path / "ss.txt"
     samples.write_text(windows(records), encoding="utf-8")
     by_samples = audit(capture, "cubic-linux", samples=samples)
-    assert all(one.severity is not Severity.SERIOUS for one in by_samples.groups), by_samples.severity()
+    assert by_samples.share_of_all is not None
+    assert by_samples.share_of_all > 0.95, by_samples.severity()
 
 
 def windows(records: Records) -> str:

@@ -1,6 +1,7 @@
 """Audits of other stacks: excerpts of logs that `make stacks` made, and the tables of docs/audit.md.
 
-tools/stacks/README.md describes the transfers. tests/samples/stacks/ has the first second or two of some of them.
+tools/stacks/README.md describes the transfers. tests/samples/stacks/ has the first second or two of some of them, and
+of one over a path that reorders.
 """
 
 from __future__ import annotations
@@ -75,6 +76,20 @@ def test_the_kernel_follows_its_reference(tmp_path: Path) -> None:
     assert (result.mss_bytes, result.initial_cwnd_bytes) == (1448, 14_480)
     assert (result.departures, result.share) == ([], 1.0)
     assert result.acks > 500
+
+
+def test_the_kernel_follows_its_reference_over_a_path_that_reorders(tmp_path: Path) -> None:
+    """10 Mbit/s, 30 ms, up to 20 ms more for each packet in both directions; CUBIC of Linux 6.18.44.
+
+    The kernel discards ACKs by their timestamps (PAWS), undoes reductions, and leaves slow start at 78 segments: `ss`
+    prints ssthresh:78.
+    """
+    result = audited(tmp_path, "linux-cubic-reorder.pcapng", "cubic-linux", samples="linux-cubic-reorder.ss.txt")
+    assert (result.departures, result.share) == ([], 1.0)
+    assert result.decisive > 100
+    exit_ = [reference for _, logged, reference in result.series if logged == 78 * 1448]
+    assert exit_
+    assert all(78 * 1448 <= reference < 79 * 1448 for reference in exit_)
 
 
 def test_cubic_of_s2n_quic_follows_rfc_8312_after_slow_start(tmp_path: Path) -> None:

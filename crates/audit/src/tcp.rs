@@ -192,8 +192,7 @@ impl Tcp {
         for (at, event) in events.iter().enumerate() {
             match &event.what {
                 What::Metrics(metrics) => {
-                    let later = events[at..].iter().chain(following);
-                    self.metrics((first + at, now), metrics, later, view, out);
+                    self.metrics((first + at, now), metrics, events[at..].iter().chain(following), view, out);
                 }
                 What::State(state) => self.usage.logged_limited = *state == LoggedState::AppLimited,
                 _ => {}
@@ -220,7 +219,7 @@ impl Tcp {
         &mut self,
         (event, time): (usize, Time),
         metrics: &Metrics,
-        mut later: impl Iterator<Item = &'a Event>,
+        later: impl Iterator<Item = &'a Event>,
         view: &View,
         out: &mut Vec<Item>,
     ) {
@@ -232,7 +231,6 @@ impl Tcp {
         let unclear = !self.remarks
             && self.sacked > 0
             && later
-                .by_ref()
                 .take_while(|one| !matches!(one.what, What::TcpAck { .. }))
                 .any(|one| matches!(one.what, What::Segment { seq, .. } if seq < self.next));
         if (self.state != State::Reducing && !unclear) || view.model_based {
