@@ -360,26 +360,29 @@ mod tests {
     use cwndlab_scenario::Scenario;
     use serde_json::json;
 
-    /// By hand: 10 packets enter at time 0, wait for nothing and are on the bottleneck's wire of 30 ms after 0.5 ms.
+    /// By hand: 10 packets of 1000 bytes reach the bottleneck after 5 ms, leave it every 8 µs and are on its wire for 30 ms;
+    /// the link behind it takes 5 ms. After 35.05 ms, six have reached that link.
     #[test]
     fn links_behind_the_bottleneck_count_no_packet_that_has_not_reached_them() {
         let document = json!({
             "schema_version": 1, "duration": "60 s",
             "dumbbell": { "bottleneck": { "rate": "1 Gbps", "delay": "30 ms" } },
-            "flow": [{ "algorithm": "cubic", "rtt": "61 ms" }],
+            "flow": [{ "algorithm": "cubic", "rtt": "80 ms" }],
         });
         let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
         let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-        let mut network = observed_network(&plan, 1);
-        for _ in 0..10 {
-            network.forward(Time::ZERO, Packet { size: 1000, flags: DATA, ..Packet::default() });
+        for (end, behind) in [(20_000_000, 0), (35_050_000, 6), (38_000_000, 10)] {
+            let (end, mut network) = (Time::from_nanos(end), observed_network(&plan, 1));
+            for _ in 0..10 {
+                network.forward(Time::ZERO, Packet { size: 1000, flags: DATA, ..Packet::default() });
+            }
+            while network.next_event() <= end {
+                assert!(network.process_next_event(network.next_event()).is_none(), "no packet has arrived");
+            }
+            network.stop(end);
+            let arrived: Vec<u64> = network.link_rows(&plan, end).iter().map(|link| link.arrived_packets).collect();
+            assert_eq!(arrived, [10, 0, 10, behind, 0, 0]);
+            assert_eq!(network.check_counters(&plan, end), []);
         }
-        let end = Time::from_nanos(20_000_000);
-        while network.next_event() <= end {
-            assert!(network.process_next_event(network.next_event()).is_none(), "no packet has arrived");
-        }
-        let arrived: Vec<u64> = network.link_rows(&plan, end).iter().map(|link| link.arrived_packets).collect();
-        assert_eq!(arrived, [10, 0, 10, 0, 0, 0]);
-        assert_eq!(network.check_counters(&plan, end), []);
     }
 }

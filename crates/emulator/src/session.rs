@@ -474,6 +474,7 @@ impl Session {
         let lateness = std::mem::take(&mut path.counters.lateness);
         // The path's thread may have forwarded a packet after the end of the run.
         let end = end.max(path.network.clock);
+        path.network.stop(end);
         let records = Records {
             findings: path.network.check_counters(&self.plan, end),
             links: path.network.link_rows(&self.plan, end),

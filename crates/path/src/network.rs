@@ -125,11 +125,36 @@ impl Network {
         }
     }
 
-    /// The network of a run that can end before the plan's duration: each arrival at a link is an event, and no counter
-    /// is ahead of the clock.
+    /// The network of a run whose end is not known in advance. Packets cross only pure delays ahead of the clock, which
+    /// [`stop`](Self::stop) can take back.
     #[must_use]
     pub fn without_end(plan: &Plan, seed: u64) -> Self {
-        Self { end: Time::ZERO, ..Self::new(plan, seed) }
+        let mut network = Self { end: Time::MAX, ..Self::new(plan, seed) };
+        network.routes.fuse_only_delays();
+        network
+    }
+
+    /// Ends the run of a network [`without_end`](Self::without_end) at `end`: a packet that has crossed pure delays ahead
+    /// of the clock returns to the wire on which it is at that time.
+    pub fn stop(&mut self, end: Time) {
+        let mut returned = Vec::new();
+        while self.next_arrival() < Time::MAX {
+            let mut packet = Packet::default();
+            self.take_arrival(&mut packet);
+            let mut index = self.routes.last_crossed(&packet);
+            while self.routes.is_fused_delay(index) && packet.at > end + self.routes.hop(index).delay {
+                let &Hop { delay, link, position, .. } = self.routes.hop(index);
+                (packet.at, packet.hop) = (Time::ZERO + (packet.at - Time::ZERO - delay), position);
+                self.crossed[link as usize].packets -= 1;
+                self.crossed[link as usize].bytes -= u64::from(packet.size);
+                index -= 1;
+            }
+            returned.push((self.routes.hop(index).link, packet));
+        }
+        returned.sort_by_key(|(_, packet)| packet.at); // a stable sort
+        for (link, packet) in returned {
+            *self.wires.add(link, packet.at) = packet;
+        }
     }
 
     /// Enables look-ahead for the endpoints of these flows where results do not depend on it:

@@ -118,6 +118,29 @@ impl Routes {
         without
     }
 
+    /// Keeps only the fusion of pure delays with the link before.
+    pub(crate) fn fuse_only_delays(&mut self) {
+        for index in 1..self.hops.len() {
+            if self.hops[index].kind != HopKind::Delay && self.hops[index - 1].next == NextStep::Link {
+                self.hops[index - 1].next = NextStep::Event;
+            }
+        }
+    }
+
+    /// Whether the hop is a pure delay that packets cross without an event after the hop before.
+    pub(crate) fn is_fused_delay(&self, index: usize) -> bool {
+        self.hops[index].kind == HopKind::Delay && index > 0 && self.hops[index - 1].next == NextStep::Link
+    }
+
+    /// The index of the hop that a packet on a wire has crossed last.
+    pub(crate) fn last_crossed(&self, packet: &Packet) -> usize {
+        let first = self.first[packet.flow()][usize::from(!packet.is_forward())] as usize;
+        if packet.hop != ARRIVED {
+            return first + packet.hop as usize - 1;
+        }
+        (first..).find(|&index| self.hops[index].is_last()).expect("a route has a last link")
+    }
+
     /// Adds a flow on the routes of `owner`, exchanged if `reversed`.
     pub(crate) fn add_flow(&mut self, owner: u32, reversed: bool) {
         let [forward, reverse] = self.first[owner as usize];
