@@ -138,7 +138,7 @@ impl Routes {
         if packet.hop != ARRIVED {
             return first + packet.hop as usize - 1;
         }
-        (first..).find(|&index| self.hops[index].is_last()).expect("a route has a last link")
+        (first..self.hops.len()).find(|&index| self.hops[index].is_last()).expect("a route has a last link")
     }
 
     /// Adds a flow on the routes of `owner`, exchanged if `reversed`.
