@@ -11,7 +11,7 @@ use super::contention::{Contention, Space, NEVER};
 use super::phy::{subframe_bytes, Mode, SIFS};
 use super::rules::{Deferral, Rules};
 use super::station::{
-    Airtimes, Counters, Frame, Path, PathTotals, PendingExchange, QueueLength, Routed, State, Station,
+    Airtimes, Counters, Frame, Path, PathTotals, PendingExchange, QueueLength, Routed, Share, State, Station,
 };
 use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
@@ -112,6 +112,8 @@ pub struct Medium<P> {
     beacons: u64,
     /// By flow of the packets, the airtime of the exchanges with their frames.
     flow_airtimes: Vec<Duration>,
+    /// What the frames of the present exchange have of it; empty between two.
+    shares: Vec<Share>,
     /// Buffer for packets that disciplines drop.
     dropped: Vec<QueuedPacket<Routed<P>>>,
 }
@@ -167,6 +169,7 @@ impl<P: Copy> Medium<P> {
             winners: Vec::new(),
             beacons: 0,
             flow_airtimes: Vec::new(),
+            shares: Vec::new(),
             dropped: Vec::new(),
             rules,
         };
@@ -452,12 +455,12 @@ impl<P: Copy> Medium<P> {
         } else {
             (0, self.rules.short_attempts)
         };
-        self.add_airtime(exchange, end - at);
         let path = &mut self.paths[exchange.path as usize];
         let mut counts = FrameCounts::default();
         let (mut departed_bytes, mut sent_bytes) = (0, 0);
         let waiting = path.frames.iter_mut().filter(|frame| frame.state == State::Waiting);
         for frame in waiting.take(exchange.frames as usize) {
+            Share::add(&mut self.shares, frame.one.flow, frame.one.size);
             if collided || (path.error > 0.0 && self.random.unit() < path.error) {
                 frame.failures[which] += 1;
                 if frame.failures[which] < limit {
@@ -490,24 +493,23 @@ impl<P: Copy> Medium<P> {
         station.queue_length.leave(at, end, departed, departed_bytes);
         station.pending_exchange = pending;
         station.counters.add(end - at, pending);
+        self.add_airtime(end - at);
         self.flush(exchange.path);
         counts
     }
 
     /// Adds the airtime of an exchange to the flows of its frames, in proportion to the bytes of their packets.
-    fn add_airtime(&mut self, exchange: Exchange, airtime: Duration) {
-        let frames = self.paths[exchange.path as usize].frames.iter().filter(|frame| frame.state == State::Waiting);
-        let frames = frames.take(exchange.frames as usize);
-        let all: u64 = frames.clone().map(|frame| u64::from(frame.one.size)).sum();
+    fn add_airtime(&mut self, airtime: Duration) {
+        let all: u64 = self.shares.iter().map(|share| share.bytes).sum();
         let (mut bytes, mut shared) = (0, 0);
-        for frame in frames {
-            let flow = frame.one.flow as usize;
+        for share in self.shares.drain(..) {
+            let flow = share.flow as usize;
             if flow >= self.flow_airtimes.len() {
                 self.flow_airtimes.resize(flow + 1, Duration::ZERO);
             }
-            // The shares of the frames so far are rounded down together, so that all of them are the airtime.
-            bytes += u64::from(frame.one.size);
-            let until = (airtime.as_nanos() * bytes).checked_div(all).unwrap_or(airtime.as_nanos());
+            // The shares so far are rounded down together, so that all of them are the airtime.
+            bytes += share.bytes;
+            let until = if bytes == all { airtime.as_nanos() } else { airtime.as_nanos() * bytes / all };
             self.flow_airtimes[flow] += Duration::from_nanos(until - shared);
             shared = until;
         }

@@ -18,6 +18,24 @@ pub(super) struct PendingExchange {
     pub(super) given_up: u64,
 }
 
+/// Bytes of consecutive frames of a flow in an exchange.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    pub(super) flow: u64,
+    pub(super) bytes: u64,
+}
+
+impl Share {
+    /// Adds a frame to the shares of its exchange.
+    #[inline]
+    pub(super) fn add(shares: &mut Vec<Self>, flow: u64, size: u32) {
+        match shares.last_mut() {
+            Some(last) if last.flow == flow => last.bytes += u64::from(size),
+            _ => shares.push(Self { flow, bytes: u64::from(size) }),
+        }
+    }
+}
+
 /// Counters of a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
