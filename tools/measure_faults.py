@@ -48,6 +48,9 @@ def copy_sources() -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(source)
     kept = set(names)
+    for crate in (TREE / "crates").iterdir():
+        if not (ROOT / "crates" / crate.name).is_dir():
+            shutil.rmtree(crate)
     for file in (*(TREE / "crates").rglob("*.rs"), *(TREE / "python").rglob("*.py")):
         if str(file.relative_to(TREE)) not in kept:
             file.unlink()
