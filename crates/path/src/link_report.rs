@@ -7,6 +7,7 @@ use cwndlab_units::Time;
 use crate::aqm_links::Server;
 use crate::link_snapshot::LinkSnapshot;
 use crate::network::Network;
+use crate::packet::FLOW;
 
 impl Network {
     /// The counters and the backlog of the link `index` at `now`.
@@ -115,9 +116,11 @@ impl Network {
         }
         for server in &mut self.servers {
             let Server::Wifi(wifi) = server else { continue };
-            for (index, airtime) in wifi.flow_airtimes(end).iter().enumerate().filter(|(_, one)| one.as_nanos() > 0) {
-                let row = &mut rows[self.owners[index >> 1].0 as usize];
-                let column = if index & 1 == 1 { &mut row.airtime_ns } else { &mut row.ack_airtime_ns };
+            for (&flow, airtime) in wifi.flow_airtimes(end) {
+                // The word of the packet, and whether it travels forward (`enqueue`).
+                let connection = (flow >> 1) as u32 & FLOW;
+                let row = &mut rows[self.owners[connection as usize].0 as usize];
+                let column = if flow & 1 == 1 { &mut row.airtime_ns } else { &mut row.ack_airtime_ns };
                 *column.get_or_insert(0) += airtime.as_nanos();
             }
         }

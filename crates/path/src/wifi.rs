@@ -195,8 +195,8 @@ impl WifiMedium {
         self.marked[self.paths[link as usize] as usize] += 1;
     }
 
-    /// The airtime of each direction of each connection until `now`, in the order of [`QueuedPacket::flow`].
-    pub(crate) fn flow_airtimes(&mut self, now: Time) -> &[Duration] {
+    /// The airtime of each direction of each connection until `now`, by [`QueuedPacket::flow`].
+    pub(crate) fn flow_airtimes(&mut self, now: Time) -> &BTreeMap<u64, Duration> {
         self.medium.process_until(now);
         self.medium.flow_airtimes()
     }

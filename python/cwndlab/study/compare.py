@@ -458,19 +458,22 @@ def _without_variation(result: Result) -> list[str]:
     notes, count = [], len(result.seeds)
     more = "" if result.scenario.perturb else "; --perturb varies what nobody measures exactly"
     constant: dict[str, list[str]] = {}
-    shifted = [name for name in result.labels if is_one_run({row["seed"]: row for row in result.rows_of(name)})]
+    shifted = []
+    for name in result.labels:
+        rows = [{key: value for key, value in row.items() if key != "seed"} for row in result.rows_of(name)]
+        if len(rows) > 1 and all(row == rows[0] for row in rows):
+            continue  # a remark of its own
+        if is_one_run(dict(enumerate(rows))):
+            shifted.append(name)
+            continue
+        for metric in result.judged():
+            if result.estimate(name, metric).is_constant:
+                constant.setdefault(COLUMNS[metric].title, []).append(name)
     if shifted:
         what = (
             f"{count} runs, one result: every count is the same in all of them, so that they differ by a shift in time"
         )
         notes.append(f"{what} and there is no test: {_few(shifted)}{more}")
-    for name in result.labels:
-        rows = [{key: value for key, value in row.items() if key != "seed"} for row in result.rows_of(name)]
-        if name in shifted or (len(rows) > 1 and all(row == rows[0] for row in rows)):
-            continue  # a remark of its own
-        for metric in result.judged():
-            if result.estimate(name, metric).is_constant:
-                constant.setdefault(COLUMNS[metric].title, []).append(name)
     if constant:
         parts = [f"{title} ({_few(names)})" for title, names in constant.items()]
         notes.append(f"{count} runs, one result, so that there is no interval and no test: {', '.join(parts)}{more}")

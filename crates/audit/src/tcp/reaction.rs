@@ -3,8 +3,8 @@
 use cwndlab_control::{Cause, Change, Congestion, Report, Window};
 use cwndlab_units::{Duration, Time};
 
-use super::{window, State, Tcp};
-use crate::event::Remark;
+use super::{window, Arrived, State, Tcp, AT_ONCE};
+use crate::event::{Event, Remark, What};
 use crate::item::{Item, Step, View};
 
 impl Tcp {
@@ -80,5 +80,42 @@ impl Tcp {
         sizes.dedup();
         let report = |size| Congestion { repeated, ..self.samples.congestion(now, cause, size, 0) };
         sizes.into_iter().map(|size| vec![Report::Congestion(report(size))]).collect()
+    }
+
+    /// Whether the ACK among `events` starts a recovery that the log does not name: a retransmission follows at once.
+    pub(super) fn begins_recovery(&self, events: &[Event], following: &[Event]) -> bool {
+        if self.remarks || self.state != State::Open || self.segments.is_empty() {
+            return false;
+        }
+        let until = events[0].time + AT_ONCE;
+        let following = following.iter().take_while(|one| one.time <= until);
+        let mut sent = events.iter().chain(following.take_while(|one| !matches!(one.what, What::TcpAck { .. })));
+        sent.any(|one| matches!(one.what, What::Segment { seq, .. } if seq >= self.una && seq < self.next))
+    }
+
+    /// A spurious reduction is undone, where the sender does that: RFC 3708 and RFC 4015 permit it. While data that was
+    /// sent again is outstanding, Linux waits (tcp_try_undo_partial).
+    pub(super) fn undo(
+        &mut self,
+        event: usize,
+        now: Time,
+        arrived: &Arrived<'_>,
+        una: u64,
+        view: &View,
+        out: &mut Vec<Item>,
+    ) -> bool {
+        self.retransmissions.duplicated(arrived.duplicated().div_ceil(self.samples.mss));
+        let original = arrived.ack > una && self.retransmissions.original_arrived(arrived.echo);
+        let waits = self.state == State::Reducing && arrived.ack < self.high && self.outstanding() > 0;
+        if !self.retransmissions.all_spurious() && (!original || waits) {
+            return false;
+        }
+        self.reordering.observe(una, self.fack(), self.samples.mss);
+        self.retransmissions.undone();
+        self.state = State::Open;
+        self.duplicates = 0;
+        let undone = vec![Report::Window(window(now, Change::Undo, view.cwnd))];
+        out.push(Item::Step(Step::window(event, vec![undone, Vec::new()], now)));
+        true
     }
 }

@@ -3,7 +3,7 @@
 mod counters;
 mod queue;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use cwndlab_units::{Duration, Time};
 
@@ -111,7 +111,7 @@ pub struct Medium<P> {
     winners: Vec<u32>,
     beacons: u64,
     /// By flow of the packets, the airtime of the exchanges with their frames.
-    flow_airtimes: Vec<Duration>,
+    flow_airtimes: BTreeMap<u64, Duration>,
     /// What the frames of the present exchange have of it; empty between two.
     shares: Vec<Share>,
     /// Buffer for packets that disciplines drop.
@@ -168,7 +168,7 @@ impl<P: Copy> Medium<P> {
             next: NEVER,
             winners: Vec::new(),
             beacons: 0,
-            flow_airtimes: Vec::new(),
+            flow_airtimes: BTreeMap::new(),
             shares: Vec::new(),
             dropped: Vec::new(),
             rules,
@@ -503,14 +503,10 @@ impl<P: Copy> Medium<P> {
         let all: u64 = self.shares.iter().map(|share| share.bytes).sum();
         let (mut bytes, mut shared) = (0, 0);
         for share in self.shares.drain(..) {
-            let flow = share.flow as usize;
-            if flow >= self.flow_airtimes.len() {
-                self.flow_airtimes.resize(flow + 1, Duration::ZERO);
-            }
             // The shares so far are rounded down together, so that all of them are the airtime.
             bytes += share.bytes;
             let until = if bytes == all { airtime.as_nanos() } else { airtime.as_nanos() * bytes / all };
-            self.flow_airtimes[flow] += Duration::from_nanos(until - shared);
+            *self.flow_airtimes.entry(share.flow).or_default() += Duration::from_nanos(until - shared);
             shared = until;
         }
     }

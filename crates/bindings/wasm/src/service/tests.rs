@@ -98,7 +98,7 @@ fn check_returns_the_same_scenario_as_toml() {
 #[test]
 fn look_shows_the_event_with_its_equations() {
     let request = json!({
-        "do": "look", "scenario": scenario("two-flows", "15 s"), "seed": 1, "flow": 0, "at_ns": 451_814_000_u64,
+        "do": "look", "scenario": scenario("two-flows", "15 s"), "seed": 1, "flow": 0, "at_ns": 451_813_696_u64,
     });
     let answer = ask(&mut Service::default(), &request);
     assert_eq!(answer["moment"]["fields"]["cause"], "loss", "{answer}");
