@@ -127,7 +127,7 @@ impl Network {
         }
     }
 
-    /// Enables look-ahead for endpoints of these flows where results do not depend on it: [`advance`](Self::advance) and
+    /// Enables look-ahead for endpoints of flows where results do not depend on it: [`advance`](Self::advance) and
     /// [`take_early`](Self::take_early) then return packets ahead of the clock. Returns whether it is enabled for any.
     pub fn look_ahead(&mut self, plan: &Plan, flows: impl Iterator<Item = usize>) -> bool {
         let links = LookAhead::new(plan, &self.links, &self.server_of, &self.routes.fused);
