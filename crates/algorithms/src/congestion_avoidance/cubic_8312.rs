@@ -189,7 +189,8 @@ mod tests {
     #[test]
     fn an_ack_sets_the_window_or_adds_to_it() {
         let mut flow = after_loss_at(100.0);
-        let short = Ack { srtt: cwndlab_units::Duration::from_millis(10), ..ack_at(Time::from_nanos(1_000_000_000), 1) };
+        let short =
+            Ack { srtt: cwndlab_units::Duration::from_millis(10), ..ack_at(Time::from_nanos(1_000_000_000), 1) };
         assert!((flow.on_ack(&short, 80.0) - 122.941_176_47).abs() < 1e-6);
         let target = flow.window(1.1);
         assert_eq!(flow.on_ack(&ack_at(Time::from_nanos(1_000_000_000), 1), 80.0), 80.0 + (target - 80.0) / 80.0);

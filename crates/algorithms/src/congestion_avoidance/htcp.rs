@@ -167,7 +167,8 @@ impl Htcp {
     }
 
     fn measure_rtt(&mut self, ack: &Ack) {
-        let sample = if self.options.rtt == Rtt::Smoothed { (ack.srtt.as_nanos() > 0).then_some(ack.srtt) } else { ack.rtt };
+        let sample =
+            if self.options.rtt == Rtt::Smoothed { (ack.srtt.as_nanos() > 0).then_some(ack.srtt) } else { ack.rtt };
         let Some(rtt) = sample else { return };
         let rtt = rtt.as_nanos().max(1);
         self.rtt_min = self.rtt_min.min(rtt);

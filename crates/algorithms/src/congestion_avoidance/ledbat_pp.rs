@@ -151,7 +151,9 @@ impl LedbatPp {
     }
 
     fn after_slowdown(&self, began: Time, now: Time) -> Phase {
-        Phase::Steady { until: now + Duration::from_nanos((self.spacing * now.saturating_since(began).as_nanos() as f64) as u64) }
+        Phase::Steady {
+            until: now + Duration::from_nanos((self.spacing * now.saturating_since(began).as_nanos() as f64) as u64),
+        }
     }
 }
 

@@ -132,7 +132,9 @@ impl SlowStart for Esse {
         if self.round != ack.round {
             self.next_round(ack);
         }
-        if let Some(ended) = self.train.push(ack, Duration::from_nanos((self.gap * ack.min_rtt.as_nanos() as f64) as u64)) {
+        if let Some(ended) =
+            self.train.push(ack, Duration::from_nanos((self.gap * ack.min_rtt.as_nanos() as f64) as u64))
+        {
             self.end_train(&ended);
         }
         let exit = self.is_full(w).then(|| exit::now(Reason::Pipe, w, self.pipes[0]));

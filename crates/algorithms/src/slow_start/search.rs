@@ -194,7 +194,9 @@ impl SlowStart for Search {
         if !self.close_bins(ack, last.as_nanos()) {
             return Step::grow(grow);
         }
-        if let Some(norm) = self.judge(if self.options.shift == Shift::Latest { last.as_nanos() } else { ack.min_rtt.as_nanos() }) {
+        if let Some(norm) =
+            self.judge(if self.options.shift == Shift::Latest { last.as_nanos() } else { ack.min_rtt.as_nanos() })
+        {
             self.norm = norm;
             // No margin: every bin has another norm.
             if norm >= self.options.thresh {

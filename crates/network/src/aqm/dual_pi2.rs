@@ -249,7 +249,10 @@ mod tests {
     #[test]
     fn the_native_probability_of_the_l_queue_is_a_ramp() {
         let dual: DualPi2<u64> = DualPi2::new(CONFIG, Limit::Unlimited);
-        assert_eq!([0, 799_999, 1_000_000, 1_200_000].map(|delay| dual.ramp(Duration::from_nanos(delay))), [0.0, 0.0, 0.5, 1.0]);
+        assert_eq!(
+            [0, 799_999, 1_000_000, 1_200_000].map(|delay| dual.ramp(Duration::from_nanos(delay))),
+            [0.0, 0.0, 0.5, 1.0]
+        );
     }
 
     /// By hand: one update with a sojourn time of 30 ms at the head: 0.15 × 0.015 + 3 × 0.030 = 0.09225.

@@ -446,7 +446,8 @@ mod tests {
             );
         }
         assert!(dropped.iter().all(|one| one.packet % 2 == 1) && !dropped.is_empty());
-        let marks = std::iter::from_fn(|| red.dequeue(Time::from_nanos(100), &mut dropped)).filter(|one| one.marked).count();
+        let marks =
+            std::iter::from_fn(|| red.dequeue(Time::from_nanos(100), &mut dropped)).filter(|one| one.marked).count();
         assert!(marks > 0);
     }
 }

@@ -96,7 +96,8 @@ impl Rcp {
         self.bytes += u64::from(arrival.size);
         if let Some(header) = header {
             if header.rtt > Duration::ZERO {
-                self.d0 += GAIN * (header.rtt.as_nanos() as f64 * 1e-9 - self.d0); // (2)
+                let rtt = header.rtt.as_nanos() as f64 * 1e-9;
+                self.d0 += GAIN * (rtt - self.d0); // (2)
             }
             header.rate = header.rate.min(self.rate);
         }

@@ -156,7 +156,10 @@ mod tests {
         assert_eq!(at_timer(&mut client, 0), [Action::Connect, request(0)]);
         assert_eq!((at_response(&mut client, 0, 1_000), client.due()), (vec![record(0)], Time::from_nanos(1_030)));
         assert_eq!(at_timer(&mut client, 1_030), [request(1_030)]);
-        assert_eq!((at_response(&mut client, 1_030, 2_000), client.due()), (vec![record(1_030)], Time::from_nanos(2_030)));
+        assert_eq!(
+            (at_response(&mut client, 1_030, 2_000), client.due()),
+            (vec![record(1_030)], Time::from_nanos(2_030))
+        );
         assert_eq!(at_timer(&mut client, 2_030), [request(2_030)]);
         assert_eq!(at_response(&mut client, 2_030, 3_000), [record(2_030), Action::Finish]);
         assert_eq!(client.due(), NEVER);

@@ -176,7 +176,9 @@ mod tests {
         });
         assert!(matches!(rounds, Some(9 | 10)), "{rounds:?}");
         cycle.down(Time::ZERO, &mut FlowRandom::new(3));
-        assert!(!cycle.is_due(Time::from_nanos(1_999_000_000), 10.0) && cycle.is_due(Time::from_nanos(3_000_000_000), 10.0));
+        assert!(
+            !cycle.is_due(Time::from_nanos(1_999_000_000), 10.0) && cycle.is_due(Time::from_nanos(3_000_000_000), 10.0)
+        );
     }
 
     /// By hand: with a window of 16 the increases are 1, 2, 4 in three rounds of 16 segments.
