@@ -14,25 +14,9 @@ const MAX_DEPARTURES: usize = 1000;
 /// Compared windows that are written.
 const MAX_POINTS: usize = 8000;
 
-fn phase(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Unknown => "unknown",
-        Phase::SlowStart => "slow start",
-        Phase::ConservativeSlowStart => "conservative slow start",
-        Phase::CongestionAvoidance => "congestion avoidance",
-        Phase::Recovery => "recovery",
-        Phase::RouterControlled => "router-controlled",
-        Phase::PolicyControlled => "policy-controlled",
-        Phase::Startup => "Startup",
-        Phase::Drain => "Drain",
-        Phase::ProbeBw => "ProbeBW",
-        Phase::ProbeRtt => "ProbeRTT",
-    }
-}
-
 fn state(named: &[Named], in_phase: Phase) -> Value {
     let mut map: Map<String, Value> = named.iter().map(|(name, value)| ((*name).to_owned(), number(*value))).collect();
-    map.insert("phase".to_owned(), json!(phase(in_phase)));
+    map.insert("phase".to_owned(), json!(in_phase.name().unwrap_or("unknown")));
     Value::Object(map)
 }
 

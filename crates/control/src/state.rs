@@ -81,6 +81,26 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Its name in outputs; `None` for an algorithm that does not report it.
+    #[must_use]
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Unknown => return None,
+            Self::SlowStart => "slow start",
+            Self::ConservativeSlowStart => "conservative slow start",
+            Self::CongestionAvoidance => "congestion avoidance",
+            Self::Recovery => "recovery",
+            Self::RouterControlled => "router-controlled",
+            Self::PolicyControlled => "policy-controlled",
+            Self::Startup => "Startup",
+            Self::Drain => "Drain",
+            Self::ProbeBw => "ProbeBW",
+            Self::ProbeRtt => "ProbeRTT",
+        })
+    }
+}
+
+impl Phase {
     /// The algorithm follows a model of the path or the rate of routers, which the undo of a reduction does not
     /// restore.
     #[must_use]

@@ -1,7 +1,7 @@
 //! Moments as JSON, in the units of the records: times in ns, rates in bit/s, data in bytes.
 
 use cwndlab_control::Report as Reported;
-use cwndlab_control::{Ack, Algorithm, Congestion, Event, Feedback, Phase, Ssthresh, Window};
+use cwndlab_control::{Ack, Algorithm, Congestion, Event, Feedback, Ssthresh, Window};
 use cwndlab_records::rows::SampleRow;
 use serde_json::{json, Map, Value};
 
@@ -131,24 +131,8 @@ fn snapshot(one: &Snapshot) -> Value {
         "cwnd_bytes": one.cwnd.0,
         "pacing_rate_bps": one.pacing.map(|rate| rate.0),
         "ssthresh_bytes": ssthresh,
-        "phase": phase(one.state.phase),
+        "phase": one.state.phase.name(),
         "values": values,
-    })
-}
-
-fn phase(phase: Phase) -> Option<&'static str> {
-    Some(match phase {
-        Phase::Unknown => return None,
-        Phase::SlowStart => "slow start",
-        Phase::ConservativeSlowStart => "conservative slow start",
-        Phase::CongestionAvoidance => "congestion avoidance",
-        Phase::Recovery => "recovery",
-        Phase::RouterControlled => "router-controlled",
-        Phase::PolicyControlled => "policy-controlled",
-        Phase::Startup => "Startup",
-        Phase::Drain => "Drain",
-        Phase::ProbeBw => "ProbeBW",
-        Phase::ProbeRtt => "ProbeRTT",
     })
 }
 
