@@ -100,7 +100,7 @@ COUNT ?= 300
 SEED ?= 1
 # In the profile of the tests: arithmetic is checked for overflow.
 fuzz:
-	cargo run --locked --quiet --profile test --package cwndlab-simulator --example fuzz -- $(COUNT) $(SEED)
+	cargo run --locked --quiet --profile fuzz --package cwndlab-simulator --example fuzz -- $(COUNT) $(SEED)
 
 # An hour or two; each fault is built apart in build/faults, and its row is written at once. Then `make docs ONLY=faults`.
 faults: build

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use cwndlab_records::rows::{LinkRow, LinkSampleRow, Records, SampleRow};
-use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan, Plan, Workload};
+use cwndlab_scenario::plan::{LinePlan, LinkPlan, Plan, Workload};
+use cwndlab_units::{Bytes, Duration, Rate};
 
 type CheckResult = Result<(), String>;
 
@@ -163,10 +164,15 @@ fn findings(plan: &Plan, records: &Records) -> CheckResult {
         return Err(format!("counters: {}", finding.text));
     }
     let loses = records.links.iter().any(|link| link.dropped_packets + link.lost_packets > 0);
-    // Behind a queue without a limit, ACKs may take longer than any timeout that the sender has seen.
-    let unlimited = |link: &LinkPlan| link.rate.is_some() && link.capacity == Capacity::Unlimited;
-    let varies = plan.links.iter().any(|link| {
-        unlimited(link)
+    // Behind a queue that takes longer than the initial timeout, ACKs may take longer than any timeout that the sender
+    // has seen.
+    let largest = plan.flows.iter().map(|flow| flow.stack.mss.0).max().unwrap_or(0).max(1400) + 100;
+    let queues_long = |link: &LinkPlan, row: &LinkRow| {
+        let wait = |rate: Rate| rate.time_for_backlog(Bytes(largest.saturating_mul(row.max_queue_packets)));
+        link.rate.is_some_and(|rate| wait(rate) > Duration::from_secs(1))
+    };
+    let varies = plan.links.iter().zip(&records.links).any(|(link, row)| {
+        queues_long(link, row)
             || link.varies()
             || link.schedule.changes_wire()
             || link.jitter.is_some()
