@@ -333,7 +333,7 @@ mod tests {
     }
 
     /// 200,000 connections of four timers wait for the same distant second, while one after the other gets an earlier
-    /// timer: the others do not move (a run with 500,000 connections took minutes).
+    /// timer: the others do not move.
     #[test]
     fn an_entry_before_the_window_moves_no_other() {
         let mut agenda = agenda(1 << 22);

@@ -12,6 +12,10 @@ const S: f64 = 1e9;
 
 struct Generator(Stream);
 
+fn ns(time: f64) -> String {
+    format!("{} ns", time as u64)
+}
+
 impl Generator {
     fn bernoulli(&mut self, probability: f64) -> bool {
         self.0.unit() < probability
@@ -31,7 +35,7 @@ impl Generator {
     }
 
     fn time(&mut self, low: f64, high: f64) -> String {
-        format!("{} ns", self.log_uniform(low, high) as u64)
+        ns(self.log_uniform(low, high))
     }
 
     /// A delay of 0 to 10 s, in ns.
@@ -172,8 +176,12 @@ impl Generator {
                 packets = packets.max(25.0); // a frame has a packet at least
                 json!({ "kind": "vbr", "rate": rate_text, "packet": packet_text })
             }
-            1 => json!({ "kind": "on-off", "rate": rate_text, "packet": packet_text,
-                "on": { "kind": "exponential", "mean": self.time(MS, S) }, "off": self.time(MS, S) }),
+            1 => {
+                let (on, off) = (self.log_uniform(MS, S), self.log_uniform(MS, S));
+                packets = packets.max(S / (on + off)); // a period is an event at least
+                json!({ "kind": "on-off", "rate": rate_text, "packet": packet_text,
+                    "on": { "kind": "exponential", "mean": ns(on) }, "off": ns(off) })
+            }
             _ => json!({ "kind": "cbr", "rate": rate_text, "packet": packet_text }),
         };
         (workload, packets)

@@ -300,7 +300,7 @@ def _lost_twice(t: Trial) -> tuple[Trace, float]:
     """The run, and the time of the second burst: each a tenth of the packets in flight, in one round."""
     each, source = t.path.round_s, "step 2, line 4148"
     base = t.shared(bbr.long_run(t))
-    first = bbr.enters(base, bbr.UP, "step 1, line 4146").start_s + 1.5 * each
+    first = bbr.uninterrupted(base, bbr.enters(base, bbr.UP, "step 1, line 4146")).start_s + 1.5 * each
     burst = [(first, {"loss": 0.15}), (first + 0.9 * each, {"loss": 0.0})]
     known = t.run(bbr.scenario(t, base.end_s, link=steps(*burst)))
     after = first + 4 * each
