@@ -1,5 +1,6 @@
 //! Runs random extreme scenarios and checks their records: `fuzz COUNT SEED`. A case depends only on its seed. The
-//! first violation of an invariant is printed with its seed and its scenario.
+//! first violation of an invariant is printed with its seed and its scenario. `fuzz 0 SEED` prints the scenario of a
+//! seed as JSON.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is the purpose")]
 
 use std::process::ExitCode;
@@ -7,7 +8,7 @@ use std::process::ExitCode;
 #[path = "../tests/fuzzing/mod.rs"]
 mod fuzzing;
 
-use fuzzing::{check, Verdict};
+use fuzzing::{check, document, Verdict};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -16,6 +17,10 @@ fn main() -> ExitCode {
         eprintln!("usage: fuzz COUNT SEED\n  hint: two integers of at least 0, as in `fuzz 300 1`");
         return ExitCode::from(2);
     };
+    if count == 0 {
+        println!("{}", document(first));
+        return ExitCode::SUCCESS;
+    }
     std::panic::set_hook(Box::new(|_| {})); // a panic is reported as a violation
     let mut rejected = Vec::new();
     for seed in (0..count).map(|n| first.wrapping_add(n)) {

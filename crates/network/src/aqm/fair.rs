@@ -21,6 +21,7 @@ use cwndlab_units::{Bytes, Time};
 
 use super::codel::{self, CodelState};
 use super::fifo::Fifo;
+use super::longest::Lengths;
 use super::pie::{self, Controller};
 use super::{Discipline, Packet, QueueContext, QueuedPacket};
 use crate::queue::Limit;
@@ -116,6 +117,7 @@ pub struct FairQueue<P> {
     config: Config,
     limit: Limit,
     flow_queues: Vec<FlowQueue<P>>,
+    lengths: Lengths,
     /// Index of the queue of each flow, or of each hash.
     index: BTreeMap<u64, u32>,
     new: VecDeque<u32>,
@@ -134,6 +136,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> FairQueue<P> {
             config,
             limit,
             flow_queues: Vec::new(),
+            lengths: Lengths::new(),
             index: BTreeMap::new(),
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -169,10 +172,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> FairQueue<P> {
 
     /// (5).
     fn drop_from_longest(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) {
-        let Some(longest) = (0..self.flow_queues.len()).max_by_key(|&at| (self.flow_queues[at].queue.backlog().1, at))
-        else {
-            return;
-        };
+        let longest = self.lengths.longest();
         let flow_queue = &mut self.flow_queues[longest];
         let count = (flow_queue.queue.backlog().0 / 2).clamp(1, u64::from(self.config.scheduler.batch.max(1)));
         for _ in 0..count {
@@ -181,6 +181,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> FairQueue<P> {
             self.bytes -= u64::from(one.size);
             dropped.push(one);
         }
+        self.lengths.set(longest, flow_queue.queue.backlog().1);
     }
 
     /// The list of new queues, or of old queues.
@@ -213,6 +214,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> FairQueue<P> {
         let remaining = queue.backlog();
         self.packets -= packets - remaining.0;
         self.bytes -= bytes - remaining.1;
+        self.lengths.set(index, remaining.1);
         taken
     }
 }
@@ -232,6 +234,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> 
         self.packets += 1;
         self.bytes += u64::from(one.size);
         flow_queue.queue.enqueue(now, serving, one, dropped);
+        self.lengths.set(at, flow_queue.queue.backlog().1);
         if flow_queue.list == List::Inactive {
             // (1)
             flow_queue.list = List::New;
@@ -283,7 +286,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> 
     }
 
     fn memory(&self) -> usize {
-        self.flow_queues.iter().map(|flow_queue| flow_queue.queue.memory() + size_of::<FlowQueue<P>>()).sum()
+        let queues = self.flow_queues.iter();
+        queues.map(|queue| queue.queue.memory() + size_of::<FlowQueue<P>>()).sum::<usize>() + self.lengths.memory()
     }
 }
 

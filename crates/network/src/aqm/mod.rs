@@ -13,6 +13,7 @@ pub mod capacity;
 pub mod discipline;
 mod fair;
 pub mod fifo;
+mod longest;
 
 use cwndlab_config::{registry, Choice};
 

@@ -28,14 +28,19 @@ pub(crate) enum Verdict {
     Violated(String, String),
 }
 
-/// Generates the case of this seed, runs it and checks its records. Every fourth case is perturbed.
-pub(crate) fn check(seed: u64) -> Verdict {
+/// The scenario of this seed, as JSON. Every fourth one is perturbed.
+pub(crate) fn document(seed: u64) -> String {
     let mut document = generator::scenario(seed);
     variation::vary(&mut document, seed);
     if seed % 4 == 3 {
         document["perturb"] = true.into();
     }
-    let document = document.to_string();
+    document.to_string()
+}
+
+/// Generates the case of this seed, runs it and checks its records.
+pub(crate) fn check(seed: u64) -> Verdict {
+    let document = document(seed);
     let join = |faults: Vec<cwndlab_units::Fault>| {
         Verdict::Rejected(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     };
