@@ -1,6 +1,6 @@
 //! Slow start and congestion avoidance combined into one congestion control.
 
-use cwndlab_units::{Bytes, Rate};
+use cwndlab_units::{maths, Bytes, Rate};
 
 use crate::contract::{Ack, Cause, Change, Congestion, CongestionControl, Path, Window};
 use crate::event::{Event, EventKind};
@@ -83,7 +83,7 @@ impl Composed {
         // Linux, tcp_slow_start: segments beyond the threshold count for congestion avoidance. Where slow start ends at
         // the present window, as with HyStart, that is the whole ACK (tcp_cong_avoid runs after pkts_acked).
         self.w = self.w.max(self.ssthresh);
-        let left = Bytes((ack.acked.0 as f64 * (1.0 - room / step.grow)) as u64);
+        let left = Bytes(maths::whole(maths::float(ack.acked.0) * (1.0 - room / step.grow)));
         if left.0 > 0 {
             let rest = Ack { acked: left, ..ack.clone() };
             self.avoid(&rest);
@@ -146,7 +146,7 @@ impl CongestionControl for Composed {
     #[inline]
     fn cwnd(&self) -> Bytes {
         // A rounding margin: k segments may be stored as a sum of fractions.
-        Bytes(((self.w + 1e-9) * self.mss) as u64)
+        Bytes(maths::whole((self.w + 1e-9) * self.mss))
     }
 
     fn on_window(&mut self, window: &Window) {

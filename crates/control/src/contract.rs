@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{maths, Bytes, Duration, Rate, Time};
 
 use crate::event::Event;
 use crate::snapshot::snapshot;
@@ -162,7 +162,7 @@ impl DeliveryRate {
             return Rate::ZERO;
         }
         // IEEE multiplication and division: the same everywhere, and a tenth of the cost of a 128-bit division.
-        Rate((self.delivered.0 as f64 * 8e9 / self.interval.as_nanos() as f64) as u64)
+        Rate(maths::whole(maths::float(self.delivered.0) * 8e9 / maths::float(self.interval.as_nanos())))
     }
 }
 

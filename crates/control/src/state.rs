@@ -1,6 +1,6 @@
 //! The state that an algorithm reports: the slow-start threshold, the phase, and named numbers for debugging.
 
-use cwndlab_units::Bytes;
+use cwndlab_units::{maths, Bytes};
 
 /// Receives the named numbers of a state. None may be NaN.
 pub type Extra<'a> = &'a mut dyn FnMut(&'static str, f64);
@@ -37,7 +37,7 @@ impl Ssthresh {
     pub fn of(segments: f64, mss: f64) -> Self {
         if segments.is_finite() {
             // A rounding margin, as for the window: k segments may be stored as a sum of fractions.
-            Self::At(Bytes(((segments + 1e-9) * mss) as u64))
+            Self::At(Bytes(maths::whole((segments + 1e-9) * mss)))
         } else {
             Self::Unlimited
         }

@@ -116,7 +116,7 @@ impl Network {
         }
         for server in &mut self.servers {
             let Server::Wifi(wifi) = server else { continue };
-            for (&flow, airtime) in wifi.flow_airtimes(end) {
+            for (flow, airtime) in wifi.flow_airtimes(end) {
                 // The word of the packet, and whether it travels forward (`enqueue`).
                 let connection = (flow >> 1) as u32 & FLOW;
                 let row = &mut rows[self.owners[connection as usize].0 as usize];

@@ -196,7 +196,7 @@ impl WifiMedium {
     }
 
     /// The airtime of each direction of each connection until `now`, by [`QueuedPacket::flow`].
-    pub(crate) fn flow_airtimes(&mut self, now: Time) -> &BTreeMap<u64, Duration> {
+    pub(crate) fn flow_airtimes(&mut self, now: Time) -> impl Iterator<Item = (u64, Duration)> + '_ {
         self.medium.process_until(now);
         self.medium.flow_airtimes()
     }

@@ -282,7 +282,7 @@ table! {
 table! {
     /// An event of a flow.
     #[table(events)]
-    #[derive(Clone, Debug, PartialEq)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct EventRow {
         /// Time of the event.
         pub time_ns: u64,

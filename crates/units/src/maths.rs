@@ -10,3 +10,12 @@ pub fn float(count: u64) -> f64 {
     debug_assert!(i64::try_from(count).is_ok(), "{count} is not below 2^63");
     count.cast_signed() as f64
 }
+
+/// `x`, which is at least 0, without its fraction, and at most 2⁶³ − 1. Below that it is the same number as by `as u64`, at half of
+/// the cost.
+#[inline]
+#[must_use]
+pub fn whole(x: f64) -> u64 {
+    debug_assert!(!(x < 0.0), "{x} is below 0");
+    (x as i64).cast_unsigned()
+}

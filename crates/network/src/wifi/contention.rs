@@ -183,6 +183,7 @@ impl Contention {
 
     /// Freezes all counters at the start of a transmission at `at`: subtracts the slots that began before, and `more`.
     /// Stations with immediate access that did not send by then get the backoff of `draw`, if any.
+    #[inline]
     pub(super) fn freeze(&mut self, at: Time, more: u64, mut draw: impl FnMut(usize) -> Option<u32>) {
         let mut own = std::mem::take(&mut self.own);
         for one in &mut own {

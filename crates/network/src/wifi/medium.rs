@@ -3,15 +3,16 @@
 mod counters;
 mod queue;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};
 
+use super::airtimes::{FlowAirtimes, KnownFlow};
 use super::contention::{Contention, Space, NEVER};
 use super::phy::{subframe_bytes, Mode, SIFS};
 use super::rules::{Deferral, Rules};
 use super::station::{
-    Airtimes, Counters, Frame, Path, PathTotals, PendingExchange, QueueLength, Routed, Share, State, Station,
+    Airtimes, Counters, Frame, Path, PathTotals, PendingExchange, QueueLength, Routed, State, Station,
 };
 use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
@@ -111,9 +112,7 @@ pub struct Medium<P> {
     winners: Vec<u32>,
     beacons: u64,
     /// By flow of the packets, the airtime of the exchanges with their frames.
-    flow_airtimes: BTreeMap<u64, Duration>,
-    /// What the frames of the present exchange have of it; empty between two.
-    shares: Vec<Share>,
+    flow_airtimes: FlowAirtimes,
     /// Buffer for packets that disciplines drop.
     dropped: Vec<QueuedPacket<Routed<P>>>,
 }
@@ -130,6 +129,7 @@ fn new_path<P>(config: &PathConfig, rules: &Rules) -> Path<P> {
         queue_length: QueueLength::default(),
         totals: PathTotals::default(),
         pending_exchange: PendingExchange::default(),
+        known_flow: KnownFlow::default(),
     }
 }
 
@@ -168,8 +168,7 @@ impl<P: Copy> Medium<P> {
             next: NEVER,
             winners: Vec::new(),
             beacons: 0,
-            flow_airtimes: BTreeMap::new(),
-            shares: Vec::new(),
+            flow_airtimes: FlowAirtimes::default(),
             dropped: Vec::new(),
             rules,
         };
@@ -460,7 +459,7 @@ impl<P: Copy> Medium<P> {
         let (mut departed_bytes, mut sent_bytes) = (0, 0);
         let waiting = path.frames.iter_mut().filter(|frame| frame.state == State::Waiting);
         for frame in waiting.take(exchange.frames as usize) {
-            Share::add(&mut self.shares, frame.one.flow, frame.one.size);
+            self.flow_airtimes.add(&mut path.known_flow, frame.one.flow, frame.one.size);
             if collided || (path.error > 0.0 && self.random.unit() < path.error) {
                 frame.failures[which] += 1;
                 if frame.failures[which] < limit {
@@ -493,22 +492,9 @@ impl<P: Copy> Medium<P> {
         station.queue_length.leave(at, end, departed, departed_bytes);
         station.pending_exchange = pending;
         station.counters.add(end - at, pending);
-        self.add_airtime(end - at);
+        self.flow_airtimes.end(end - at);
         self.flush(exchange.path);
         counts
-    }
-
-    /// Adds the airtime of an exchange to the flows of its frames, in proportion to the bytes of their packets.
-    fn add_airtime(&mut self, airtime: Duration) {
-        let all: u64 = self.shares.iter().map(|share| share.bytes).sum();
-        let (mut bytes, mut shared) = (0, 0);
-        for share in self.shares.drain(..) {
-            // The shares so far are rounded down together, so that all of them are the airtime.
-            bytes += share.bytes;
-            let until = if bytes == all { airtime.as_nanos() } else { airtime.as_nanos() * bytes / all };
-            *self.flow_airtimes.entry(share.flow).or_default() += Duration::from_nanos(until - shared);
-            shared = until;
-        }
     }
 
     /// Backs off after a failed attempt: the contention window doubles, or returns to its minimum after the last attempt.
@@ -526,8 +512,7 @@ impl<P: Copy> Medium<P> {
     /// Moves completed frames from the front of a path's queue to the outcomes.
     fn flush(&mut self, path: u32) {
         let frames = &mut self.paths[path as usize].frames;
-        while frames.front().is_some_and(|frame| frame.state != State::Waiting) {
-            let Some(frame) = frames.pop_front() else { break };
+        while let Some(frame) = frames.pop_front_if(|frame| frame.state != State::Waiting) {
             self.outcomes.push(match frame.state {
                 State::Received => FrameOutcome::Delivered(frame.one),
                 _ => FrameOutcome::Lost(frame.one),

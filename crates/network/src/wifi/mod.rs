@@ -3,6 +3,7 @@
 //! A [`Medium`] advances from one transmission to the next; backoff slots and frozen counters between two transmissions
 //! are computed from the times. Every station receives all others, and the propagation delay is zero.
 
+mod airtimes;
 mod contention;
 mod medium;
 pub mod phy;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};
 
+use super::airtimes::KnownFlow;
 use super::phy::{Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES};
 use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
@@ -16,24 +17,6 @@ pub(super) struct PendingExchange {
     pub(super) sent: u64,
     pub(super) sent_bytes: u64,
     pub(super) given_up: u64,
-}
-
-/// Bytes of consecutive frames of a flow in an exchange.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Share {
-    pub(super) flow: u64,
-    pub(super) bytes: u64,
-}
-
-impl Share {
-    /// Adds a frame to the shares of its exchange.
-    #[inline]
-    pub(super) fn add(shares: &mut Vec<Self>, flow: u64, size: u32) {
-        match shares.last_mut() {
-            Some(last) if last.flow == flow => last.bytes += u64::from(size),
-            _ => shares.push(Self { flow, bytes: u64::from(size) }),
-        }
-    }
 }
 
 /// Counters of a station.
@@ -228,6 +211,7 @@ pub(super) struct Path<P> {
     pub(super) queue_length: QueueLength,
     pub(super) totals: PathTotals,
     pub(super) pending_exchange: PendingExchange,
+    pub(super) known_flow: KnownFlow,
 }
 
 /// A packet in the queue of a station, with its path.

@@ -78,7 +78,7 @@ def _timeout(t: Trial) -> None:
     each, half = t.path.round_s, t.path.rtt_s / 2
     base = t.shared(bbr.long_run(t))
     at = bbr.in_probe_bw(base, "step 1, line 4125").start_s + 3 * each
-    # The probe timer runs for two RTTs before the retransmission timer (RFC 8985, section 7.2), each up to an eighth late.
+    # The probe timer (two RTTs, RFC 8985, section 7.2), then the retransmission timer, each up to an eighth late.
     rto = base.at("rto", at)
     spike = max(2.5 * rto, 1.5 * (2 * t.path.rtt_s + rto))
     late = steps((at, {"delay": duration(half + spike)}), (at + 0.2 * spike, {"delay": duration(half)}))

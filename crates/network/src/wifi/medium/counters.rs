@@ -1,7 +1,5 @@
 //! Counters and queue lengths of a medium, its stations and paths.
 
-use std::collections::BTreeMap;
-
 use cwndlab_units::{Duration, Time};
 
 use super::{Counters, Medium, PathTotals};
@@ -86,9 +84,8 @@ impl<P: Copy> Medium<P> {
 
     /// By flow of the packets, the airtime of the exchanges with their frames: with responses, retries and collisions. An
     /// aggregate is shared in proportion to the bytes of the packets. All flows together have the airtime of the stations.
-    #[must_use]
-    pub fn flow_airtimes(&self) -> &BTreeMap<u64, Duration> {
-        &self.flow_airtimes
+    pub fn flow_airtimes(&self) -> impl Iterator<Item = (u64, Duration)> + '_ {
+        self.flow_airtimes.all()
     }
 
     /// Beacons sent.
