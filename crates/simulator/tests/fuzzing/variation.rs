@@ -84,6 +84,13 @@ fn use_medium(draw: &mut Draw, scenario: &mut Value) {
         links.push(json!({ "from": "ap", "to": format!("sta{station}"), "medium": "cell" }));
     }
     (scenario["medium"], scenario["link"]) = (json!([medium]), json!(links));
+    // The duration was that of the packets of another line.
+    let most = (super::PACKETS * 1500.0 * 8.0 / 1e8 * 1e9) as u64;
+    let duration = scenario["duration"].as_str().and_then(|text| text.trim_end_matches(" ns").parse::<u64>().ok());
+    if duration.is_some_and(|ns| ns > most) {
+        scenario["duration"] = json!(format!("{most} ns"));
+        scenario["sample_interval"] = json!(format!("{} ns", most / 10));
+    }
     for flow in scenario["flow"].as_array_mut().into_iter().flatten() {
         let flow = flow.as_object_mut().expect("a flow is a table");
         flow.remove("rtt");
