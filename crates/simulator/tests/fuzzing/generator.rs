@@ -167,11 +167,16 @@ impl Generator {
     }
 
     fn udp(&mut self, rate: f64) -> (Value, f64) {
-        let rate = (rate * self.log_uniform(0.01, 100.0)).clamp(1e3, 1e12);
+        let mut rate = (rate * self.log_uniform(0.01, 100.0)).clamp(1e3, 1e12);
         let packet = self.log_uniform(29.0, 9000.0) as u64;
+        let kind = self.below(3);
+        if kind == 0 {
+            // All packets of a frame, 25 of which are sent in a second, are sent at once.
+            rate = rate.min(PACKETS / 10.0 * 25.0 * 8.0 * packet as f64);
+        }
         let (rate_text, packet_text) = (format!("{} bps", rate as u64), format!("{packet} B"));
         let mut packets = rate / 8.0 / packet as f64;
-        let workload = match self.below(3) {
+        let workload = match kind {
             0 => {
                 packets = packets.max(25.0); // a frame has a packet at least
                 json!({ "kind": "vbr", "rate": rate_text, "packet": packet_text })
