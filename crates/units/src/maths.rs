@@ -16,6 +16,6 @@ pub fn float(count: u64) -> f64 {
 #[inline]
 #[must_use]
 pub fn whole(x: f64) -> u64 {
-    debug_assert!(!(x < 0.0), "{x} is below 0");
+    debug_assert!(x.is_nan() || x >= 0.0, "{x} is below 0");
     (x as i64).cast_unsigned()
 }

@@ -512,7 +512,8 @@ impl<P: Copy> Medium<P> {
     /// Moves completed frames from the front of a path's queue to the outcomes.
     fn flush(&mut self, path: u32) {
         let frames = &mut self.paths[path as usize].frames;
-        while let Some(frame) = frames.pop_front_if(|frame| frame.state != State::Waiting) {
+        while frames.front().is_some_and(|frame| frame.state != State::Waiting) {
+            let Some(frame) = frames.pop_front() else { break };
             self.outcomes.push(match frame.state {
                 State::Received => FrameOutcome::Delivered(frame.one),
                 _ => FrameOutcome::Lost(frame.one),
