@@ -98,7 +98,7 @@ test: system build
 
 COUNT ?= 300
 SEED ?= 1
-# In the profile of the tests: arithmetic is checked for overflow.
+# Optimised; arithmetic is checked for overflow, and assertions are.
 fuzz:
 	cargo run --locked --quiet --profile fuzz --package cwndlab-simulator --example fuzz -- $(COUNT) $(SEED)
 
