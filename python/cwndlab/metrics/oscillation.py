@@ -29,7 +29,7 @@ def oscillation(
     """Per flow and time scale: ``scale_s``, ``windows``, and ``cov`` = standard deviation / mean of the goodputs in
     consecutive windows of that length, which lie whole in what the flow lived of the interval.
 
-    Scales that are no multiple of the sampling interval are left out. Null with fewer than two windows, or where
+    Scales that are not multiples of the sampling interval are left out. Null with fewer than two windows, or where
     nothing is delivered.
 
     Examples

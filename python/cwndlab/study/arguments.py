@@ -30,7 +30,7 @@ def seeds_of(seeds: int | Iterable[int]) -> Sequence[int]:
 
 
 def unknown(names: Iterable[str], document: str | None) -> list[Fault]:
-    """The faults of names that are no algorithms; ``document`` has custom ones, as JSON of a scenario has them."""
+    """The faults of names that are not algorithms; ``document`` has custom ones, as JSON of a scenario has them."""
     faults: list[Fault] = []
     for name in names:
         try:
@@ -46,7 +46,7 @@ def algorithms_of(scenario: ScenarioLike, algorithms: Algorithms) -> tuple[Scena
     Raises
     ------
     ArgumentError
-        What is given is no scenario, or one text of several names.
+        What is given is not a scenario, or one text of several names.
     """
     made = scenario_of(scenario)
     names = split_at_commas(algorithms) if isinstance(algorithms, str) else []

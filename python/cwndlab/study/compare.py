@@ -287,7 +287,7 @@ def compare(
 
 
 def checked_seeds(seeds: int | Iterable[int]) -> list[int]:
-    """The seeds of a comparison; raises where they are no numbers that the engine takes."""
+    """The seeds of a comparison; raises if they are not numbers that the engine takes."""
     first = seeds_of(seeds)
     if not is_list(first):
         raise ArgumentError(parameter_fault("seeds", f"{short(first)} is not a list of seeds", example=10))

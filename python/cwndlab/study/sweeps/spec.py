@@ -173,7 +173,7 @@ class Sweep:
         for place, fields in groups:
             yield from _field_faults(fields, place)
         if not isinstance(self.alternatives, Mapping):
-            what, hint = f"{short(self.alternatives)} is no table", "write alternatives = { remedy = { … } }"
+            what, hint = f"{short(self.alternatives)} is not a table", "write alternatives = { remedy = { … } }"
             yield Fault("sweep.alternatives", what, hint)
         for name, members in self.alternatives.items() if isinstance(self.alternatives, Mapping) else ():
             where = f"sweep.alternatives.{name}"
