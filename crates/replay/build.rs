@@ -34,7 +34,8 @@ struct Source<'a> {
 impl<'a> Source<'a> {
     fn of(text: &'a str) -> Self {
         let mut source = Self::default();
-        let (mut rest, mut line) = (text, 1);
+        let mut rest = text;
+        let mut line = 1;
         while let Some(first) = rest.chars().next() {
             let length = match first {
                 _ if rest.starts_with("//") => {
@@ -131,7 +132,8 @@ fn path_end<'a>(words: &[&'a str]) -> &'a str {
 
 /// The length of a block comment, which may contain others.
 fn block_comment(text: &str) -> usize {
-    let (mut depth, mut at) = (0, 0);
+    let mut depth = 0;
+    let mut at = 0;
     loop {
         let next = &text[at..];
         match () {

@@ -75,7 +75,8 @@ fn algorithms_of_one_name_in_the_kernel_are_found_before_they_are_registered() {
     };
     let pair = |one: &str, other: &str| Some((one.to_owned(), other.to_owned()));
     assert_eq!(conflict(&["reno", "phcc", "phcc"]), pair("phcc", "phcc"));
-    let (sack, rack) = ("cubic+hystart-pp/sack", "cubic+hystart-pp/rack");
+    let sack = "cubic+hystart-pp/sack";
+    let rack = "cubic+hystart-pp/rack";
     assert_eq!(conflict(&["cubic/sack", "reno", "cubic/rack"]), pair(sack, rack));
     assert_eq!(conflict(&["cubic", "cubic(beta=0.8)", "cubic+ccm-ss", "reno"]), None);
 }
@@ -231,7 +232,9 @@ fn every_known_answer_is_asserted() {
     let mut missing = Vec::new();
     for row in text.lines().skip(1).filter(|row| !row.is_empty()) {
         let mut columns = row.split(',');
-        let (name, quantity, input) = (columns.next().unwrap(), columns.next().unwrap(), columns.next().unwrap());
+        let name = columns.next().unwrap();
+        let quantity = columns.next().unwrap();
+        let input = columns.next().unwrap();
         if name == "highspeed" {
             let w: f64 = input.strip_prefix("w=").unwrap().parse().unwrap();
             let computed = if quantity == "a(w)" {
@@ -263,7 +266,8 @@ fn every_known_answer_is_asserted() {
 /// an RTT of 100 ms: segments × RTT / time. The first loss is at the window `peak`.
 fn mean_window(text: &str, p: f64, peak: f64) -> f64 {
     let mut flow = catalogue().parse(text).unwrap().build(&path(peak.round() as u64));
-    let (mut now, mut counted) = (0.0, 0u64);
+    let mut now = 0.0;
+    let mut counted = 0u64;
     for _ in 0..4 {
         flow.on_congestion(&loss(flow.cwnd().0 / 1000));
         for _ in 0..(1.0 / p).round() as u64 {
@@ -343,7 +347,8 @@ fn an_undo_restores_the_whole_state_of_every_algorithm_without_a_model() {
             control.on_window(&undo());
             format!("{control:?}")
         };
-        let (before, notified) = (format!("{:?}", driver.control), restored(&*driver.control));
+        let before = format!("{:?}", driver.control);
+        let notified = restored(&*driver.control);
         driver.on_congestion(&timeout(20));
         assert_ne!(format!("{:?}", driver.control), before, "{text}");
         driver.on_window(&undo());

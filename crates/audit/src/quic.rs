@@ -185,7 +185,8 @@ impl Quic {
         }
         let restart = Bytes(view.cwnd.min(10 * self.samples.mss));
         let window = |cwnd| Window { idle, ..Window::new(now, Change::Idle, cwnd) };
-        let (kept, reset) = (Report::Window(window(Bytes(view.cwnd))), Report::Window(window(restart)));
+        let kept = Report::Window(window(Bytes(view.cwnd)));
+        let reset = Report::Window(window(restart));
         out.push(Item::Step(Step::window(event, vec![vec![], vec![kept], vec![reset]], now)));
     }
 
@@ -321,7 +322,8 @@ impl Quic {
         let Some(start) = self.recovery_start else {
             return (0, pending.acked.iter().map(|one| one.bytes).sum());
         };
-        let (mut before, mut after) = (0, 0);
+        let mut before = 0;
+        let mut after = 0;
         for one in &pending.acked {
             *if one.segment.sent_at > start { &mut after } else { &mut before } += one.bytes;
         }

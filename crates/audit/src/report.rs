@@ -50,7 +50,8 @@ fn departure(one: &Departure) -> Value {
 fn groups(departures: &[Departure], mss: u64) -> Vec<Value> {
     let mut kinds: BTreeMap<DepartureKind, Group<'_>> = BTreeMap::new();
     for one in departures {
-        let (logged, reference) = (one.logged.1, one.reference.1);
+        let logged = one.logged.1;
+        let reference = one.reference.1;
         let difference = logged.abs_diff(reference);
         let group = kinds.entry(one.kind).or_insert(Group { first: one, count: 0, acks: 0, largest: 0, percent: 0.0 });
         group.count += 1;

@@ -199,7 +199,8 @@ impl Tcp {
             }
         }
         if self.windowless && self.state == State::Open {
-            let (event, cwnd) = (first + events.len() - 1, self.in_flight());
+            let event = first + events.len() - 1;
+            let cwnd = self.in_flight();
             out.push(Item::Check(Check { time: now, event, cwnd, ssthresh: None, is_flight: true }));
         }
     }
@@ -257,7 +258,8 @@ impl Tcp {
         self.last_sent = now;
         self.usage.on_sent(self.in_flight());
         if view.observes_sent {
-            let (size, in_flight) = (Bytes(bytes), Bytes(self.in_flight()));
+            let size = Bytes(bytes);
+            let in_flight = Bytes(self.in_flight());
             let app_limited = self.samples.sampler.is_app_limited();
             let sent = Sent { now, size, in_flight, retransmission, app_limited };
             out.push(Item::Step(Step::window(event, vec![vec![Report::Sent(sent)]], now)));
@@ -278,7 +280,8 @@ impl Tcp {
         }
         let timeout = waited >= MIN_RTO && seq <= self.una;
         let remark = if timeout { Remark::Timeout } else { Remark::Recovery };
-        let (before, after) = (view.cwnd, 0);
+        let before = view.cwnd;
+        let after = 0;
         self.remark(event, now, remark, (before, after), view, out);
     }
 
@@ -290,11 +293,13 @@ impl Tcp {
     /// RFC 5681, section 4.1: after more than an RTO the window restarts. RFC 2861 halves it once per RTO.
     fn idle(&mut self, event: usize, now: Time, view: &View, out: &mut Vec<Item>) {
         let idle = now.saturating_since(self.last_sent);
-        let (rto, mss) = (self.samples.rtt.rto(), self.samples.mss);
+        let rto = self.samples.rtt.rto();
+        let mss = self.samples.mss;
         if view.model_based || idle <= rto.max(MIN_RTO) {
             return;
         }
-        let (cwnd, initial) = ((view.cwnd / mss) as u32, (self.initial_cwnd / mss) as u32);
+        let cwnd = (view.cwnd / mss) as u32;
+        let initial = (self.initial_cwnd / mss) as u32;
         let floors = [self.samples.srtt() + MIN_RTO, rto.max(MIN_RTO), rto.max(RFC_MIN_RTO)];
         let mut windows: Vec<(u64, Option<Bytes>)> = Vec::new();
         for policy in [IdleRestart::Decay, IdleRestart::InitialWindow] {
@@ -333,7 +338,8 @@ impl Tcp {
             let _ = self.react(event, now, &arrived, (self.una, false), remarks, view, out);
             return;
         }
-        let (una, mss) = (self.una, self.samples.mss);
+        let una = self.una;
+        let mss = self.samples.mss;
         // In segments; writes that end in a short one shift the boundaries between them.
         let next = self.next.div_ceil(mss);
         let (limit, estimate) = self.usage.on_ack(next - (self.next - una).div_ceil(mss), next, mss, view);
@@ -455,12 +461,16 @@ impl Tcp {
     /// Marks segments delivered, cumulatively and by SACK, and observes reordering. Returns whether a segment was SACKed,
     /// and the RTT of the first and the last segment that give a sample (Linux, tcp_clean_rtx_queue).
     fn deliver(&mut self, now: Time, ack: u64, sack: &[Span], delivered: &mut Delivered) -> (bool, RttRange) {
-        let (prior_fack, prior_sacked) = (self.fack(), self.sacked > 0);
+        let prior_fack = self.fack();
+        let prior_sacked = self.sacked > 0;
         // The lowest segments that were sent once and are newly acknowledged, and newly SACKed below others.
-        let (mut lowest, mut lowest_sacked) = (u64::MAX, u64::MAX);
+        let mut lowest = u64::MAX;
+        let mut lowest_sacked = u64::MAX;
         let mut any_sacked = false;
-        let (mut oldest, mut newest) = (None, None);
-        let (mut sacked_oldest, mut sacked_newest) = (None, None);
+        let mut oldest = None;
+        let mut newest = None;
+        let mut sacked_oldest = None;
+        let mut sacked_newest = None;
         let sample = |one: &InFlight| Duration::from_nanos(now.saturating_since(one.segment.sent_at).as_nanos().max(1));
         let mut retransmitted = false;
         while let Some(one) = self.segments.front().copied().filter(|one| one.end <= ack) {

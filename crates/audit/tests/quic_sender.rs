@@ -181,14 +181,16 @@ impl Run {
     }
 
     fn metrics(&mut self) {
-        let (cwnd, in_flight) = (Some(self.window()), Some(self.in_flight));
+        let cwnd = Some(self.window());
+        let in_flight = Some(self.in_flight);
         self.log(What::Metrics(Metrics { cwnd, in_flight, ..Metrics::default() }));
     }
 
     fn ack(&mut self, number: u64, app_limited: bool) {
         let Some(sent) = self.outstanding.remove(&number) else { return };
         self.log(What::AckFrame { space: 2, ranges: Box::new([(number, number + 1)]), ce: 0 });
-        let (now, sent) = (self.instant(self.now), self.instant(sent));
+        let now = self.instant(self.now);
+        let sent = self.instant(sent);
         self.controller.on_packet_acked(sent, SIZE, app_limited);
         self.in_flight -= SIZE;
         let lost: Vec<u64> = self.outstanding.range(..number.saturating_sub(2)).map(|(number, _)| *number).collect();

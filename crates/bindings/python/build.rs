@@ -34,7 +34,8 @@ const DATA: [(&str, &str); 5] = [
 fn copy_data(root: &Path) {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     for (from, to) in DATA {
-        let (from, to) = (root.join(from), out.join(to));
+        let from = root.join(from);
+        let to = out.join(to);
         println!("cargo::rerun-if-changed={}", from.display());
         // Files that were removed since an earlier build must not stay.
         let _ = fs::remove_dir_all(&to);

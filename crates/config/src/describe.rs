@@ -8,7 +8,8 @@ use crate::field::{Choice, Field, Kind, Table, WhenAbsent};
 /// All tables and choices that are reachable from a table, by name.
 #[must_use]
 pub fn all(declared: &'static Table) -> Value {
-    let (mut tables, mut choices) = (Map::new(), Map::new());
+    let mut tables = Map::new();
+    let mut choices = Map::new();
     visit(declared, &mut tables, &mut choices);
     json!({ "tables": tables, "choices": choices })
 }

@@ -280,7 +280,8 @@ const fn accepts(kind: &Kind, default: Literal) -> bool {
 
 /// Whether two texts are equal.
 pub(crate) const fn equal(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let one = one.as_bytes();
+    let other = other.as_bytes();
     let mut n = 0;
     while n < one.len() && n < other.len() && one[n] == other[n] {
         n += 1;

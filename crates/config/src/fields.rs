@@ -143,7 +143,9 @@ pub const fn declared<T: FieldType>(field: Field) -> Field {
 #[must_use]
 pub const fn concat<const N: usize>(groups: &[&[Field]]) -> [Field; N] {
     let mut fields = [Field::new("", Kind::Flag, ""); N];
-    let (mut group, mut at, mut filled) = (0, 0, 0);
+    let mut group = 0;
+    let mut at = 0;
+    let mut filled = 0;
     while filled < N {
         if at == groups[group].len() {
             (group, at) = (group + 1, 0);
@@ -179,7 +181,8 @@ pub const fn with_defaults<const N: usize>(declared: &[Field], defaults: &[(&str
 #[doc(hidden)]
 #[must_use]
 pub const fn count(groups: &[&[Field]]) -> usize {
-    let (mut group, mut count) = (0, 0);
+    let mut group = 0;
+    let mut count = 0;
     while group < groups.len() {
         count += groups[group].len();
         group += 1;

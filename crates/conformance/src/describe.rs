@@ -7,7 +7,8 @@ use cwndlab_units::{Bytes, Duration, Time};
 
 /// Formats a number of bytes in segments.
 pub(crate) fn segments(bytes: Bytes, mss: Bytes) -> String {
-    let (whole, rest) = (bytes.0 / mss.0, bytes.0 % mss.0);
+    let whole = bytes.0 / mss.0;
+    let rest = bytes.0 % mss.0;
     if rest == 0 {
         return whole.to_string();
     }

@@ -99,11 +99,13 @@ fn arbitrary(harness: &mut Harness<'_, '_>, events: u64, random: &mut Random) ->
                 script.congestion_at(Cause::Ecn, false, false, flight)?;
             }
             4 | 5 => {
-                let (flight, restart) = (random.below(10_000_000), random.one_in(6));
+                let flight = random.below(10_000_000);
+                let restart = random.one_in(6);
                 script.congestion_at(Cause::Loss, restart, false, flight)?;
             }
             6 => {
-                let (flight, repeated) = (random.below(10_000_000), random.one_in(2));
+                let flight = random.below(10_000_000);
+                let repeated = random.one_in(2);
                 script.congestion_at(Cause::Timeout, true, repeated, flight)?;
             }
             7 => {

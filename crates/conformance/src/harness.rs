@@ -116,7 +116,8 @@ impl<'a, 'b> Harness<'a, 'b> {
         if findings.is_cancelled() {
             return None;
         }
-        let (model_based, created) = (findings.model_based, describe::creation(path));
+        let model_based = findings.model_based;
+        let created = describe::creation(path);
         let instance = || Driver::new(make(path), model_based);
         let (first, second) = match catch_panic(|| (instance(), instance())) {
             Ok(instances) => instances,
@@ -202,7 +203,8 @@ impl<'a, 'b> Harness<'a, 'b> {
 
     /// Delivers a report to both instances; returns their outputs, with the state if `with_state`.
     fn outputs(&mut self, report: Option<&control::Report>, with_state: bool) -> Result<Outputs, BrokenRule> {
-        let (first, second) = (&mut self.first, &mut self.second);
+        let first = &mut self.first;
+        let second = &mut self.second;
         catch_panic(move || {
             for driver in [&mut *first, &mut *second] {
                 let _ = report.and_then(|report| driver.deliver(report));
@@ -301,7 +303,9 @@ impl<'a, 'b> Harness<'a, 'b> {
             let ago = Duration::from_nanos(now.as_nanos().saturating_sub(event.now.as_nanos()));
             format!("event {number}, {:.3} ms before, {}", ago.as_millis(), describe::congestion(event))
         });
-        let (case, event, mss) = (self.case.clone(), self.event, self.mss);
+        let case = self.case.clone();
+        let event = self.event;
+        let mss = self.mss;
         Violation { case, event, now, what, before, after, mss, why, last_congestion }
     }
 }

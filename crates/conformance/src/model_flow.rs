@@ -39,7 +39,8 @@ pub(crate) struct ModelFlow<'a, 'b, 'c> {
 impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
     /// A flow after its handshake.
     pub(crate) fn begin(model: PathModel, harness: &'a mut Harness<'b, 'c>, seed: u64) -> Result<Self, CaseEnded> {
-        let (mss, initial) = (harness.mss().0, harness.window().0);
+        let mss = harness.mss().0;
+        let initial = harness.window().0;
         let now = Time::from_nanos(model.rtt);
         let mut delivery = DeliveryEstimator::default();
         delivery.start(now);
@@ -215,7 +216,8 @@ impl<'a, 'b, 'c> ModelFlow<'a, 'b, 'c> {
 
     /// Handles a retransmission timeout: all data in flight are lost.
     fn on_timeout(&mut self) -> CaseResult {
-        let (flight, repeated) = (self.sender.in_flight, self.recovery.timeouts > 0);
+        let flight = self.sender.in_flight;
+        let repeated = self.recovery.timeouts > 0;
         self.recovery.timeouts += 1;
         self.report_congestion(Cause::Timeout, true, repeated, flight, flight)?;
         self.line.clear_losses();
@@ -339,7 +341,8 @@ mod tests {
 
     /// The events of Reno without a fault on the path.
     fn recorded(model: PathModel) -> Vec<Report> {
-        let (traits, never) = (Traits::default(), AtomicBool::new(false));
+        let traits = Traits::default();
+        let never = AtomicBool::new(false);
         let mut findings = Findings::new(&traits, &never);
         let mut harness =
             Harness::new("test", &faulty::without_fault, &path(&traits, 10, None), &mut findings).unwrap();
@@ -401,7 +404,8 @@ mod tests {
         let events =
             recorded(PathModel { acks: 3_000, loss_one_in: Some(50), anomaly: Some(20), ..PathModel::default() });
         for pair in acks(&events).windows(2) {
-            let (one, two) = (pair[0], pair[1]);
+            let one = pair[0];
+            let two = pair[1];
             assert!(one.now <= two.now && one.delivered < two.delivered && one.round <= two.round);
             assert_eq!(two.prior_in_flight.0, two.in_flight.0 + two.acked.0 + two.lost.0);
         }

@@ -85,7 +85,8 @@ pub(crate) struct RttEstimator {
 
 impl RttEstimator {
     pub(crate) fn sample(&mut self, rtt: Duration) {
-        let (srtt, min_rtt) = (self.srtt, self.min_rtt);
+        let srtt = self.srtt;
+        let min_rtt = self.min_rtt;
         self.srtt = if srtt == Duration::ZERO { rtt } else { srtt - srtt / 8 + rtt / 8 };
         self.min_rtt = if min_rtt == Duration::ZERO { rtt } else { min_rtt.min(rtt) };
     }

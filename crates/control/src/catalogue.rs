@@ -63,7 +63,9 @@ fn split(text: &str) -> Result<(&str, Option<&str>, Option<&str>), Fault> {
         let hint = "name its class here, and the file by --algorithm-file, in Python by algorithms=";
         return fault(format!("'{text}' is a file, not an algorithm"), hint);
     }
-    let (mut depth, mut plus, mut slash) = (0, None, None);
+    let mut depth = 0;
+    let mut plus = None;
+    let mut slash = None;
     for (at, letter) in text.char_indices() {
         match letter {
             '(' => depth += 1,

@@ -161,7 +161,8 @@ mod tests {
     #[test]
     fn the_receivers_address_selects_the_flow_unless_it_is_the_first_flows() {
         for family in [Family::V4, Family::V6] {
-            let (from, to) = (|n| Side::Senders.address(n, family), |n| Side::Receivers.address(n, family));
+            let from = |n| Side::Senders.address(n, family);
+            let to = |n| Side::Receivers.address(n, family);
             for (sender, receiver, flow) in
                 [(0, 0, 0), (2, 2, 2), (0, 1, 1), (2, 0, 2), (2, 1, 1), (9, 0, 0), (0, 9, 0), (1, 9, 1)]
             {

@@ -64,7 +64,8 @@ impl ProgramAlgorithm {
             let line = if let Some(name) = name {
                 format!("{}, as in the scenario", kernel_name::library_name(&name))
             } else {
-                let (requested, text) = (algorithm.growth.spec.name, &flow.algorithm_text);
+                let requested = algorithm.growth.spec.name;
+                let text = &flow.algorithm_text;
                 let text = text.split_once('/').map_or(&**text, |(without_recovery, _)| without_recovery);
                 format!(
                     "{own}: this kernel has no '{requested}'; `cwndlab kernel run --algorithm '{text}'` registers it \

@@ -133,7 +133,8 @@ impl Train {
         }
         if self.overflows {
             let waiting = |held: u64| held.saturating_sub(u64::from(!self.counts_in_service)) as f64;
-            let (expected, measured) = (waiting(self.expected_arrivals), waiting(number));
+            let expected = waiting(self.expected_arrivals);
+            let measured = waiting(number);
             rows.push(CalibrationRow { flow, quantity: "capacity_packets", expected, measured });
         }
         rows

@@ -46,7 +46,8 @@ fn create_flows(session: &Session, algorithms: Vec<String>, seed: u64) -> Result
             let side = Application::client_side(one).other();
             let listen = || listener(flow, one, side, &algorithm);
             let listener = if algorithm.is_empty() { None } else { Some(session.namespace(side).enter(listen)?) };
-            let (state, sampler) = (FlowState::default(), TcpSampler::default());
+            let state = FlowState::default();
+            let sampler = TcpSampler::default();
             Ok(FlowRun { algorithm, listener, start, line_rate: slowest_line(plan, one), state, sampler })
         })
         .collect()
@@ -116,7 +117,8 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
     let stop = AtomicBool::new(false);
     let run = RunClock { start: session.start, stop: &stop };
     let mut samplers = vec![TcpSampler::default(); flows.len()];
-    let (mut sampled, mut failure) = (Records::default(), None);
+    let mut sampled = Records::default();
+    let mut failure = None;
     let shared: &[FlowRun] = flows;
     let applications: Vec<_> = (0u32..)
         .zip(session.plan().flows.iter().zip(shared))
@@ -142,7 +144,8 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
                 application.run_client()
             }));
         }
-        let (sampled, samplers) = (&mut sampled, &mut samplers);
+        let sampled = &mut sampled;
+        let samplers = &mut samplers;
         let _ = scope
             .spawn(move || {
                 set_priority();
@@ -152,9 +155,7 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
         stop.store(true, Ordering::Relaxed);
         for client in clients {
             let ended = client.join().unwrap_or_else(|_| Err(Fault::new("emulate", "an endpoint panicked", "")));
-            if let Err(fault) = ended {
-                failure.get_or_insert(fault);
-            }
+            failure = failure.take().or(ended.err());
         }
     });
     for (flow, sampler) in flows.iter_mut().zip(samplers) {
@@ -173,7 +174,8 @@ fn sample_flows(
     cancel: &AtomicBool,
 ) {
     let plan = session.plan();
-    let (end, interval) = (Time::from_nanos(plan.duration.as_nanos()), plan.sample_interval);
+    let end = Time::from_nanos(plan.duration.as_nanos());
+    let interval = plan.sample_interval;
     let interval = if interval.as_nanos() == 0 { Duration::from_nanos(u64::MAX) } else { interval };
     let (mut next_read, mut next_sample) =
         (Time::from_nanos(READ_INTERVAL.as_nanos()), Time::from_nanos(interval.as_nanos()));
@@ -201,7 +203,9 @@ fn sample_flows(
 
 /// The row of a flow over kernel TCP.
 fn tcp_row(flow: u32, plan: &FlowPlan, run: &FlowRun, path: &Path) -> FlowRow {
-    let (sampler, info, counters) = (&run.sampler, run.sampler.info, run.sampler.info.counters);
+    let sampler = &run.sampler;
+    let info = run.sampler.info;
+    let counters = run.sampler.info.counters;
     let losses = path.network.losses[flow as usize];
     let at = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|&at| at != u64::MAX);
     FlowRow {

@@ -105,7 +105,8 @@ impl Headers {
 /// The transport protocol of an IPv6 packet (`None` in a later fragment) and the offset of its header, behind all
 /// extension headers.
 fn transport_of_ipv6(packet: &[u8]) -> (Option<u8>, usize) {
-    let (mut next, mut at) = (packet[6], IPV6_HEADER);
+    let mut next = packet[6];
+    let mut at = IPV6_HEADER;
     while let Some(extension) = packet.get(at..at + 8) {
         let length = match next {
             HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | MOBILITY | HOST_IDENTITY | SHIM6 => {

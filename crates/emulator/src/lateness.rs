@@ -19,7 +19,8 @@ impl Default for Lateness {
 
 /// Upper bound of a bucket, ns.
 fn upper_bound(bucket: usize) -> u64 {
-    let (octave, quarter) = (bucket / 4, bucket % 4);
+    let octave = bucket / 4;
+    let quarter = bucket % 4;
     (1_000u64 << octave) * (4 + quarter as u64 + 1) / 4
 }
 

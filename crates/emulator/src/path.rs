@@ -153,7 +153,8 @@ impl Path {
         drops: &DropCounters,
     ) -> Result<Vec<CalibrationRow>, Fault> {
         let Some(train) = calibration::Train::for_flow(&self.plan, flow) else { return Ok(Vec::new()) };
-        let (now, packet) = (self.now(), calibration::probe(flow, false, 0, train.size));
+        let now = self.now();
+        let packet = calibration::probe(flow, false, 0, train.size);
         for _ in 0..train.packets {
             self.receive(now, 0, &packet);
         }
@@ -372,7 +373,8 @@ mod tests {
         let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
         let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
         for (end, behind) in [(20_000_000, 0), (35_050_000, 6), (38_000_000, 10)] {
-            let (end, mut network) = (Time::from_nanos(end), observed_network(&plan, 1));
+            let end = Time::from_nanos(end);
+            let mut network = observed_network(&plan, 1);
             for _ in 0..10 {
                 network.forward(Time::ZERO, Packet { size: 1000, flags: DATA, ..Packet::default() });
             }

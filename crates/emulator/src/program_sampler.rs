@@ -60,7 +60,8 @@ impl ProgramSampler {
         let interval = Duration::from_nanos(
             MIN_INTERVAL.as_nanos().next_multiple_of(sample_interval.as_nanos().max(1)).max(sample_interval.as_nanos()),
         );
-        let (inner, schedule) = (Arc::clone(&stop), Schedule { start, interval, flows });
+        let inner = Arc::clone(&stop);
+        let schedule = Schedule { start, interval, flows };
         Self { thread: std::thread::spawn(move || read(socket, &schedule, &inner)), stop }
     }
 

@@ -521,7 +521,8 @@ impl Drop for Session {
 
 /// The row of a program's flow, from its traffic on the path.
 fn program_row(flow: u32, plan: &FlowPlan, traffic: &FlowTraffic, path: &Path) -> FlowRow {
-    let (losses, delay) = (path.network.losses[flow as usize], traffic.delay);
+    let losses = path.network.losses[flow as usize];
+    let delay = traffic.delay;
     let measured = |delay: Duration| (traffic.delay.count > 0).then_some(delay.as_nanos());
     FlowRow {
         flow,

@@ -116,7 +116,8 @@ impl UdpSources {
     #[must_use]
     pub fn row(&self, flow: u32, plan: &FlowPlan, losses: Losses) -> Option<FlowRow> {
         let one = self.by_flow.get(flow as usize)?.as_ref()?;
-        let (count, delays) = (&one.datagrams, one.datagrams.delays);
+        let count = &one.datagrams;
+        let delays = one.datagrams.delays;
         let measured = |delay: Duration| (delays.count > 0).then_some(delay.as_nanos());
         Some(FlowRow {
             flow,

@@ -103,7 +103,8 @@ fn flows_whose_headers_take_72_bytes_use_ipv6() {
         { "algorithm": "cubic", "rtt": "20 ms", "stack": stack, "workload": workload },
     ]);
     let Some((records, quality)) = run(&dumbbell("2 s", json!({ "capacity": "100 packets" }), flows)) else { return };
-    let (link, flow) = (&records.links[0], &records.flows[0]);
+    let link = &records.links[0];
+    let flow = &records.flows[0];
     assert!(link.sent_bytes > 1480 * link.sent_packets && link.sent_bytes <= 1500 * link.sent_packets, "{link:?}");
     assert_eq!((flow.mss_bytes, quality.refused), (1428, 0));
     assert!(flow.delivered_bytes > 1_000_000 && flow.min_rtt_ns.expect("a sample") >= 20_000_000);
@@ -190,7 +191,8 @@ fn drawn_arrivals(document: &Value) -> Vec<(u64, u64)> {
     let Application::Arrivals(mut process) = plan.flows[0].workload.application(&context) else {
         panic!("the workload is one of arrivals")
     };
-    let (mut drawn, mut at) = (Vec::new(), Time::ZERO);
+    let mut drawn = Vec::new();
+    let mut at = Time::ZERO;
     while at < NEVER {
         let (arrival, next) = process.on_timer(at);
         drawn.extend(arrival.map(|arrival| (at.as_nanos(), arrival.bytes.0)));
@@ -213,7 +215,8 @@ fn arriving_transfers_have_the_simulators_times_and_sizes() {
     assert_eq!((rows.len(), &rows), (60, &drawn));
     assert_eq!(records.transfers.iter().map(|row| row.transfer).collect::<Vec<_>>(), (0..60).collect::<Vec<_>>());
     assert!(records.transfers.iter().all(|row| row.end_ns - row.start_ns >= 30_000_000));
-    let (flow, bytes) = (&records.flows[0], drawn.iter().map(|(_, bytes)| bytes).sum::<u64>());
+    let flow = &records.flows[0];
+    let bytes = drawn.iter().map(|(_, bytes)| bytes).sum::<u64>();
     assert_eq!((flow.delivered_bytes, flow.end_ns.is_some()), (bytes, true));
     // SYN and FIN of each connection take a sequence number (RFC 9293, section 3.4).
     assert!((bytes..=bytes + 60 * 2).contains(&flow.acked_bytes), "{} of {bytes}", flow.acked_bytes);
@@ -291,7 +294,8 @@ fn a_wire_that_duplicates_every_packet_delivers_every_packet_whole() {
     });
     let Some((records, quality)) = run(&document) else { return };
     assert_eq!(records.transfers.iter().map(|row| row.size_bytes).collect::<Vec<_>>(), [500_000; 4]);
-    let (flow, link) = (&records.flows[0], &records.links[0]);
+    let flow = &records.flows[0];
+    let link = &records.links[0];
     assert_eq!((flow.delivered_bytes, flow.wire_losses, quality.refused), (2_000_000, 0, 0));
     let deliveries = quality.lateness.total() - flow.ack_packets;
     assert!(deliveries >= 2 * link.sent_packets, "{deliveries}, {flow:?}, {:?}", records.links);

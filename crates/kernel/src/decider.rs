@@ -335,7 +335,8 @@ mod tests {
     impl CongestionControl for CallRecorder {
         fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
             let rate = ack.delivery_rate.map(|rate| (rate.rate().0, rate.prior_delivered.0));
-            let (round, delivered) = (ack.round, ack.delivered.0);
+            let round = ack.round;
+            let delivered = ack.delivered.0;
             self.0.send(format!("ack round {round} delivered {delivered} rate {rate:?} {}", ack.recovering)).unwrap();
             None
         }

@@ -336,7 +336,8 @@ impl External {
     /// Whether a decision is due at an ACK.
     #[inline]
     fn is_due(&mut self, ack: &Ack) -> bool {
-        let (round, elapsed) = (self.round, ack.now.saturating_since(self.interval.start));
+        let round = self.round;
+        let elapsed = ack.now.saturating_since(self.interval.start);
         match self.every {
             Every::Ack => true,
             Every::Rtt => {

@@ -76,7 +76,8 @@ mod tests {
         }
         let bind =
             || UdpSocket::bind((Ipv4Addr::LOCALHOST, 7)).map_err(|error| Fault::new("bind", error.to_string(), ""));
-        let (one, other) = (Namespace::new().expect("created"), Namespace::new().expect("created"));
+        let one = Namespace::new().expect("created");
+        let other = Namespace::new().expect("created");
         let first = one.enter(bind).expect("the port is free");
         let second = other.enter(bind).expect("the port is free in the other namespace");
         assert!(one.enter(bind).is_err(), "the port is taken in the first");

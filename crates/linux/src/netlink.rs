@@ -191,7 +191,8 @@ mod tests {
     /// bytes with its terminator takes 4 + 6 bytes, padded to 12, in a nested attribute with 4 more.
     #[test]
     fn a_request_has_the_lengths_of_the_protocol() {
-        let (prefix, source) = (Ipv4Addr::new(10, 102, 0, 0).into(), Ipv4Addr::new(10, 101, 0, 1).into());
+        let prefix = Ipv4Addr::new(10, 102, 0, 0).into();
+        let source = Ipv4Addr::new(10, 101, 0, 1).into();
         let route = Route { prefix: (prefix, 16), source, algorithm: None, ecn: false };
         assert_eq!(route_request(&route, 2).len(), 16 + 12 + 3 * 8);
         let request = route_request(&Route { algorithm: Some("cubic"), ..route }, 2);
@@ -204,7 +205,8 @@ mod tests {
     /// By hand from rtnetlink(7): two attributes of 16 bytes and one of 4, each with 4 bytes of its own header.
     #[test]
     fn a_request_for_ipv6_has_the_lengths_of_the_protocol() {
-        let (prefix, source) = (Ipv6Addr::new(0xfdcc, 0x102, 0, 0, 0, 0, 0, 0), Ipv6Addr::LOCALHOST);
+        let prefix = Ipv6Addr::new(0xfdcc, 0x102, 0, 0, 0, 0, 0, 0);
+        let source = Ipv6Addr::LOCALHOST;
         let prefix = (prefix.into(), 64);
         let request = route_request(&Route { prefix, source: source.into(), algorithm: None, ecn: false }, 2);
         assert_eq!((request.len(), request[16], request[17]), (16 + 12 + 20 + 8 + 20, 10, 64));

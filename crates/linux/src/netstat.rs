@@ -26,7 +26,8 @@ pub fn sender_counters() -> Vec<(String, u64)> {
 /// Parses a line of names and a line of values, both with the prefix `TcpExt:`.
 fn parse(text: &str) -> Vec<(String, u64)> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
-    let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let names = lines.next().unwrap_or_default();
+    let values = lines.next().unwrap_or_default();
     names
         .split_whitespace()
         .zip(values.split_whitespace())

@@ -101,7 +101,8 @@ unsafe fn run_init(stop_pipe: i32, parent: i32) -> ! {
         libc::signal(libc::SIGCHLD, libc::SIG_IGN); // orphans are reaped at once
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"cwndlab-init".as_ptr());
-        let (stop_pipe, parent) = (libc::fcntl(stop_pipe, libc::F_DUPFD, 10), libc::fcntl(parent, libc::F_DUPFD, 10));
+        let stop_pipe = libc::fcntl(stop_pipe, libc::F_DUPFD, 10);
+        let parent = libc::fcntl(parent, libc::F_DUPFD, 10);
         libc::dup2(stop_pipe, 0);
         libc::dup2(parent, 1);
         libc::syscall(libc::SYS_close_range, 2, u32::MAX, 0);

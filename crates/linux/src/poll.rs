@@ -53,7 +53,8 @@ mod tests {
     /// ppoll(2): returns at once where a descriptor is readable.
     #[test]
     fn a_readable_descriptor_ends_the_wait() {
-        let (empty, mut pipe) = (std::io::pipe().expect("a pipe"), std::io::pipe().expect("a pipe"));
+        let empty = std::io::pipe().expect("a pipe");
+        let mut pipe = std::io::pipe().expect("a pipe");
         pipe.1.write_all(b"x").expect("it has room");
         assert!(wait_readable([empty.0.as_raw_fd(), pipe.0.as_raw_fd()], Duration::from_secs(3_600)));
         assert!(!wait_readable([empty.0.as_raw_fd()], Duration::from_nanos(1_000)));

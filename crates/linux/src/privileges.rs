@@ -30,7 +30,8 @@ pub fn has_capability(capability: u32) -> bool {
 /// one in the file that `CWNDLAB_SKIPPED_TESTS` names, which `tests/skips.py` judges.
 #[track_caller]
 pub fn skip_test(reason: &str) {
-    let (file, thread) = (std::panic::Location::caller().file(), std::thread::current());
+    let file = std::panic::Location::caller().file();
+    let thread = std::thread::current();
     let test = thread.name().and_then(|name| name.rsplit("::").next()).unwrap_or("main");
     let line = format!("{file}::{test}: {}\n", reason.lines().next().unwrap_or_default());
     let _ = std::io::stderr().write_all(format!("skipped: {line}").as_bytes());

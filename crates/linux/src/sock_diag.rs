@@ -127,7 +127,8 @@ fn parse_connection(message: &[u8]) -> Option<Connection> {
     let cookie = u64::from_ne_bytes(std::array::from_fn(|byte| fixed[44 + byte]));
     let mut attributes = &message[MESSAGE..];
     while attributes.len() >= 4 {
-        let (length, kind) = (usize::from(native(attributes)), native(&attributes[2..]));
+        let length = usize::from(native(attributes));
+        let kind = native(&attributes[2..]);
         let value = attributes.get(4..length)?;
         if kind == INET_DIAG_INFO {
             let info = TcpInfo::from_bytes(value);
@@ -152,7 +153,8 @@ mod tests {
             let Ok(listener) = TcpListener::bind((local, 0)) else { continue };
             let mut stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
             stream.write_all(b"twelve bytes").expect("it has room");
-            let (near, far) = (stream.local_addr().expect("bound"), stream.peer_addr().expect("connected"));
+            let near = stream.local_addr().expect("bound");
+            let far = stream.peer_addr().expect("connected");
             let found = SockDiag::new().expect("a socket").connections().expect("a list");
             let ours: Vec<_> = found.iter().filter(|one| (one.local, one.remote) == (near, far)).collect();
             assert_eq!(ours.len(), 1, "{found:?}");

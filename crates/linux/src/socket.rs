@@ -145,7 +145,8 @@ pub fn connect(
     let _ = set_option(raw, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1i32.to_ne_bytes());
     socket.set_nodelay(true)?;
     socket.set_write_timeout(Some(options.write_timeout))?;
-    let (local, remote) = (socket_address(local), socket_address(remote));
+    let local = socket_address(local);
+    let remote = socket_address(remote);
     // SAFETY: the address has the layout of its family, outlives the call, and is passed with its own length.
     if unsafe { libc::bind(raw, local.as_ptr().cast(), local.len() as libc::socklen_t) } != 0 {
         return Err(std::io::Error::last_os_error());

@@ -99,7 +99,8 @@ impl TcpInfo {
     /// Reads the state of a socket; `None` where `getsockopt` fails, such as for a closed descriptor.
     #[must_use]
     pub fn read(socket: RawFd) -> Option<Self> {
-        let (mut raw, mut length) = ([0u8; LENGTH], LENGTH as libc::socklen_t);
+        let mut raw = [0u8; LENGTH];
+        let mut length = LENGTH as libc::socklen_t;
         // SAFETY: the buffer and its length outlive the call, and the kernel writes at most `length` bytes.
         let status = unsafe {
             libc::getsockopt(socket, libc::IPPROTO_TCP, libc::TCP_INFO, raw.as_mut_ptr().cast(), &raw mut length)
@@ -121,7 +122,10 @@ impl TcpInfo {
         // Rates are in byte/s; all ones is "unlimited".
         let rate =
             |at: usize| Some(long(at)).filter(|&rate| rate > 0 && rate < u64::MAX / 8).map(|rate| Rate(rate * 8));
-        let (unacked, sacked, lost, retrans) = (word(24), word(28), word(32), word(36));
+        let unacked = word(24);
+        let sacked = word(28);
+        let lost = word(32);
+        let retrans = word(36);
         Self {
             state: raw[0],
             ca_state: raw[1],

@@ -91,7 +91,8 @@ mod tests {
         }
         let packet = Namespace::new().expect("created").enter(|| {
             let mut tun = Tun::new("test0", Bytes(1500))?;
-            let (local, remote) = (Ipv4Addr::new(10, 101, 0, 1), Ipv4Addr::new(10, 102, 0, 0));
+            let local = Ipv4Addr::new(10, 101, 0, 1);
+            let remote = Ipv4Addr::new(10, 102, 0, 0);
             interface::add_local_prefix(local)?;
             let route = Route { prefix: (remote.into(), 16), source: local.into(), algorithm: None, ecn: false };
             netlink::add_route(&route, "test0")?;

@@ -43,7 +43,9 @@ fn main() {
     let to: SocketAddr = to.parse().expect("an address and a port");
     let rate: u64 = rate.parse().expect("an integer");
     let duration = Duration::from_secs_f64(seconds.parse().expect("a number"));
-    let (mut open, mut attempts, mut failed) = (VecDeque::new(), 0u64, 0u64);
+    let mut open = VecDeque::new();
+    let mut attempts = 0u64;
+    let mut failed = 0u64;
     let start = Instant::now();
     while start.elapsed() < duration {
         for _ in 0..BATCH {

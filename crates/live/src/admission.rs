@@ -169,7 +169,8 @@ impl Admission {
     /// A new host is rejected while a table is full of hosts whose buckets are not full again. With the default limits
     /// that takes more than half a million admitted attempts per second.
     pub(crate) fn attempt(&mut self, address: IpAddr, now_ns: u64) -> bool {
-        let (host, net) = (host(address), prefix(address));
+        let host = host(address);
+        let net = prefix(address);
         // A known host does not share its prefix's bucket.
         if self.known.get(host) > now_ns {
             let Some(full) = self.address.take(self.known_addresses.get(host), now_ns) else { return false };

@@ -47,7 +47,8 @@ impl RateLimiter {
 
 impl TransferStream {
     pub(crate) fn new(transfer: Arc<Transfer>, client: Arc<Client>, rate_bps: Option<u64>, epoch: Instant) -> Self {
-        let (at, end) = (transfer.request.first, transfer.request.first + transfer.request.length);
+        let at = transfer.request.first;
+        let end = transfer.request.first + transfer.request.length;
         let limiter = rate_bps.map(|rate_bps| RateLimiter { client, rate_bps, epoch, sleep: None });
         Self { transfer, at, end, limiter }
     }

@@ -38,7 +38,8 @@ impl Certificate {
 
     /// Reads PEM files.
     pub fn read(chain: &Path, key: &Path) -> Result<Self, Fault> {
-        let (chain_name, key_name) = (chain.display().to_string(), key.display().to_string());
+        let chain_name = chain.display().to_string();
+        let key_name = key.display().to_string();
         let certificates = CertificateDer::pem_file_iter(chain)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(|cause| Fault::new(&chain_name, cause.to_string(), "a certificate is a PEM file"))?;
@@ -60,7 +61,8 @@ impl Certificate {
 
     /// Reads the certificate stored in `folder`, or generates and stores one for `names`.
     pub fn load_or_create(folder: &Path, names: &[String]) -> Result<Self, Fault> {
-        let (chain, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
+        let chain = folder.join("certificate.pem");
+        let key = folder.join("key.pem");
         if !chain.exists() || !key.exists() {
             let (certificate, secret) = pem(names)?;
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|cause| {

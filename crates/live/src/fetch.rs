@@ -165,7 +165,8 @@ async fn connect_once<T: Transport>(
     server: &ServerAddress,
     config: rustls::ClientConfig,
 ) -> Result<(T, Times), Failure> {
-    let (began, started_unix_ns) = (now(), unix_ns());
+    let began = now();
+    let started_unix_ns = unix_ns();
     let resolved = tokio::net::lookup_host((server.host.as_str(), server.port)).await;
     let addresses: Vec<SocketAddr> = resolved.map(Iterator::collect).unwrap_or_default();
     let Some(&address) = addresses.first() else {
@@ -236,7 +237,8 @@ async fn run<T: Transport>(
     result.receiver = connection.snapshot();
     result.sender = fetch_account(options, server, connection, &result, stop).await;
     let text = |key| result.sender.as_ref().and_then(|sender| sender[key].as_str()).unwrap_or_default().to_owned();
-    let (ended, why) = (text("ended"), text("why"));
+    let ended = text("ended");
+    let why = text("why");
     let server_ended_it = result.ended == "broken" && !matches!(ended.as_str(), "" | "disconnected" | "complete");
     // A complete transfer, too, in which another algorithm replaced the requested one.
     if server_ended_it || ended == End::Failed.name() {

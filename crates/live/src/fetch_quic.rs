@@ -188,7 +188,8 @@ mod tests {
         let url = ServerAddress::parse("https://localhost").unwrap();
         let config = trust::config(Some(server.fingerprint()), b"h3").unwrap();
         let addresses = [silent.local_addr().unwrap(), server.address()];
-        let (began, started_unix_ns) = (now(), 0);
+        let began = now();
+        let started_unix_ns = 0;
         let times =
             Times { began, started_unix_ns, lookup_ns: 0, connect_ns: 0, handshake_ns: 0, address: addresses[0] };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -225,7 +225,8 @@ impl Part {
             .with(header::X_CONTENT_TYPE_OPTIONS, "nosniff")
             .with(ALGORITHM, algorithm);
         if self.partial {
-            let (first, last) = (self.first, self.first + self.length - 1);
+            let first = self.first;
+            let last = self.first + self.length - 1;
             reply.with(header::CONTENT_RANGE, &format!("bytes {first}-{last}/{}", self.size))
         } else {
             reply
@@ -265,7 +266,8 @@ fn bytes(
         return Err(Box::new(reply.with(header::RETRY_AFTER, RETRY_AFTER_S)));
     }
     let transfer = start_transfer(server, served, owner, &part, &name)?;
-    let (id, actual) = (transfer.id.clone(), transfer.request.algorithm.clone());
+    let id = transfer.id.clone();
+    let actual = transfer.request.algorithm.clone();
     let stream = TransferStream::new(transfer, Arc::clone(client), server.limits.rate_bps, server.epoch);
     Ok(part.reply(Content::Stream(stream), &actual).with(TRANSFER, &id))
 }
@@ -295,7 +297,8 @@ fn start_transfer(
         earlier: lock(&served.state).transfers,
     };
     let base = served.transport.snapshot().unwrap_or_default();
-    let (client, limits) = (Arc::clone(&server.clients[owner]), Arc::clone(&server.limits));
+    let client = Arc::clone(&server.clients[owner]);
+    let limits = Arc::clone(&server.limits);
     // From here on the transfer owns its entry in the client's count, and releases it when it is dropped or ends.
     let transfer = Arc::new(Transfer::new(id.clone().unwrap_or_default(), owner, client, request, base, limits));
     let actual = actual.map_err(|cause| refuse(format!("'{name}' cannot be set: {cause}")))?;

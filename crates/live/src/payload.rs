@@ -18,7 +18,8 @@ fn word(index: u64) -> u64 {
 
 /// Writes the stream from `offset` on into `out`.
 pub fn fill(offset: u64, out: &mut [u8]) {
-    let (mut index, within) = (offset / WORD, (offset % WORD) as usize);
+    let mut index = offset / WORD;
+    let within = (offset % WORD) as usize;
     let mut rest = out;
     if within > 0 {
         let bytes = word(index).to_le_bytes();

@@ -77,7 +77,8 @@ impl ServerTransport for QuicSender {
     fn snapshot(&self) -> Option<Snapshot> {
         // quinn calls the controller, which locks the state, while it locks the connection: no call of the connection may
         // follow the lock of the state.
-        let (stats, closed) = (self.connection.stats(), self.connection.close_reason().is_some());
+        let stats = self.connection.stats();
+        let closed = self.connection.close_reason().is_some();
         let state = lock(&self.state);
         let metrics = state.metrics();
         Some(Snapshot {
@@ -242,7 +243,8 @@ async fn serve_one(
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut budget_check = interval(BUDGET_CHECK);
     budget_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (response, mut close) = (respond(server, served, requests), None);
+    let response = respond(server, served, requests);
+    let mut close = None;
     tokio::pin!(response);
     while close.is_none() {
         tokio::select! {

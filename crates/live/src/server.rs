@@ -90,7 +90,8 @@ async fn maintain(server: Arc<ServerState>) {
     let mut tick = interval(MAINTENANCE_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut stop = server.stop.clone();
-    let (mut attempts, mut was_busy) = (0, false);
+    let mut attempts = 0;
+    let mut was_busy = false;
     loop {
         tokio::select! {
             _ = stop.wait_for(|&stop| stop) => return,
@@ -133,7 +134,8 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let offer = settings.quic.map(|classes| Arc::new(Offer::new(classes)));
         let server = Arc::new(ServerState::new(settings.limits, settings.tokens, stopped, offer.clone()));
-        let (counters, failures) = (Arc::clone(&server.counters), Arc::clone(&server.failures));
+        let counters = Arc::clone(&server.counters);
+        let failures = Arc::clone(&server.failures);
         let listener = {
             let _runtime = runtime.enter();
             TcpListener::from_std(listener).map_err(bind_fault)?

@@ -66,7 +66,8 @@ impl Offer {
         let algorithm = self.catalogue.parse(name).ok()?;
         let mut factory = cwndlab_quic::Factory::new(&algorithm).ok()?;
         if self.classes.specs.iter().any(|spec| std::ptr::eq(*spec, algorithm.growth.spec)) {
-            let (describe, failure) = (self.classes.describe, Arc::clone(failure));
+            let describe = self.classes.describe;
+            let failure = Arc::clone(failure);
             factory = factory.with_substitute(Arc::new(move || {
                 let reason = describe.and_then(|describe| describe());
                 *lock(&failure) = Some(reason.unwrap_or_else(|| "the algorithm panicked".to_owned()));

@@ -35,7 +35,8 @@ impl Tokens {
     ///
     /// All faults of the file.
     pub fn parse(text: &str, place: &str) -> Result<Self, Vec<Fault>> {
-        let (mut entries, mut faults) = (Vec::<(String, [u8; 32])>::new(), Vec::new());
+        let mut entries = Vec::<(String, [u8; 32])>::new();
+        let mut faults = Vec::new();
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -79,7 +80,8 @@ impl Tokens {
     #[must_use]
     pub fn owner(&self, token: &[u8]) -> Option<usize> {
         let hash: [u8; 32] = Sha256::digest(&token[..token.len().min(MAX_LENGTH + 1)]).into();
-        let (mut is_known, mut index) = (Choice::from(0), 0u64);
+        let mut is_known = Choice::from(0);
+        let mut index = 0u64;
         for (at, (_, known)) in (0u64..).zip(&self.entries) {
             let same = known.ct_eq(&hash);
             index.conditional_assign(&at, same);
@@ -101,7 +103,8 @@ impl Tokens {
 
 fn presented_token(value: &[u8]) -> Option<Vec<u8>> {
     let blank = value.iter().position(|&byte| byte == b' ')?;
-    let (scheme, rest) = (&value[..blank], value[blank..].trim_ascii());
+    let scheme = &value[..blank];
+    let rest = value[blank..].trim_ascii();
     if scheme.eq_ignore_ascii_case(b"bearer") {
         return Some(rest.to_vec());
     }
@@ -168,7 +171,8 @@ mod tests {
 
     #[test]
     fn generated_tokens_have_256_bits_and_differ() {
-        let (one, other) = (generate().unwrap(), generate().unwrap());
+        let one = generate().unwrap();
+        let other = generate().unwrap();
         assert_eq!(one.len(), 43);
         assert_ne!(one, other);
     }

@@ -78,7 +78,8 @@ impl<P: Copy> AqmLink<P> {
     pub fn offer(&mut self, now: Time, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) -> Option<Time> {
         self.count(now);
         self.offered += 1;
-        let (before, serving) = (dropped.len(), self.serving());
+        let before = dropped.len();
+        let serving = self.serving();
         self.queue.enqueue(now, serving, one, dropped);
         let next = if serving == 0 { self.begin(now, dropped) } else { None };
         self.dropped += (dropped.len() - before) as u64;
@@ -193,7 +194,11 @@ mod tests {
                 mark_above: None, losses: Vec::new(), changes: None, harq: None, jitter: None, duplicate: 0.0, stream: Stream::new(1, Purpose::Loss, 1),
             });
             let mut aqm_link = AqmLink::new(Box::new(Fifo::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
-            let (mut now, mut next, mut expected, mut left, mut dropped) = (Time::ZERO, None, Vec::new(), Vec::new(), Vec::new());
+            let mut now = Time::ZERO;
+            let mut next = None;
+            let mut expected = Vec::new();
+            let mut left = Vec::new();
+            let mut dropped = Vec::new();
             for (number, &(gap, size)) in gaps.iter().enumerate() {
                 now += Duration::from_nanos(gap);
                 while let Some(at) = next.filter(|&at| at <= now) {

@@ -169,7 +169,8 @@ mod tests {
         /// Compared with one `VecDeque` per FIFO.
         #[test]
         fn each_fifo_keeps_its_order(steps in prop::collection::vec((0usize..3, prop::option::weighted(0.6, 0u32..100)), 0..600)) {
-            let (mut fifos, mut models) = (ChunkedFifos::new(3), [const { VecDeque::new() }; 3]);
+            let mut fifos = ChunkedFifos::new(3);
+            let mut models = [const { VecDeque::new() }; 3];
             for (fifo, step) in steps {
                 let model = &mut models[fifo];
                 if let Some(value) = step {

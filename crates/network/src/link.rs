@@ -572,7 +572,8 @@ mod tests {
     fn poisson_arrivals_have_the_mean_wait_of_an_md1_queue() {
         let mut link = link(12_000_000, 0, Limit::Unlimited);
         let mut stream = Stream::new(5, Purpose::Loss, 0);
-        let (mut now, n) = (0.0, 2_000_000u64);
+        let mut now = 0.0;
+        let n = 2_000_000u64;
         for _ in 0..n {
             now += -cwndlab_units::maths::ln(1.0 - stream.unit()) * 1e6 / 0.8;
             let _ = link.offer(Time::from_nanos(now as u64), FULL);
@@ -586,10 +587,11 @@ mod tests {
         #[test]
         fn packets_are_conserved(gaps in prop::collection::vec((0u64..3_000_000, 40u32..1500), 1..300), limit in 1u64..20) {
             let mut link = link(10_000_000, 1_000, Limit::Packets(limit));
-            let (mut now, mut last, mut through, mut offered) = (Time::ZERO, Time::ZERO, 0, 0);
-            for (gap, size) in gaps {
+            let mut now = Time::ZERO;
+            let mut last = Time::ZERO;
+            let mut through = 0;
+            for ((gap, size), offered) in gaps.into_iter().zip(1u64..) {
                 now += Duration::from_nanos(gap);
-                offered += 1;
                 if let Outcome::Arrives { at, departure, .. } = link.offer(now, Offer { size, ect: false, payload: true }) {
                     prop_assert!(at > last && departure > now);
                     last = at;

@@ -178,7 +178,8 @@ impl Queue {
         let longest = self.entries.back().map_or(0, |one| (one.start - now).as_nanos());
         // Every packet has at least one byte, so that this product bounds both sums.
         if longest.checked_mul(self.bytes).is_some() {
-            let (mut packets, mut bytes) = (0, 0);
+            let mut packets = 0;
+            let mut bytes = 0;
             self.entries.iter().for_each(|one| {
                 let rest = (one.start - now).as_nanos();
                 packets += rest;
@@ -186,7 +187,8 @@ impl Queue {
             });
             return (packets.into(), bytes.into());
         }
-        let (mut packets, mut bytes) = (0, 0);
+        let mut packets = 0;
+        let mut bytes = 0;
         for one in self.entries.iter() {
             let rest = u128::from((one.start - now).as_nanos());
             packets += rest;

@@ -102,7 +102,8 @@ mod tests {
     proptest! {
         #[test]
         fn values_leave_in_the_order_of_arrival(steps in prop::collection::vec(prop::option::of(0u32..100), 0..300)) {
-            let (mut ring, mut model) = (Ring::default(), VecDeque::new());
+            let mut ring = Ring::default();
+            let mut model = VecDeque::new();
             for step in steps {
                 if let Some(value) = step { ring.push(value); model.push_back(value); } else { prop_assert_eq!(ring.pop(), model.pop_front()) }
                 prop_assert_eq!((ring.front(), ring.back()), (model.front(), model.back()));

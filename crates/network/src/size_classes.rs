@@ -156,7 +156,8 @@ mod tests {
             let mut sums = (0u128, 0u128);
             let mut bytes = 0;
             for &(kind, shift) in &packets {
-                let (size, wait) = ([40, 52, 576, 1500][kind as usize], 3u64 << shift);
+                let size = [40, 52, 576, 1500][kind as usize];
+                let wait = 3u64 << shift;
                 let service = ServiceTime { time: Duration::from_nanos(u64::from(size) * 8), excess: size };
                 if let Some(cached) = classes.count(size, Duration::from_nanos(wait)) {
                     prop_assert_eq!(cached, service);

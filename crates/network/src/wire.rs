@@ -102,14 +102,16 @@ mod tests {
 
     #[test]
     fn delay_and_loss_follow_the_schedule() {
-        let (short, long) = (Duration::from_millis(20), Duration::from_millis(30));
+        let short = Duration::from_millis(20);
+        let long = Duration::from_millis(30);
         let mut changes = Changes::new(
             &[(Time::ZERO, short, 0.0), (ms(15), long, 1.0)],
             Some(long),
             Stream::new(1, Purpose::Loss, 0),
         );
         let passed = [0, 14, 15, 29, 30, 46].map(|n| changes.pass(ms(n)));
-        let (low, high) = ((short, false), (long, true));
+        let low = (short, false);
+        let high = (long, true);
         assert_eq!(passed, [low, low, high, high, low, high]);
     }
 }

@@ -56,7 +56,8 @@ pub(crate) fn apply(command: &str, settings: &mut Settings) -> Vec<String> {
 /// The words of a command without quotes and redirections to the null device.
 fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
-    let (mut word, mut quote) = (String::new(), None);
+    let mut word = String::new();
+    let mut quote = None;
     for one in command.chars() {
         match quote {
             Some(mark) if one == mark => quote = None,

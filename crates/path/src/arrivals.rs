@@ -129,7 +129,8 @@ impl Arrivals {
     /// keys.
     #[inline]
     fn write(&mut self, wire: u32, key: Key) -> Key {
-        let (mut slot, mut min) = (self.leaves[wire as usize] as usize, key);
+        let mut slot = self.leaves[wire as usize] as usize;
+        let mut min = key;
         // The slot of the root would be one past the last.
         while let Some(group) = self.groups.get_mut(slot / WAYS) {
             group.0[slot % WAYS] = min;

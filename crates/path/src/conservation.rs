@@ -53,7 +53,9 @@ impl Network {
         }
         let totals = self.links[index].totals();
         let pending = totals.lost - lost;
-        let (mut on_wire, mut not_sent, mut bytes_not_sent) = (0, 0, 0);
+        let mut on_wire = 0;
+        let mut not_sent = 0;
+        let mut bytes_not_sent = 0;
         self.wires.for_each(index as u32, |packet| {
             on_wire += 1;
             if packet.at.as_nanos() - plan.delay.as_nanos().min(packet.at.as_nanos()) > end.as_nanos() {

@@ -55,7 +55,8 @@ fn on_plan(plan: &Plan, index: u32, flow: &FlowPlan, found: &mut Vec<FindingRow>
     let measured = plan.duration.saturating_sub(plan.measure_from);
     found.extend(findings::short_run(index, &name.to_string(), measured, flow.base_rtt));
     let Some(algorithm) = &flow.algorithm else { return };
-    let (window, mss) = (flow.stack.receive_window, flow.stack.mss);
+    let window = flow.stack.receive_window;
+    let mss = flow.stack.mss;
     if window < mss {
         let text =
             format!("the receive window of {name} is {} bytes, less than a segment of {} bytes", window.0, mss.0);
@@ -63,7 +64,8 @@ fn on_plan(plan: &Plan, index: u32, flow: &FlowPlan, found: &mut Vec<FindingRow>
     }
     if let Some((scheme, _)) = algorithm.router_assistance() {
         if let Some(link) = router_without_agent(plan, flow, scheme) {
-            let (text, link) = (&flow.algorithm_text, plan.link_name(link));
+            let text = &flow.algorithm_text;
+            let link = plan.link_name(link);
             let text = format!(
                 "{name}: {text} needs the router agent '{scheme}', which link {link} does not have: it runs without"
             );
@@ -89,8 +91,10 @@ fn router_without_agent(plan: &Plan, flow: &FlowPlan, scheme: &str) -> Option<u3
 
 /// Flows that start late or never.
 fn on_start(plan: &Plan, row: &FlowRow, found: &mut Vec<FindingRow>) {
-    let (end, warm_up) = (plan.duration.as_nanos(), plan.measure_from.as_nanos());
-    let (name, start) = (&row.name, seconds(row.start_ns));
+    let end = plan.duration.as_nanos();
+    let warm_up = plan.measure_from.as_nanos();
+    let name = &row.name;
+    let start = seconds(row.start_ns);
     let finding = if row.start_ns >= end {
         NEVER_STARTS
             .of_flow(row.flow, format!("{name} would start at {start:.3} s, but the run ends at {:.3} s", seconds(end)))
@@ -161,7 +165,8 @@ fn on_ecn(flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<Fin
 /// The unlimited queue of an access link that holds more than the path.
 fn on_host_queue(plan: &Plan, flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<FindingRow>) {
     let Some((&first, rest)) = flow.forward.split_first() else { return };
-    let (link, counted) = (&plan.links[first as usize], &records.links[first as usize]);
+    let link = &plan.links[first as usize];
+    let counted = &records.links[first as usize];
     if rest.is_empty() || link.rate.is_none() || link.capacity != Capacity::Unlimited {
         return;
     }

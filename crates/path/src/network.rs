@@ -134,11 +134,11 @@ impl Network {
         let ends: Vec<(usize, usize)> = flows
             .flat_map(|flow| [(flow, 0), (flow, 1)])
             .filter(|&(flow, direction)| {
-                let (forward, reverse) = (&plan.flows[flow].forward, &plan.flows[flow].reverse);
+                let flow = &plan.flows[flow];
                 if direction == 0 {
-                    links.allows(forward, reverse)
+                    links.allows(&flow.forward, &flow.reverse)
                 } else {
-                    links.allows(reverse, forward)
+                    links.allows(&flow.reverse, &flow.forward)
                 }
             })
             .collect();

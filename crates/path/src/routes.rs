@@ -75,7 +75,8 @@ impl Routes {
     /// The routes of the plan. `server_of` is the server of each link.
     pub(crate) fn new(plan: &Plan, links: &[Link], server_of: &[u32]) -> Self {
         let fused = fused_links(plan, links, server_of);
-        let (mut hops, mut first) = (Vec::new(), Vec::new());
+        let mut hops = Vec::new();
+        let mut first = Vec::new();
         for flow in &plan.flows {
             let mut begin = [0; 2];
             for (direction, path) in [&flow.forward, &flow.reverse].into_iter().enumerate() {

@@ -8,7 +8,8 @@ use cwndlab_units::{Duration, Time};
 /// The start time of each flow: the planned start, random gaps between the flows of one `count`, and jitter.
 #[must_use]
 pub fn start_times(plan: &Plan, seed: u64) -> Vec<Time> {
-    let (mut stream, mut sum) = (None, Duration::ZERO);
+    let mut stream = None;
+    let mut sum = Duration::ZERO;
     (0u64..)
         .zip(&plan.flows)
         .map(|(index, flow)| {

@@ -91,7 +91,9 @@ fn build_medium(
     queue: BuildQueue<'_>,
     paths: &Arc<[u32]>,
 ) -> WifiMedium {
-    let (mut nodes, mut stations, mut station_of) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let mut nodes = Vec::new();
+    let mut stations = Vec::new();
+    let mut station_of = BTreeMap::new();
     for &link in links {
         let one = &plan.links[link as usize];
         station_of.entry(one.from).or_insert_with(|| {
@@ -106,7 +108,8 @@ fn build_medium(
     }
     let path = |&link: &u32| {
         let one = &plan.links[link as usize];
-        let (radio, to) = (one.radio?, station_of.get(&one.to).copied());
+        let radio = one.radio?;
+        let to = station_of.get(&one.to).copied();
         Some(PathConfig { from: station_of[&one.from], to, mode: mode(radio.mode), error: radio.frame_error })
     };
     let path_configs: Vec<PathConfig> = links.iter().filter_map(path).collect();

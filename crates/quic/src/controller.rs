@@ -292,7 +292,8 @@ impl Controller for Adapter {
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost_bytes: u64) {
-        let (now, sent) = (self.since(now), self.since(sent));
+        let now = self.since(now);
+        let sent = self.since(sent);
         self.state().on_congestion_event(now, sent, persistent, lost_bytes);
     }
 

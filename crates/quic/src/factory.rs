@@ -80,7 +80,8 @@ impl Factory {
                 "write 'reno'",
             );
         }
-        let (name, model_based) = (algorithm.to_string(), algorithm.is_model_based());
+        let name = algorithm.to_string();
+        let model_based = algorithm.is_model_based();
         let algorithm = algorithm.clone();
         Ok(Self::from_constructor(name, model_based, Constructor::new(move |path| algorithm.build(path))))
     }

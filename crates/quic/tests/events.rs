@@ -231,7 +231,8 @@ impl CongestionControl for Failing {
 /// again. In congestion avoidance (RFC 5681, section 3.1) twenty acknowledged packets increase its window by one packet.
 #[test]
 fn reno_continues_with_the_window_of_an_algorithm_that_fails() {
-    let (base, failures) = (origin(), Arc::new(AtomicU32::new(0)));
+    let base = origin();
+    let failures = Arc::new(AtomicU32::new(0));
     let at = |ms: u64| base + Duration::from_millis(ms);
     let counter = Arc::clone(&failures);
     let factory = Factory::from_constructor("failing", false, Constructor::new(|_| Box::new(Failing { reports: 0 })));

@@ -72,7 +72,9 @@ struct WindowStats {
 const FROM: u64 = 5_000_000_000;
 
 fn quic_stats(outcome: &Outcome) -> WindowStats {
-    let (mut area, mut cwnd_at_loss, mut last) = (0.0, Vec::new(), None::<(u64, f64)>);
+    let mut area = 0.0;
+    let mut cwnd_at_loss = Vec::new();
+    let mut last = None::<(u64, f64)>;
     for observation in &outcome.observations {
         let packets = observation.cwnd.0 as f64 / f64::from(MTU);
         if let Some((then, before)) = last.filter(|(then, _)| *then >= FROM) {
@@ -107,8 +109,10 @@ fn mean(values: &[f64]) -> f64 {
 /// Compares QUIC with the simulator. Tolerances: 2 % of the mean window, 2 packets of the window at a loss, one
 /// reduction. Goodput is lower by QUIC's own headers, which are 2 to 3 % of a packet.
 fn compare(name: &str) -> Outcome {
-    let (outcome, records) = (quic(name, Workload::Endless, path(), SECONDS), tcp(name));
-    let (over_quic, simulated) = (quic_stats(&outcome), tcp_stats(&records));
+    let outcome = quic(name, Workload::Endless, path(), SECONDS);
+    let records = tcp(name);
+    let over_quic = quic_stats(&outcome);
+    let simulated = tcp_stats(&records);
     let message = format!("{name}: over QUIC {over_quic:?}, in the simulator {simulated:?}");
     assert!((over_quic.mean / simulated.mean - 1.0).abs() < 0.02, "{message}");
     assert!((over_quic.cwnd_at_loss - simulated.cwnd_at_loss).abs() < 2.0, "{message}");

@@ -150,7 +150,8 @@ pub fn repetitions(row: &FlowRow) -> Option<FindingRow> {
 #[must_use]
 pub fn short_run(flow: u32, name: &str, measured: Duration, base_rtt: Duration) -> Option<FindingRow> {
     (measured < base_rtt * MIN_ROUND_TRIPS).then(|| {
-        let (span, rtt) = (measured.as_nanos() as f64 / 1e9, base_rtt.as_nanos() as f64 / 1e6);
+        let span = measured.as_nanos() as f64 / 1e9;
+        let rtt = base_rtt.as_nanos() as f64 / 1e6;
         let text = format!(
             "the measurement lasts {span:.3} s, less than {MIN_ROUND_TRIPS} round trips of {name} ({rtt:.1} ms)"
         );

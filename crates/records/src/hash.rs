@@ -232,8 +232,10 @@ mod tests {
                 });
                 records.flows.push(FlowRow { end_ns: option, name: text.clone(), ..FlowRow::default() });
                 let pipe_segments = is_true.then_some(float);
-                let (kind, cause) = ("recovery", "rack");
-                let (cwnd_before_bytes, cwnd_after_bytes) = (time_ns, 0);
+                let kind = "recovery";
+                let cause = "rack";
+                let cwnd_before_bytes = time_ns;
+                let cwnd_after_bytes = 0;
                 records.events.push(EventRow {
                     time_ns,
                     flow: at as u32,

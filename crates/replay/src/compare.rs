@@ -107,7 +107,8 @@ impl Collector<'_> {
             self.add(at, "the ACK", "reported".to_owned(), "not reported".to_owned(), known);
             return;
         };
-        let (after_loss, after_interruption) = (self.after_loss, self.after_interruption);
+        let after_loss = self.after_loss;
+        let after_interruption = self.after_interruption;
         let acked: u64 = acks.iter().map(|one| one.acked.0).sum();
         let timer = self.quic(KnownDifference::Timeout, after_interruption);
         self.same(at, "acked", &ack.acked.0, &acked, timer);

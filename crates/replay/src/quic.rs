@@ -66,7 +66,9 @@ pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Result<Replayed, Fault> 
 pub fn replay_on(log: &EventLog, algorithm: &Algorithm, fault: InjectedFault) -> Replayed {
     let entries = SharedEntries::default();
     // The recorded path gives all backends the same initial state. The adapter's own path is tested in its crate.
-    let (one, path, shared) = (algorithm.clone(), log.path.clone(), SharedEntries::clone(&entries));
+    let one = algorithm.clone();
+    let path = log.path.clone();
+    let shared = SharedEntries::clone(&entries);
     let constructor = Constructor::new(move |_| Recorder::wrap(one.build(&path), &shared));
     let mss = log.path.mss.0;
     let factory = Factory::from_constructor("replayed", algorithm.is_model_based(), constructor)
@@ -127,7 +129,8 @@ impl Stack {
     }
 
     fn sent(&mut self, sent: &Sent) {
-        let (now, size) = (sent.now, sent.size.0);
+        let now = sent.now;
+        let size = sent.size.0;
         self.adapter.on_sent(self.instant(now), size, self.sent);
         self.outstanding.push(Packet { at: now, size, retransmission: sent.retransmission, number: self.sent });
         self.sent += 1;

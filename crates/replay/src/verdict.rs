@@ -90,7 +90,8 @@ pub fn simulator(case: &Case, log: &EventLog, mut driver: Driver) -> Finding {
     for (at, entry) in log.entries.iter().enumerate() {
         let _ = driver.deliver(&entry.event);
         finding.windows += 1;
-        let (cwnd, pacing) = (driver.control.cwnd(), driver.control.pacing_rate());
+        let cwnd = driver.control.cwnd();
+        let pacing = driver.control.pacing_rate();
         if cwnd == entry.cwnd && pacing == entry.pacing {
             continue;
         }

@@ -330,7 +330,8 @@ fn equal_flows_and_links_share_their_common_properties() {
     tables["flow"] = (0..1000).map(flow).collect();
     for document in [counted, tables] {
         let planned = plan(&document);
-        let (flow, link) = (&planned.flows[0].kind, &planned.links[2].kind);
+        let flow = &planned.flows[0].kind;
+        let link = &planned.links[2].kind;
         assert_eq!((planned.flows.len(), planned.links.len()), (1000, 4002));
         assert!(planned.flows.iter().all(|one| Arc::ptr_eq(&one.kind, flow)));
         assert!(planned.links[2..].iter().all(|one| Arc::ptr_eq(&one.kind, link)));

@@ -52,7 +52,8 @@ impl Simulation<'_> {
     /// Sets a dialogue as the application, and adds the connection of its other direction.
     fn set_dialogue(&mut self, index: usize, dialogue: Box<dyn Dialogue>) {
         let plan = &self.plan.flows[index];
-        let (peer, nagle) = (self.connections.len() as u32, dialogue.nagle());
+        let peer = self.connections.len() as u32;
+        let nagle = dialogue.nagle();
         self.network.add_connection(index as u32, true);
         let mut other = Connection::secondary(plan, peer, index as u32, self.seed);
         other.set_dialogue(Direction::responding(index as u32), nagle);

@@ -110,7 +110,8 @@ impl SenderSample {
     #[allow(clippy::inline_always)] // most samples become a row at once
     #[inline(always)]
     pub(crate) fn of(sender: &Sender) -> Self {
-        let (rtt, counters) = (sender.rtt(), sender.counters());
+        let rtt = sender.rtt();
+        let counters = sender.counters();
         Self {
             cwnd: sender.cwnd(),
             ssthresh: sender.algorithm().state(None).ssthresh.bytes(),

@@ -119,7 +119,8 @@ impl<'a> Engine<'a> {
         let mut free_until = self.sampler.times.next.min(end);
         let mut countdown = CHECK_INTERVAL;
         loop {
-            let (arrival, other) = (self.simulation.network.next_arrival(), self.simulation.network.agenda.next_time());
+            let arrival = self.simulation.network.next_arrival();
+            let other = self.simulation.network.agenda.next_time();
             let now = arrival.min(other);
             if now > free_until.min(stops.next()) {
                 if stops.next() <= end && now > stops.next() {
@@ -237,7 +238,8 @@ impl<'a> Engine<'a> {
     }
 
     fn on_timer(&mut self, now: Time, timer: u32) {
-        let (index, which) = (timer as usize / TIMERS, timer as usize % TIMERS);
+        let index = timer as usize / TIMERS;
+        let which = timer as usize % TIMERS;
         let simulation = &mut self.simulation;
         simulation.network.agenda.pop();
         if simulation.connections.start(index).is_some() {

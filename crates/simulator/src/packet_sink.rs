@@ -101,7 +101,8 @@ impl PacketSink<'_> {
     /// Sends a SYN-ACK with the router header of the SYN.
     pub(crate) fn syn_ack(&mut self, header: Option<u32>) {
         let flags = SYN_ACK | header.map_or(0, |_| OPTIONS);
-        let (size, aux) = (self.format.ack_size as u16, header.unwrap_or(0));
+        let size = self.format.ack_size as u16;
+        let aux = header.unwrap_or(0);
         self.network.forward(
             self.now,
             Packet { timestamp: self.now, flow: self.format.flow, size, aux, flags, ..Packet::default() },
@@ -113,7 +114,8 @@ impl PacketSink<'_> {
 /// headers; they are converted to payload rates.
 pub(crate) fn feedback(request: &RouterHeader, plan: &FlowPlan) -> Option<Feedback> {
     let header = &request.header;
-    let (mss, above) = (plan.stack.mss.0 as f64, plan.stack.header.0 as f64);
+    let mss = plan.stack.mss.0 as f64;
+    let above = plan.stack.header.0 as f64;
     let payload = if header.scheme.counts_headers() { mss / (mss + above) } else { 1.0 };
     (header.routers >= plan.routers).then(|| Feedback {
         rate: Rate((header.rate * payload).clamp(0.0, MAX_BPS) as u64),
@@ -190,7 +192,9 @@ impl Output for PacketSink<'_> {
     }
 
     fn syn(&mut self) {
-        let (size, mut flags, mut aux) = (self.format.ack_size as u16, SYN, 0);
+        let size = self.format.ack_size as u16;
+        let mut flags = SYN;
+        let mut aux = 0;
         if let Some((scheme, rate)) = self.format.request {
             flags |= OPTIONS;
             aux = self.router_header(scheme, rate, 0);

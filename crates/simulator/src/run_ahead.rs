@@ -43,7 +43,8 @@ impl Simulation<'_> {
     #[allow(clippy::inline_always)] // part of the engine's loop
     #[inline(always)]
     pub(crate) fn deliver_ahead(&mut self, packet: &Packet, times: SampleTimes) {
-        let (index, at) = (packet.flow(), packet.at);
+        let index = packet.flow();
+        let at = packet.at;
         let connection = &mut self.connections[index];
         let network = &mut self.network;
         let first_timer = first_timer(network, index);
@@ -88,7 +89,8 @@ impl CatchUp<'_> {
     #[cold]
     fn receiver(&mut self, connection: &mut Connection, at: Time) {
         loop {
-            let (timer, sample) = (connection.receiver.timer(), connection.samples.receiver.due(self.times));
+            let timer = connection.receiver.timer();
+            let sample = connection.samples.receiver.due(self.times);
             if timer < at && timer <= sample {
                 self.run_timer(connection, RECEIVER, timer);
             } else if sample < at {

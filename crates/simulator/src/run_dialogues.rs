@@ -12,7 +12,8 @@ impl Simulation<'_> {
     /// Runs the application of a direction: reads the messages that arrived, then handles its timer.
     pub(crate) fn run_dialogue(&mut self, index: usize, now: Time) {
         self.connections[index].application = NEVER;
-        let (owner, peer) = (self.connections[index].owner as usize, self.direction(index).peer as usize);
+        let owner = self.connections[index].owner as usize;
+        let peer = self.direction(index).peer as usize;
         let ends = if owner == index {
             Endpoints { forward: index, backward: peer }
         } else {
@@ -52,7 +53,8 @@ impl Simulation<'_> {
         if end == self.application(ends.forward).opener() {
             return;
         }
-        let (index, opener) = (ends.from(end), ends.to(end));
+        let index = ends.from(end);
+        let opener = ends.to(end);
         if !std::mem::replace(&mut self.direction(index).accepted, true) {
             let syn_ack_at = self.connections[opener].handshake_start();
             self.connections[index].accept(syn_ack_at, now, &mut self.network);

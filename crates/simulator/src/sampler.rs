@@ -44,7 +44,8 @@ impl FlowTotals {
     fn of(arrivals: &ArrivalConnections, connections: &Connections, losses: &[Losses]) -> Self {
         let mut sum = Self::default();
         for &one in &arrivals.all {
-            let (connection, losses) = (&connections[one as usize], losses[one as usize]);
+            let connection = &connections[one as usize];
+            let losses = losses[one as usize];
             let sender = &connection.sender;
             let counts = SampleCounters::of(sender.counters(), sender.rtt().totals());
             let (counts, delivered) = connection.counts(counts, connection.receiver.delivered());

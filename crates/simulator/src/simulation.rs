@@ -111,7 +111,8 @@ pub(crate) fn arm_end(connection: &mut Connection, first: u32, agenda: &mut Agen
         let at = connection.receiver.timer();
         arm_one(connection, RECEIVER, at, first, agenda);
     } else {
-        let (at, pace) = (connection.sender.timer(), connection.sender.pace_timer());
+        let at = connection.sender.timer();
+        let pace = connection.sender.pace_timer();
         arm_one(connection, SENDER, at, first, agenda);
         arm_one(connection, PACE, pace, first, agenda);
     }

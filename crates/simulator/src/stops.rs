@@ -92,7 +92,8 @@ impl<'s, 'p> RunState<'s, 'p> {
 
     /// The state of a flow of the plan; `None` before its start.
     pub fn flow(&mut self, index: usize) -> Option<FlowState> {
-        let (now, simulation) = (self.now, &mut *self.simulation);
+        let now = self.now;
+        let simulation = &mut *self.simulation;
         if simulation.connections.start(index).is_some() {
             return None;
         }
@@ -105,7 +106,8 @@ impl<'s, 'p> RunState<'s, 'p> {
             slowest.map(|link| (link, network.link_snapshot(now, link as usize, &plan.links[link as usize])));
         let losses = network.losses[index];
         let connection = &simulation.connections[index];
-        let (sender, min) = (&connection.sender, connection.sender.rtt().min_ever());
+        let sender = &connection.sender;
+        let min = connection.sender.rtt().min_ever();
         Some(FlowState {
             cwnd: sender.cwnd(),
             ssthresh: sender.algorithm().state(None).ssthresh.bytes(),

@@ -41,8 +41,10 @@ impl ValueRecorder {
 
     /// Takes the values of the sender after an event, and writes a snapshot where one is due.
     pub(crate) fn take(&mut self, now: Time, sender: &Sender) {
-        let (mut index, mut triggered) = (0, false);
-        let (values, plan) = (&mut self.values, &self.plan);
+        let mut index = 0;
+        let mut triggered = false;
+        let values = &mut self.values;
+        let plan = &self.plan;
         sender.named_values(&mut |name, value| {
             let at = position(values, index, name).unwrap_or_else(|| {
                 values.push(NamedValue::new(name, plan));
@@ -62,7 +64,8 @@ impl ValueRecorder {
         for entry in self.values.iter_mut().filter(|entry| entry.recorded) {
             if entry.last_row.is_none_or(|last| last.to_bits() != entry.value.to_bits()) {
                 entry.last_row = Some(entry.value);
-                let (time_ns, flow) = (now.as_nanos(), self.flow);
+                let time_ns = now.as_nanos();
+                let flow = self.flow;
                 self.rows.push(NamedValueRow { time_ns, flow, name: entry.name, value: entry.value });
             }
         }

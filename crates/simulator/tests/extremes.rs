@@ -105,8 +105,10 @@ fn a_link_computed_ahead_of_the_clock_counts_only_up_to_the_end() {
             { "from": "r2", "to": "d0", "rate": rate, "queue": near["queue"] },
         ] });
         (apart["flow"][0]["from"], apart["flow"][0]["to"]) = (json!("s0"), json!("d0"));
-        let (ahead, apart) = (simulate(&ahead), simulate(&apart));
-        let (fused, own) = (link(&ahead, "r2-d0"), link(&apart, "r2-d0"));
+        let ahead = simulate(&ahead);
+        let apart = simulate(&apart);
+        let fused = link(&ahead, "r2-d0");
+        let own = link(&apart, "r2-d0");
         if rate == "1 Gbps" {
             assert_eq!(fused.arrived_packets, 11_250);
         }
@@ -170,7 +172,8 @@ fn sums_of_rtts_and_delays_are_exact_or_null() {
         ],
     }));
     let near = |sum: u64, count: u64, one: u64| sum >= count * one && sum - count * one < 1_000_000_000 * count.max(1);
-    let (mut last_rtt, mut last_delay) = (Some(0), Some(0));
+    let mut last_rtt = Some(0);
+    let mut last_delay = Some(0);
     for row in &records.samples {
         let (sum, count, one, last) = match row.flow {
             0 => (row.rtt_sum_ns, row.rtt_count, 30 * DAY, &mut last_rtt),

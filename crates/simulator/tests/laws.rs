@@ -143,7 +143,8 @@ fn the_share_of_a_long_rtt_does_not_depend_on_the_order_of_flows() {
         };
         (1..=4).map(share).sum::<f64>() / 4.0
     };
-    let (second, first) = (mean(["30 ms", "120 ms"], 1), mean(["120 ms", "30 ms"], 0));
+    let second = mean(["30 ms", "120 ms"], 1);
+    let first = mean(["120 ms", "30 ms"], 0);
     for share in [first, second] {
         assert!((6.0..14.0).contains(&share), "{first} {second}");
     }
@@ -263,7 +264,8 @@ fn dctcps_queue_oscillates_as_predicted() {
         let bottleneck = records.links.iter().find(|link| link.name == "bottleneck").expect("it exists");
         let late = records.link_samples.iter().filter(|row| row.link == bottleneck.link && row.time_ns > 1_000_000_000);
         let queue: Vec<_> = late.map(|row| row.queue_packets).collect();
-        let (min, max) = (*queue.iter().min().expect("samples"), *queue.iter().max().expect("samples"));
+        let min = *queue.iter().min().expect("samples");
+        let max = *queue.iter().max().expect("samples");
         assert!((64..=68).contains(&max), "{rounding}: maximum {max}");
         let swing = 0.5 * (2.0 * (1e9 * 1e-3 / 12_000.0 + 65.0_f64)).sqrt();
         assert!(

@@ -45,7 +45,8 @@ impl Counts {
     /// The service of a packet begins when the packet before it has left, or when it arrives.
     fn of_packets(packets: &[&PacketRow], end: u64) -> Self {
         let mut counts = Self { arrived: packets.len() as u64, ..Self::default() };
-        let (mut free, mut waiting) = (0, VecDeque::new());
+        let mut free = 0;
+        let mut waiting = VecDeque::new();
         for one in packets {
             let Some(departure) = one.departure_ns else {
                 counts.dropped += u64::from(one.fate == 1);

@@ -30,7 +30,8 @@ fn names(records: &Records) -> Vec<&str> {
 
 #[test]
 fn without_the_option_there_are_no_rows_and_with_it_the_run_is_the_same() {
-    let (without, with) = (simulate(None), simulate(Some(json!({}))));
+    let without = simulate(None);
+    let with = simulate(Some(json!({})));
     assert!(without.named_values.is_empty() && !with.named_values.is_empty());
     assert_eq!(without.samples, with.samples);
     assert_eq!(without.flows, with.flows);

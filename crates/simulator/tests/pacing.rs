@@ -82,7 +82,8 @@ fn mean_gap(sender: &mut Sender, from: u64, to: u64, line: &mut Line) -> f64 {
 /// segments, and spread over 100 ms one segment is sent every 2 ms.
 #[test]
 fn swift_start_spreads_its_window_over_a_round_trip() {
-    let (stack, mut line) = (stack(), Line::default());
+    let stack = stack();
+    let mut line = Line::default();
     let mut sender = sender(build("reno+swift-start", &stack), &stack, None, &mut line);
     for n in 0..4 {
         acknowledge(&mut sender, (200 + n) * MS, n + 1, &mut line);
@@ -97,7 +98,8 @@ fn swift_start_spreads_its_window_over_a_round_trip() {
 /// burst regains half of its gap.
 #[test]
 fn quick_start_paces_at_the_approved_rate_headers_included() {
-    let (stack, mut line) = (stack(), Line::default());
+    let stack = stack();
+    let mut line = Line::default();
     let mut sender = sender(build("reno+quick-start", &stack), &stack, Some(11_904_000), &mut line);
     assert_eq!(sender.cwnd(), 100);
     let gap = mean_gap(&mut sender, 100 * MS + 1, 180 * MS, &mut line);
@@ -129,7 +131,8 @@ impl CongestionControl for Ten {
 /// Ten segments, one after an ACK, and ten retransmissions after a timeout are 21.
 #[test]
 fn every_segment_is_reported_paced_or_not() {
-    let (sent, mut line) = (Arc::new(AtomicU64::new(0)), Line::default());
+    let sent = Arc::new(AtomicU64::new(0));
+    let mut line = Line::default();
     let control = Box::new(Ten { sent: Arc::clone(&sent) });
     let mut sender = sender(control, &Stack { tail_loss_probe: false, ..stack() }, None, &mut line);
     acknowledge(&mut sender, 200 * MS, 1, &mut line);
@@ -158,11 +161,14 @@ fn after_an_outage_the_pacing_gain_of_congestion_avoidance_starts_at_ssthresh() 
             "flow": [{ "algorithm": algorithm, "rtt": "100 ms", "stack": { "pacing": "always", "initial_ssthresh": 80 } }],
         }));
         let open = |row: &&SampleRow| row.state == 0 && row.srtt_ns.is_some() && row.ssthresh_bytes.is_some();
-        let (mut slow, mut avoiding) = (0, 0);
+        let mut slow = 0;
+        let mut avoiding = 0;
         for row in records.samples.iter().filter(open) {
-            let (cwnd, ssthresh) = (row.cwnd_bytes.expect("one"), row.ssthresh_bytes.expect("one"));
+            let cwnd = row.cwnd_bytes.expect("one");
+            let ssthresh = row.ssthresh_bytes.expect("one");
             let window = cwnd.max(row.in_flight_bytes.expect("one")) as f64;
-            let (rate, srtt) = (row.pacing_rate_bps.expect("paced") as f64, row.srtt_ns.expect("sampled") as f64);
+            let rate = row.pacing_rate_bps.expect("paced") as f64;
+            let srtt = row.srtt_ns.expect("sampled") as f64;
             let gain = rate * srtt / (window * 8e9);
             if cwnd + 3 * 1448 < ssthresh / 2 {
                 slow += 1;

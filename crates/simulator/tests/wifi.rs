@@ -43,7 +43,8 @@ fn airtime_of_a_flow_is_that_of_its_frames_with_their_responses() {
     let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "workload": { "kind": "bulk", "bytes": "1460 B" } }]);
     let records = simulate(&wlan(&json!({ "standard": "802.11g", "keeps_turn": true }), &flow), 1);
     let flow = &records.flows[0];
-    let (data, acks) = ((38 + 44) + (254 + 44), 2 * (38 + 44));
+    let data = (38 + 44) + (254 + 44);
+    let acks = 2 * (38 + 44);
     assert_eq!((flow.airtime_ns, flow.ack_airtime_ns), (Some(data * 1000), Some(acks * 1000)));
 }
 
@@ -154,7 +155,8 @@ fn a_graph_with_a_medium_has_the_records_of_a_wireless_lan() {
         ],
         "flow": flow(json!({ "from": "s0", "to": "sta0" })),
     });
-    let (lan, graph) = (simulate(&lan, 1), simulate(&graph, 1));
+    let lan = simulate(&lan, 1);
+    let graph = simulate(&graph, 1);
     assert_eq!(lan.stations, graph.stations);
     assert_eq!(lan.flows[0].delivered_bytes, graph.flows[0].delivered_bytes);
 }

@@ -66,7 +66,8 @@ fn rounding_errors_of_the_spacing_do_not_accumulate() {
 #[test]
 fn packets_above_the_line_rate_are_dropped_at_a_full_queue() {
     let records = simulate(&dumbbell("10 Mbps", "10 packets", "10 s", json!([cbr("12 Mbps", "1500 B")])), 1);
-    let (flow, link) = (&records.flows[0], &records.links[0]);
+    let flow = &records.flows[0];
+    let link = &records.links[0];
     assert_eq!(flow.sent_packets, 10_001);
     assert!(flow.queue_drops.abs_diff(10_001 - 8333 - 11) <= 1, "{} drops", flow.queue_drops);
     assert_eq!(flow.queue_drops, link.dropped_packets);
@@ -260,7 +261,8 @@ fn a_request_and_its_response_take_two_round_trips() {
     for new in [true, false] {
         let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "workload": workload(new) }]);
         let records = simulate(&dumbbell("12 Mbps", "100 packets", "10 s", flow), 1);
-        let (handshake, exchange) = (40_000_000 + 2 * 26_667, 40_000_000 + 93_334 + 1_000_000);
+        let handshake = 40_000_000 + 2 * 26_667;
+        let exchange = 40_000_000 + 93_334 + 1_000_000;
         let took: Vec<u64> = records.transfers.iter().map(|row| row.end_ns - row.start_ns).collect();
         let later = if new { handshake + exchange } else { exchange };
         assert_eq!(took, [handshake + exchange, later, later]);
@@ -281,7 +283,8 @@ fn a_page_takes_two_round_trips_after_the_handshake() {
         "objects": 2, "object": "721 B", "think": "1 s", "count": 2 });
     let flow = json!([{ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "workload": workload }]);
     let records = simulate(&dumbbell("12 Mbps", "100 packets", "10 s", flow), 1);
-    let (handshake, page) = (40_053_334, 41_293_334 + 50_000_000 + 41_560_000);
+    let handshake = 40_053_334;
+    let page = 41_293_334 + 50_000_000 + 41_560_000;
     let took: Vec<u64> = records.transfers.iter().map(|row| row.end_ns - row.start_ns).collect();
     assert_eq!(took, [handshake + page, page]);
     assert_eq!(records.transfers[1].start_ns, records.transfers[0].end_ns + 1_000_000_000);
@@ -392,7 +395,8 @@ fn nagle_combines_small_messages() {
         assert!(records.transfers.len().abs_diff(990) < 10, "{}", records.transfers.len());
         records.flows[0].sent_packets as f64
     };
-    let (without, with) = (segments(false), segments(true));
+    let without = segments(false);
+    let with = segments(true);
     assert!((without / 990.0 - 1.0).abs() < 0.02, "{without}");
     assert!((with / (9.9 / 0.0402) - 1.0).abs() < 0.05, "{with}");
 }

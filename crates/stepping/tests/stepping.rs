@@ -111,7 +111,8 @@ fn copied(algorithm: &str, recovery: &str, rest: &str, link: &str) -> (String, S
     let mut copy = Copy::new(&catalogue().parse(algorithm).expect("an algorithm"), &built_in);
     let mut simulation = Simulation::new(decided.clone(), 1).expect("it is valid");
     while let Some(decision) = simulation.next_decision(&mut never).expect("it runs") {
-        let (flow, action) = (decision.flow, copy.decide(&decision.report));
+        let flow = decision.flow;
+        let action = copy.decide(&decision.report);
         simulation.set(flow, action).expect("it is external");
     }
     let records = simulation.records(&mut never).expect("it is complete");

@@ -209,7 +209,8 @@ mod tests {
     /// By hand: active for 5 ns, silent for 3 ns, from 10 ns to 22 ns.
     #[test]
     fn periods_alternate_until_the_stop() {
-        let (on, off) = (Distribution::Fixed(5.0), Distribution::Fixed(3.0));
+        let on = Distribution::Fixed(5.0);
+        let off = Distribution::Fixed(3.0);
         let mut source = source(WritePattern::Periods { on, off }, Time::from_nanos(22));
         assert_eq!(source.on_timer(Time::from_nanos(10)), (Action::Open(None), Time::from_nanos(15)));
         assert_eq!(source.on_timer(Time::from_nanos(15)), (Action::Pause, Time::from_nanos(18)));
@@ -221,7 +222,8 @@ mod tests {
     /// Two transfers of 100 bytes, 7 ns apart, each with its own connection.
     #[test]
     fn a_transfer_follows_the_acknowledgement_of_the_previous_one() {
-        let (bytes, gap) = (Bytes(100), Duration::from_nanos(7));
+        let bytes = Bytes(100);
+        let gap = Duration::from_nanos(7);
         let mut source = source(WritePattern::Transfers { count: Some(2), bytes, gap, new_connection: true }, NEVER);
         assert_eq!(source.on_timer(Time::from_nanos(0)), (Action::Open(Some(bytes)), NEVER));
         assert_eq!(source.complete_transfer(), Transfer { number: 0, start: Time::from_nanos(0), bytes });

@@ -167,7 +167,8 @@ impl Datagrams {
     /// Counts a datagram with sequence number `seq` and `len` bytes of payload, sent at `sent` and received at `now`.
     pub fn receive(&mut self, now: Time, sent: Time, seq: u32, len: u32) {
         if let Some(received) = &mut self.received {
-            let (word, bit) = (seq as usize / 64, 1 << (seq % 64));
+            let word = seq as usize / 64;
+            let bit = 1 << (seq % 64);
             if received.len() <= word {
                 received.resize(word + 1, 0);
             }

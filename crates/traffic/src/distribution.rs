@@ -107,7 +107,8 @@ impl Distribution {
         // Midpoints of equal subintervals of (0, 1).
         let parts = || (0..POINTS).map(|n| (f64::from(n) + 0.5) / f64::from(POINTS));
         let weighted = |points: &mut dyn Iterator<Item = (f64, f64)>| {
-            let (mut sum, mut weights) = (0.0, 0.0);
+            let mut sum = 0.0;
+            let mut weights = 0.0;
             for (value, weight) in points {
                 sum += weight * f(value);
                 weights += weight;

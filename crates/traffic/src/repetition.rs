@@ -27,7 +27,8 @@ impl Repetition {
     /// `count` exchanges (`None`: unlimited) with pauses drawn from `think`; with `new_connection` each has its own
     /// connection.
     pub(crate) fn new(count: Option<u64>, new_connection: bool, think: &Distribution, flow: &FlowContext) -> Self {
-        let (stop, times) = (flow.stop, flow.stream(Purpose::Time));
+        let stop = flow.stop;
+        let times = flow.stream(Purpose::Time);
         Self { count, new_connection, stop, think: think.clone(), times, started: 0, completed: 0, due: NEVER }
     }
 

@@ -13,7 +13,8 @@ fn above_zero(stream: &mut Stream) -> f64 {
 /// Standard normal, by Marsaglia's polar method (SIAM Review 6(3), 1964); the second value of each pair is discarded.
 fn normal(stream: &mut Stream) -> f64 {
     loop {
-        let (u, v) = (2.0 * stream.unit() - 1.0, 2.0 * stream.unit() - 1.0);
+        let u = 2.0 * stream.unit() - 1.0;
+        let v = 2.0 * stream.unit() - 1.0;
         let s = u * u + v * v;
         if s > 0.0 && s < 1.0 {
             return u * maths::sqrt(-2.0 * maths::ln(s) / s);
@@ -109,7 +110,8 @@ mod tests {
         let n = 200_000.0;
         for (distribution, mean, variance) in cases {
             let mut stream = Stream::new(1, Purpose::Size, 0);
-            let (mut sum, mut squares) = (0.0, 0.0);
+            let mut sum = 0.0;
+            let mut squares = 0.0;
             for _ in 0..n as u32 {
                 let one = sample(&distribution, &mut stream);
                 sum += one;

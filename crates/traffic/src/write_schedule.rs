@@ -103,7 +103,8 @@ mod tests {
         let rates = [(0, Some(Rate(800_000))), (25, None), (40, Some(Rate::ZERO))];
         let steps = rates.map(|(from, rate)| WriteStep { at: ms(from), rate }).to_vec();
         let mut schedule = WriteSchedule::new(steps, Bytes(1000));
-        let (mut now, mut seen) = (at(100), Vec::new());
+        let mut now = at(100);
+        let mut seen = Vec::new();
         while now < NEVER {
             let (action, next) = schedule.on_timer(now);
             seen.push((now, action));

@@ -152,7 +152,8 @@ mod tests {
     #[test]
     fn many_timeouts_discard_srtt() {
         let mut coarse = CoarseRto::new(RtoArithmetic::Ticks, Duration::from_millis(10), true).expect("ticks");
-        let (now, rtt) = (Time::ZERO + Duration::from_millis(1000), Duration::from_millis(100));
+        let now = Time::ZERO + Duration::from_millis(1000);
+        let rtt = Duration::from_millis(100);
         for _ in 0..12 {
             coarse.sample(now, rtt);
         }

@@ -83,7 +83,8 @@ impl Controller {
     /// The algorithm's window, segments. Avoids the division if the window is still `before` segments.
     #[inline]
     pub(crate) fn window_near(&self, before: u32) -> u32 {
-        let (before, mss) = (before.max(1), u64::from(self.mss));
+        let before = before.max(1);
+        let mss = u64::from(self.mss);
         let beyond = self.driver.control.cwnd().0.wrapping_sub(u64::from(before) * mss);
         if beyond < mss {
             before

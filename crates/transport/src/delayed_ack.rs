@@ -133,7 +133,8 @@ impl DelayedAck {
     /// more than the RTO (Linux, tcp_event_data_recv).
     #[inline]
     fn adapt(&mut self, now: Time, timestamp: Time, window: Bytes, stack: &Stack) {
-        let (gap, least) = (now - self.last_arrival, stack.ack_delay);
+        let gap = now - self.last_arrival;
+        let least = stack.ack_delay;
         self.last_arrival = now;
         if self.timeout == Duration::ZERO {
             self.on_first_arrival(now - timestamp, window, stack);

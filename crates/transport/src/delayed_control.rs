@@ -45,7 +45,8 @@ impl DelayedControl {
     #[must_use]
     pub fn new(inner: Box<dyn CongestionControl>, delay: Duration, schedule: ReportSchedule) -> Self {
         let current = Decision::of(&*inner);
-        let (unreported, queued) = (None, VecDeque::new());
+        let unreported = None;
+        let queued = VecDeque::new();
         Self { inner, delay, schedule, round: 0, halved: None, unreported, last_report: Time::ZERO, queued, current }
     }
 

@@ -224,7 +224,9 @@ mod tests {
         /// Compares the queue with a reference model: a set of segments whose runs are recomputed for every block.
         #[test]
         fn runs_and_blocks_agree_with_a_reference_model(steps in prop::collection::vec((0u8..8, 1u64..24), 1..120)) {
-            let (mut queue, mut model, mut expected) = (Reassembly::new(1000), Model::default(), 0);
+            let mut queue = Reassembly::new(1000);
+            let mut model = Model::default();
+            let mut expected = 0;
             for (kind, ahead) in steps {
                 if kind == 0 {
                     let run = model.run_of(expected + 1);

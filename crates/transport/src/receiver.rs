@@ -370,7 +370,8 @@ mod tests {
     /// timer of compressed ACKs has high resolution.
     #[test]
     fn a_delayed_ack_leaves_at_a_tick() {
-        let (stack, mut out) = (Stack { rto_granularity: Duration::from_millis(4), ..stack() }, Acks::default());
+        let stack = Stack { rto_granularity: Duration::from_millis(4), ..stack() };
+        let mut out = Acks::default();
         let mut receiver = opened(&stack, &mut out);
         while receiver.timer() < us(60_001) {
             receiver.on_timer(receiver.timer(), &mut out);
@@ -385,7 +386,8 @@ mod tests {
     /// not expired by then.
     #[test]
     fn acks_of_segments_above_a_hole_are_compressed() {
-        let (stack, mut out) = (stack(), Acks::default());
+        let stack = stack();
+        let mut out = Acks::default();
         let mut receiver = opened(&stack, &mut out);
         out.0.clear();
         let mut at_once = Vec::new();
@@ -408,7 +410,8 @@ mod tests {
     /// RFC 5681, section 4.2: a segment that fills a hole is acknowledged at once, though ACKs wait.
     #[test]
     fn a_segment_that_fills_the_hole_ends_the_compression() {
-        let (stack, mut out) = (stack(), Acks::default());
+        let stack = stack();
+        let mut out = Acks::default();
         let mut receiver = opened(&stack, &mut out);
         (2..8).for_each(|seq| receiver.on_data(us(30_000), segment(seq, us(29_000)), false, &mut out));
         out.0.clear();
@@ -422,7 +425,8 @@ mod tests {
     #[test]
     fn a_segment_older_than_the_echoed_timestamp_is_dropped() {
         for (paws, blocks) in [(true, 0), (false, 1)] {
-            let (stack, mut out) = (Stack { paws, sack_compression: 0, ..stack() }, Acks::default());
+            let stack = Stack { paws, sack_compression: 0, ..stack() };
+            let mut out = Acks::default();
             let mut receiver = opened(&stack, &mut out);
             receiver.on_data(us(30_000), segment(2, us(25_000)), false, &mut out);
             receiver.on_data(us(60_000), segment(1, us(50_000)), false, &mut out);
@@ -442,7 +446,8 @@ mod tests {
             arrivals in prop::collection::vec((0u64..30, 1u64..60_000), 1..80),
         ) {
             let stack = Stack { sack_compression: compression, quick_acks, ..stack() };
-            let (mut out, mut now) = (Acks::default(), us(20_000));
+            let mut out = Acks::default();
+            let mut now = us(20_000);
             let mut receiver = opened(&stack, &mut out);
             let mut unacknowledged = false;
             for (seq, gap) in arrivals {

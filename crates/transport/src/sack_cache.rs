@@ -13,7 +13,8 @@ impl SackCache {
     /// Over successive ACKs the reduced blocks cover the same segments as the original ones. `next` is SND.NXT.
     #[inline]
     pub(crate) fn take_new(&mut self, blocks: &mut [(u64, u64)], next: u64, valid: impl Fn(u64, u64) -> bool) -> usize {
-        let (mut count, mut previous) = (0, (0, 0));
+        let mut count = 0;
+        let mut previous = (0, 0);
         for (at, known) in self.0.iter_mut().enumerate().take(blocks.len()) {
             let (from, to) = blocks[at];
             // A new first block shifts the others by one position.
@@ -76,7 +77,9 @@ mod tests {
         fn reduced_blocks_cover_the_same_segments(
             acks in prop::collection::vec(prop::collection::vec((0u64..20, 0u64..9), 0..=MAX_BLOCKS), 1..40),
         ) {
-            let (mut cache, mut all, mut reduced) = (SackCache::default(), BTreeSet::new(), BTreeSet::new());
+            let mut cache = SackCache::default();
+            let mut all = BTreeSet::new();
+            let mut reduced = BTreeSet::new();
             for ack in acks {
                 let blocks: Vec<_> = ack.iter().map(|&(from, len)| (from, from + len)).collect();
                 all.extend(blocks.iter().flat_map(|&(from, to)| from..to));

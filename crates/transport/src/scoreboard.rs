@@ -217,7 +217,9 @@ impl Scoreboard {
     /// Removes the oldest segments below `to`, all of which are [untouched](Self::is_untouched).
     #[inline]
     pub(crate) fn pop_untouched(&mut self, to: u64) -> Run {
-        let (ring, first, segments) = (self.ring.as_slice(), self.una, (to - self.una) as u32);
+        let ring = self.ring.as_slice();
+        let first = self.una;
+        let segments = (to - self.una) as u32;
         let at = |one: u32| &ring[((first as u32).wrapping_add(one) & self.mask) as usize];
         let first_sent_at = at(0).sent_at;
         let bytes = (0..segments).map(|one| u64::from(at(one).len)).sum();

@@ -74,7 +74,8 @@ mod tests {
         /// most, a bucket being an eighth of the timeout or less, or a tick.
         #[test]
         fn a_timer_is_never_early_and_late_by_an_eighth_at_most(armed in 0u64..1 << 40, wait in 1u64..1 << 37) {
-            let (armed, wait) = (Time::from_nanos(armed), Duration::from_nanos(wait));
+            let armed = Time::from_nanos(armed);
+            let wait = Duration::from_nanos(wait);
             let late = expiry(armed, armed + wait, HZ_250) - (armed + wait);
             prop_assert!(late.as_nanos() > 0 && late.as_nanos() <= wait.as_nanos() / 7 + 2 * HZ_250.as_nanos());
         }

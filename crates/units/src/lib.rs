@@ -303,7 +303,8 @@ mod tests {
     /// hold 1.8 · 10¹⁹. A backlog of 5 GB is 4 · 10¹⁰ bits, 0.1 s at that rate; in ns·bit/s it is 4 · 10¹⁹.
     #[test]
     fn a_day_at_400_gigabit_fits() {
-        let (rate, day) = (Rate::from_mbps(400_000), Duration::from_secs(86_400));
+        let rate = Rate::from_mbps(400_000);
+        let day = Duration::from_secs(86_400);
         let bytes = Bytes(4_320_000_000_000_000);
         assert_eq!((rate.bytes_in(day), bytes.bits()), (bytes, 34_560_000_000_000_000));
         assert_eq!((Rate::of(bytes, day), rate.time_for_backlog(bytes)), (rate, day));

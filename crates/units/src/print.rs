@@ -7,7 +7,8 @@ use crate::{Bytes, Duration, Rate, Time};
 /// Prints in the largest unit in which the number is at least one, without rounding.
 fn show(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     let (name, scale) = units.iter().find(|(_, scale)| value >= *scale).unwrap_or(&units[units.len() - 1]);
-    let (whole, rest) = (value / scale, value % scale);
+    let whole = value / scale;
+    let rest = value % scale;
     if rest == 0 {
         return write!(f, "{whole} {name}");
     }

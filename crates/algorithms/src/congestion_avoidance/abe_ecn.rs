@@ -126,8 +126,10 @@ mod tests {
     fn the_increase_equals_that_of_the_base() {
         for (base, spec) in [("reno", &reno::SPEC), ("cubic", &cubic::SPEC)] {
             let Build::CongestionAvoidance(make) = spec.build else { unreachable!() };
-            let (mut ours, mut theirs) = (flow(base), make(&path(10), &Arguments::defaults(spec.parameters)));
-            let (mut w, mut v) = (ours.on_congestion(&loss(100), 100.0), theirs.on_congestion(&loss(100), 100.0));
+            let mut ours = flow(base);
+            let mut theirs = make(&path(10), &Arguments::defaults(spec.parameters));
+            let mut w = ours.on_congestion(&loss(100), 100.0);
+            let mut v = theirs.on_congestion(&loss(100), 100.0);
             for step in 0..500 {
                 let ack = ack_at(Time::from_nanos(step * 10_000_000), 1);
                 (w, v) = (ours.on_ack(&ack, w), theirs.on_ack(&ack, v));

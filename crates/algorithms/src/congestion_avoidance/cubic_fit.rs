@@ -159,9 +159,11 @@ mod tests {
     /// Cross-check: one virtual flow is `cubic`.
     #[test]
     fn one_virtual_flow_equals_cubic() {
-        let (mut virtual_flows, mut cubic) = (flow(), Cubic::new(cubic::Options::default()));
+        let mut virtual_flows = flow();
+        let mut cubic = Cubic::new(cubic::Options::default());
         assert_eq!(virtual_flows.on_congestion(&loss(100), 100.0), cubic.on_congestion(&loss(100), 100.0));
-        let (mut one, mut other) = (70.0, 70.0);
+        let mut one = 70.0;
+        let mut other = 70.0;
         for k in 0..400 {
             let ack = ack_at(Time::from_nanos(1_000_000_000 + k * 10_000_000), 1); // one round only: N does not change
             virtual_flows.observe(&ack, one);

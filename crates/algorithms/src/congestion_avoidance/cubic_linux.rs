@@ -184,7 +184,8 @@ impl CongestionAvoidance for CubicLinux {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let (n, whole) = (segments(ack), floor(w));
+        let n = segments(ack);
+        let whole = floor(w);
         self.update(ack.now, whole, n);
         // Linux, tcp_cong_avoid_ai
         let mut w = w;

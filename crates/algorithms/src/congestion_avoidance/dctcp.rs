@@ -82,7 +82,8 @@ pub struct Dctcp {
 
 impl Dctcp {
     fn new(options: Options) -> Self {
-        let (g, alpha) = (options.g, options.alpha0);
+        let g = options.g;
+        let alpha = options.alpha0;
         Self {
             g,
             alpha,
@@ -185,7 +186,8 @@ mod tests {
     /// `known-answers.csv`: α from 1 after ten windows without marks: 0.9375¹⁰, and Linux' 540/1024.
     #[test]
     fn alpha_decays_by_a_sixteenth_per_unmarked_window() {
-        let (mut exact, mut linux) = (flow("exact"), flow("linux"));
+        let mut exact = flow("exact");
+        let mut linux = flow("linux");
         for round in 1..=10 {
             window(&mut exact, round, 0);
             window(&mut linux, round, 0);

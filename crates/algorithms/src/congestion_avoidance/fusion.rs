@@ -218,7 +218,8 @@ mod tests {
         fn the_window_is_constant_after_it_fell_to_alpha(pipe in 1u32..2_000, queue in 4u32..100, service in 1_000u64..20_000) {
             let mut flow = fusion(1, 0.0);
             flow.d_min = 0.0; // α = 1
-            let (pipe, queue) = (f64::from(pipe), f64::from(queue));
+            let pipe = f64::from(pipe);
+            let queue = f64::from(queue);
             flow.rounds.base = pipe as u64 * service;
             flow.rtt = (pipe + queue) * service as f64;
             let w = flow.decide(pipe + queue);

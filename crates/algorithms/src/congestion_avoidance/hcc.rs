@@ -82,7 +82,8 @@ impl Hcc {
     /// The window after a round with mean RTT `rtt`, ns.
     fn decide(&self, w: f64, rtt: f64) -> f64 {
         let base = self.rounds.base();
-        let (q, range) = (rtt - base, self.rtt_max - base);
+        let q = rtt - base;
+        let range = self.rtt_max - base;
         // With rounding margins, since queues of whole packets are whole fractions of the longest. None for q = 0: a mean
         // equals the minimum only where all samples do.
         if q <= 0.0 || below(q, self.options.low * range) {

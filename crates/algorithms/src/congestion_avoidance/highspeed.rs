@@ -68,7 +68,8 @@ pub fn a(w: f64) -> f64 {
     if w <= LOW_WINDOW {
         return 1.0;
     }
-    let (u, b) = (u(w), b(w));
+    let u = u(w);
+    let b = b(w);
     let p = exp(ln(1e-3) + u * (ln(1e-7) - ln(1e-3))); // (3)
     w * w * p * 2.0 * b / (2.0 - b) // (4)
 }

@@ -149,7 +149,8 @@ impl Htcp {
 
     /// (3): β at a congestion event.
     fn beta(&mut self) -> f64 {
-        let (b, before) = (self.b_max, self.epoch.b_before);
+        let b = self.b_max;
+        let before = self.epoch.b_before;
         self.epoch.b_before = b;
         // No margin: equal epochs have equal throughput, far from both bounds.
         if self.options.bandwidth_switch && !(0.8 * before..=1.2 * before).contains(&b) {

@@ -91,7 +91,8 @@ pub struct Illinois {
 
 impl Illinois {
     fn new(options: Options) -> Self {
-        let (alpha_max, beta_max) = (options.alpha_max, options.beta_max);
+        let alpha_max = options.alpha_max;
+        let beta_max = options.beta_max;
         let factors = Factors { alpha: alpha_max, beta: beta_max, above: false, low: 0.0 };
         Self {
             alpha_min: options.alpha_min,
@@ -123,14 +124,16 @@ impl Illinois {
         }
         (self.factors.above, self.factors.low) = (true, 0.0);
         let scale = (dm - d1) * self.alpha_min / (self.alpha_max - self.alpha_min);
-        let (kappa1, kappa2) = (scale * self.alpha_max, scale - d1);
+        let kappa1 = scale * self.alpha_max;
+        let kappa2 = scale - d1;
         kappa1 / (kappa2 + da)
     }
 
     /// (2).
     fn beta(&self, da: f64, dm: f64) -> f64 {
         // No margins: (2) is continuous, and d3 ≤ d2 only where both are 0.
-        let (d2, d3) = (dm / 10.0, 0.8 * dm);
+        let d2 = dm / 10.0;
+        let d3 = 0.8 * dm;
         if da <= d2 {
             return self.beta_min;
         }
@@ -146,7 +149,8 @@ impl Illinois {
             (self.factors.alpha, self.factors.beta) = (1.0, 0.5); // (3)
         } else if round.samples > 0 {
             let base = self.rtts.base as f64;
-            let (da, dm) = (round.mean() - base, self.rtts.max as f64 - base);
+            let da = round.mean() - base;
+            let dm = self.rtts.max as f64 - base;
             self.factors.alpha = self.alpha(da, dm);
             self.factors.beta = self.beta(da, dm);
         }

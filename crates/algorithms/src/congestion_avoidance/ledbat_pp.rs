@@ -118,7 +118,8 @@ impl LedbatPp {
     }
 
     fn steady(&mut self, ack: &Ack, w: f64) -> f64 {
-        let (base, q) = (self.history.base(), self.history.queueing());
+        let base = self.history.base();
+        let q = self.history.queueing();
         w + self.per_round(w, base, q) * segments(ack) / w
     }
 

@@ -88,7 +88,8 @@ impl Pairs {
         // The dispersion of ACKs that are reported together is unknown.
         let (Some((at, earlier)), 1) = (before, ack.acks) else { return };
         let dispersion = now - at;
-        let (sent, sent_before) = (now.saturating_sub(rtt.as_nanos()), at.saturating_sub(earlier));
+        let sent = now.saturating_sub(rtt.as_nanos());
+        let sent_before = at.saturating_sub(earlier);
         let sum = rtt.as_nanos() + earlier;
         if dispersion == 0 || sent.abs_diff(sent_before) > dispersion / MIN_DISPERSION_RATIO || sum >= self.min_sum {
             return;

@@ -103,7 +103,8 @@ impl Vegas {
 
     /// (1), with the selected rounding.
     fn diff(&self, w: f64, round: &Round) -> f64 {
-        let (base, rtt) = (self.rounds.base(), round.rtt(self.options.rtt == Rtt::Mean));
+        let base = self.rounds.base();
+        let rtt = round.rtt(self.options.rtt == Rtt::Mean);
         let diff =
             if self.options.diff == Diff::Linux { queued(w, base, rtt) * rtt / base } else { queued(w, base, rtt) };
         match self.options.rounding {

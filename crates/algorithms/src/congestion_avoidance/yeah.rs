@@ -124,7 +124,8 @@ impl Yeah {
     /// The window after the round that has just ended, if one has.
     fn end_round(&mut self, w: f64) -> f64 {
         let Some(round) = self.over.take().filter(Round::decides) else { return w };
-        let (base, rtt) = (self.rounds.base(), round.rtt(false));
+        let base = self.rounds.base();
+        let rtt = round.rtt(false);
         self.queue = queued(w, base, rtt); // (1)
                                            // No margin for L: RTTs are whole nanoseconds, and the quotient is rounded once.
         let long = above(self.queue, self.q_max);

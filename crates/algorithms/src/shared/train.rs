@@ -59,7 +59,8 @@ impl Train {
     /// Adds an ACK. One that arrives later than `gap` after the last starts a new train; the old one is returned.
     #[inline]
     pub fn push(&mut self, ack: &Ack, gap: Duration) -> Option<Self> {
-        let (now, begin) = (ack.now, Time::from_nanos(ack.now.as_nanos().saturating_sub(ack.interval.as_nanos())));
+        let now = ack.now;
+        let begin = Time::from_nanos(ack.now.as_nanos().saturating_sub(ack.interval.as_nanos()));
         if self.acks > 0 && begin.saturating_since(self.last) <= gap {
             self.bytes += ack.acked.0;
             self.last = now;
@@ -98,7 +99,8 @@ impl Pairs {
     /// Adds an ACK. Returns the rate of the pair that it forms with the ACK before, bytes/s.
     #[inline]
     pub fn push(&mut self, ack: &Ack, gap: Duration) -> Option<f64> {
-        let (now, acks) = (ack.now, u64::from(ack.acks.max(1)));
+        let now = ack.now;
+        let acks = u64::from(ack.acks.max(1));
         let last = self.last.replace(now);
         let delta = if acks > 1 { ack.interval / (acks - 1) } else { now - last? };
         if delta == Duration::ZERO || delta > gap {

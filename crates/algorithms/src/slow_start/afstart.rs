@@ -121,7 +121,8 @@ impl AfStart {
 impl SlowStart for AfStart {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step {
-        let (n, mss) = (segments(ack), ack.mss.0 as f64);
+        let n = segments(ack);
+        let mss = ack.mss.0 as f64;
         self.measure(ack);
         if self.round != ack.round + 1 {
             self.round = ack.round + 1;

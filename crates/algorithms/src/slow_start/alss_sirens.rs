@@ -149,7 +149,8 @@ mod tests {
         let mut start = AlssSirens::new(100.0);
         start.a = 34.24e6 / 8.0;
         assert_eq!(start.on_ack(&ack(1), 99.0, 1e9).grow, 1.0);
-        let (mut w, mut rounds) = (100.0, 0);
+        let mut w = 100.0;
+        let mut rounds = 0;
         'rounds: loop {
             for _ in 0..w as u64 {
                 let step = start.on_ack(&ack(1), w, 1e9);

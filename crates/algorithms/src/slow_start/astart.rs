@@ -136,7 +136,9 @@ impl Astart {
 
     #[inline]
     fn observe(&mut self, ack: &Ack, w: f64) {
-        let (now, delivered, rtt) = (ack.now, ack.delivered.0, ack.rtt.unwrap_or(ack.srtt));
+        let now = ack.now;
+        let delivered = ack.delivered.0;
+        let rtt = ack.rtt.unwrap_or(ack.srtt);
         let before = delivered.saturating_sub(ack.acked.0);
         if self.width == Duration::ZERO {
             self.width = (ack.min_rtt / PER_RTT).max(Duration::from_nanos(1));
@@ -260,7 +262,8 @@ mod tests {
         for (floor_rtt, revives) in [(false, true), (true, false)] {
             let mut one = start(floor_rtt);
             assert_eq!(one.established(&undo(), 10.0, f64::INFINITY), (10.0, 0.0));
-            let (mut ssthresh, mut delivered) = (0.0, 0);
+            let mut ssthresh = 0.0;
+            let mut delivered = 0;
             for round in 0..3u64 {
                 for n in 0..10 {
                     delivered += 1000;

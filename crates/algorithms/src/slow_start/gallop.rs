@@ -171,7 +171,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn round(start: &mut Gallop, number: u64, rtt_ms: u64, w: f64) -> (f64, bool) {
-        let (mut sum, mut left) = (w, false);
+        let mut sum = w;
+        let mut left = false;
         for _ in 0..w as u64 {
             let mut one = ack(1);
             (one.round, one.rtt) = (number, Some(Duration::from_millis(rtt_ms)));

@@ -162,7 +162,8 @@ mod tests {
     }
 
     fn round(start: &mut dyn SlowStart, number: u64, us: u64, w: f64) -> (f64, bool) {
-        let (mut grown, mut left) = (0.0, false);
+        let mut grown = 0.0;
+        let mut left = false;
         for n in 0..40 {
             let mut ack = ack_at(Time::from_nanos(number * 100_000_000 + n), 1);
             ack.round = number;

@@ -305,7 +305,10 @@ mod tests {
     #[test]
     fn without_competition_the_window_approaches_the_bdp() {
         let mut start = PacedStart::new(Options::default());
-        let (mut w, mut ssthresh, mut now, mut gap_ns) = (10.0, f64::INFINITY, 1_000_000_000u64, 1_000_000u64);
+        let mut w = 10.0;
+        let mut ssthresh = f64::INFINITY;
+        let mut now = 1_000_000_000u64;
+        let mut gap_ns = 1_000_000u64;
         for round in 0..20 {
             let size = w as u64;
             for n in 0..size {

@@ -140,7 +140,8 @@ impl Search {
     /// The count at the end of bin `at`, interpolated between bins.
     fn at(counts: &[u64; HISTORY], at: f64) -> f64 {
         let whole = floor(at);
-        let (low, high) = (counts[whole as usize % HISTORY] as f64, counts[(whole as usize + 1) % HISTORY] as f64);
+        let low = counts[whole as usize % HISTORY] as f64;
+        let high = counts[(whole as usize + 1) % HISTORY] as f64;
         if at > whole {
             low + (high - low) * (at - whole)
         } else {
@@ -152,7 +153,8 @@ impl Search {
     fn judge(&self, rtt: u64) -> Option<f64> {
         let last = self.closed.checked_sub(1)? as f64;
         let back = rtt as f64 / self.bin as f64;
-        let (span, j) = (BINS as f64, last - back);
+        let span = BINS as f64;
+        let j = last - back;
         if j < span || back > self.options.extra_bins {
             return None;
         }
@@ -170,7 +172,8 @@ impl Search {
 
     /// The window after the exit, segments.
     fn drained(&self, ack: &Ack, w: f64) -> f64 {
-        let (mss, first) = (ack.mss.0 as f64, self.bin as f64 / BIN_SHARE);
+        let mss = ack.mss.0 as f64;
+        let first = self.bin as f64 / BIN_SHARE;
         match self.options.drain {
             Drain::Off => w,
             Drain::Rollback => (w - self.recent(2.0 * first, mss)).max(2.0),
@@ -258,7 +261,8 @@ mod tests {
     /// only `slow` of 10 are delivered; with 6, norm is 0.4 once they fill the interval.
     fn run(slow: u64) -> Option<u64> {
         let mut start = start();
-        let (mut delivered, mut sent) = (0, 200);
+        let mut delivered = 0;
+        let mut sent = 200;
         (0..400u64).find(|n| {
             let acked = if n * 5 < 1000 { 10 } else { slow };
             let mut ack = ack_at(Time::from_nanos(1_000_000_000 + n * 5_000_000), acked);

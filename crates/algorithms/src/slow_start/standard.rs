@@ -71,7 +71,8 @@ mod tests {
     fn the_window_doubles_and_with_delayed_acks_and_a_limit_grows_by_half() {
         let mut free = Standard { limit: f64::INFINITY };
         let mut strict = Standard { limit: 1.0 };
-        let (mut w, mut v) = (10u64, 10u64);
+        let mut w = 10u64;
+        let mut v = 10u64;
         for (double, half) in [(20, 15), (40, 22), (80, 33)] {
             w += (0..w).map(|_| free.on_ack(&ack(1), 1.0, 1e9).grow as u64).sum::<u64>();
             v += (0..v / 2).map(|_| strict.on_ack(&ack(2), 1.0, 1e9).grow as u64).sum::<u64>();

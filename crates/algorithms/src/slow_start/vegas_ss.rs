@@ -99,7 +99,8 @@ impl VegasSs {
 
     /// The window at the exit, where the round ends slow start.
     fn exit_window(&self, round: &Round, w: f64) -> Option<f64> {
-        let (base, rtt) = (self.rounds.base(), round.rtt(self.mean));
+        let base = self.rounds.base();
+        let rtt = round.rtt(self.mean);
         let diff = queued(round.delivered, base, rtt); // (2)
         let diff = if self.unit == 1.0 {
             whole_down(diff + 0.5)
@@ -171,7 +172,9 @@ mod tests {
     /// unchanged.
     #[test]
     fn the_window_doubles_in_every_second_round() {
-        let (mut start, mut w, mut windows) = (start(""), 2.0, Vec::new());
+        let mut start = start("");
+        let mut w = 2.0;
+        let mut windows = Vec::new();
         for number in 1..=6 {
             w = round(&mut start, number, 100.0, w).0;
             windows.push(w);

@@ -276,7 +276,8 @@ mod tests {
     /// A flow after slow start with the window `w` and an RTTmin of 100 ms.
     fn copa(w: f64) -> Copa {
         let mut flow = Copa::new(&path(10), Options::default());
-        let (now, rtt) = (Time::from_nanos(0), Some(Duration::from_millis(100)));
+        let now = Time::from_nanos(0);
+        let rtt = Some(Duration::from_millis(100));
         flow.on_window(&Window { change: Change::Established, now, rtt, ..undo() });
         let mut first = ack_at(Time::ZERO, 1);
         first.cwnd_limited = false;

@@ -153,7 +153,8 @@ impl Phcc {
 
     /// D_min of (5) and D_max of (6), s.
     fn thresholds(&self, flight: f64) -> (f64, f64) {
-        let (w, queued) = (self.window.w, self.rtt.r - self.rtt.base);
+        let w = self.window.w;
+        let queued = self.rtt.r - self.rtt.base;
         let bfs = w * (1.0 - self.rtt.base / self.rtt.r);
         let by_delay = if below(bfs, 1.0) { f64::INFINITY } else { flight * queued / bfs };
         let by_delay = if self.options.d_max == DMax::Loss { 0.0 } else { by_delay };

@@ -88,8 +88,11 @@ fn sub_network(data: &[u8]) -> Result<&[u8], Skipped> {
 /// IEEE 802.11, section 9.2: only data frames without encryption have an IP packet that can be read.
 fn wireless(data: &[u8]) -> Result<&[u8], Skipped> {
     let cut = || Skipped::Cut(data.len());
-    let (kind, flags) = (*data.first().ok_or_else(cut)?, *data.get(1).ok_or_else(cut)?);
-    let (is_data, without_data, has_qos) = (kind & 0x0c == 0x08, kind & 0x40 != 0, kind & 0x80 != 0);
+    let kind = *data.first().ok_or_else(cut)?;
+    let flags = *data.get(1).ok_or_else(cut)?;
+    let is_data = kind & 0x0c == 0x08;
+    let without_data = kind & 0x40 != 0;
+    let has_qos = kind & 0x80 != 0;
     if !is_data || without_data {
         return Err(Skipped::NoIp);
     }

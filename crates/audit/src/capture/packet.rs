@@ -171,7 +171,8 @@ impl Packet {
 
     /// The fields by which a copy is recognised.
     pub(crate) fn fields(&self) -> Fields {
-        let (numbers, flags) = ((self.seq, self.ack, self.payload), (self.syn, self.fin, self.ece, self.window));
+        let numbers = (self.seq, self.ack, self.payload);
+        let flags = (self.syn, self.fin, self.ece, self.window);
         (self.endpoints, numbers, flags, self.sack.clone(), self.timestamps, self.ip_id)
     }
 }

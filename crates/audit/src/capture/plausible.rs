@@ -139,7 +139,8 @@ impl Halves {
         let server = packets[answer].endpoints;
         let opened = packets[..answer].iter().rev().find(|one| one.syn && one.endpoints == server.reversed())?;
         let third = packets[answer..].iter().find(|one| !one.syn && one.endpoints == server.reversed())?;
-        let (to_server, to_client) = (packets[answer].time - opened.time, third.time - packets[answer].time);
+        let to_server = packets[answer].time - opened.time;
+        let to_client = third.time - packets[answer].time;
         Some(if server == from {
             Self { sender: to_server, receiver: to_client }
         } else {
@@ -170,7 +171,8 @@ impl Halves {
 pub(super) fn check_place(packets: &[Packet], from: Endpoints, notes: &mut Vec<String>) -> Result<(), Fault> {
     let hint = format!("capture at the sender of the data, {}", from.from);
     if let Some(Halves { sender, receiver }) = Halves::of(packets, from) {
-        let (near, far) = (sender.as_nanos() as f64 / 1e6, receiver.as_nanos() as f64 / 1e6);
+        let near = sender.as_nanos() as f64 / 1e6;
+        let far = receiver.as_nanos() as f64 / 1e6;
         if sender > receiver && sender > NEAR {
             let what =
                 format!("was taken at the receiver: it answers after {far:.3} ms, the sender after {near:.3} ms");
@@ -200,7 +202,9 @@ pub(super) fn check_place(packets: &[Packet], from: Endpoints, notes: &mut Vec<S
 /// ACKs: each ACK answers the last packets.
 fn acknowledged_at_once(packets: &[Packet], from: Endpoints) -> Option<Duration> {
     let mut outstanding = Vec::new();
-    let (mut counts, mut answers, mut gaps) = (Vec::new(), Vec::new(), Vec::new());
+    let mut counts = Vec::new();
+    let mut answers = Vec::new();
+    let mut gaps = Vec::new();
     let mut last_ack: Option<Time> = None;
     for packet in packets {
         if packet.endpoints == from && packet.payload > 0 {
@@ -225,7 +229,8 @@ fn acknowledged_at_once(packets: &[Packet], from: Endpoints) -> Option<Duration>
     counts.sort_unstable();
     answers.sort_unstable();
     gaps.sort_unstable();
-    let (median, gap) = (answers[answers.len() / 2], gaps[gaps.len() / 2]);
+    let median = answers[answers.len() / 2];
+    let gap = gaps[gaps.len() / 2];
     (counts[counts.len() / 2] <= FEW && median < gap && median < Duration::from_millis(1)).then_some(median)
 }
 
@@ -240,7 +245,8 @@ pub(super) fn segment_size(packets: &[Packet], from: Endpoints) -> Result<u64, F
     }
     let largest = sizes.last_key_value().map_or(0, |one| *one.0);
     let explains = |size: u64| {
-        let (mut multiples, mut all) = (0, 0);
+        let mut multiples = 0;
+        let mut all = 0;
         for (payload, count) in sizes.range(size..) {
             multiples += if payload.is_multiple_of(size) { *count } else { 0 };
             all += count;
@@ -260,11 +266,13 @@ pub(super) fn segment_size(packets: &[Packet], from: Endpoints) -> Result<u64, F
 /// Data that was acknowledged and is not in the capture.
 pub(super) fn note_holes(packets: &[Packet], from: Endpoints, notes: &mut Vec<String>) {
     let mut end: Option<u32> = None;
-    let (mut holes, mut bytes) = (0usize, 0u64);
+    let mut holes = 0usize;
+    let mut bytes = 0u64;
     let mut highest_ack: Option<u32> = None;
     for packet in packets {
         if packet.endpoints == from && packet.payload > 0 {
-            let (from, to) = (packet.seq, packet.seq.wrapping_add(packet.payload as u32));
+            let from = packet.seq;
+            let to = packet.seq.wrapping_add(packet.payload as u32);
             if let Some(end) = end {
                 let gap = from.wrapping_sub(end).cast_signed();
                 let is_acknowledged = |ack: u32| ack.wrapping_sub(from).cast_signed() >= 0;

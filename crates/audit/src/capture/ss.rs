@@ -89,7 +89,8 @@ fn parse(line: &str, endpoints: Endpoints) -> Option<Sample> {
         return None;
     }
     let ends = |port: u16| format!(":{port}");
-    let (local, peer) = (ends(endpoints.from.port()), ends(endpoints.to.port()));
+    let local = ends(endpoints.from.port());
+    let peer = ends(endpoints.to.port());
     let mut words = line.split_whitespace();
     words.clone().find(|word| word.ends_with(&local))?;
     words.clone().find(|word| word.ends_with(&peer))?;

@@ -134,7 +134,8 @@ pub(crate) fn translate(name: &str, data: &str, ms: f64) -> Result<Read, serde_j
             serde_json::from_str(data).map(|values| Read::of(metrics(&values, ms)))
         }
         "parameters_set" => serde_json::from_str(data).map(|one: Parameters| {
-            let (mss, initial_cwnd) = (one.max_datagram_size.whole(), one.initial_congestion_window.whole());
+            let mss = one.max_datagram_size.whole();
+            let initial_cwnd = one.initial_congestion_window.whole();
             Read::of(vec![What::Parameters { mss, initial_cwnd }])
         }),
         "congestion_state_updated" => {

@@ -201,7 +201,9 @@ impl Collector {
         let name = trace_name(&trace).unwrap_or_else(|| "0".to_owned());
         self.begin(&trace);
         let unit = unit(&trace);
-        let (mut trace, mut name, mut unit) = (trace, name, unit);
+        let mut trace = trace;
+        let mut name = name;
+        let mut unit = unit;
         for (number, record) in records().enumerate().skip(1) {
             // Files that were joined: the head of the next one.
             if let Some(next) = next_head(record) {
@@ -278,7 +280,8 @@ impl Collector {
         }
         let mut notes: Vec<String> = chosen.note().into_iter().collect();
         if let Some(place) = self.first_unreadable {
-            let (count, plural) = (self.unreadable, if self.unreadable == 1 { "" } else { "s" });
+            let count = self.unreadable;
+            let plural = if self.unreadable == 1 { "" } else { "s" };
             notes.push(format!("{count} record{plural} of the log could not be read, the first is {place}"));
         }
         let protocol = if self.tcp { Protocol::Tcp } else { Protocol::Quic };
@@ -363,7 +366,8 @@ fn parse_event<'a>(text: &'a str, fields: &[Text]) -> Option<RawEvent<'a>> {
     {
         let group_id = column(&["group_id"]).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         let data = column(&["data"]).filter(|raw| raw.get().starts_with('{'));
-        let (time, name) = (serde_json::from_str(time.get()).ok()?, serde_json::from_str(name.get()).ok()?);
+        let time = serde_json::from_str(time.get()).ok()?;
+        let name = serde_json::from_str(name.get()).ok()?;
         return Some(RawEvent { time, name, group_id, data });
     }
     let mut event = RawEvent { time: serde_json::from_str(list.first()?.get()).ok()?, ..RawEvent::default() };

@@ -107,7 +107,8 @@ fn vantage_points_of_one_connection_are_told_apart() {
     let document = |one: &str, other: &str| {
         format!(r#"{{"qlog_version":"0.3","traces":[{},{}]}}"#, trace(one, SENT), trace(other, WINDOW))
     };
-    let (client, server) = (r#"{"type":"client"}"#, r#"{"type":"server","name":"b"}"#);
+    let client = r#"{"type":"client"}"#;
+    let server = r#"{"type":"server","name":"b"}"#;
     let both = document(client, server);
     assert_eq!(error(&both).0, "has 2 connections: 0a/client, 0a/server");
     assert_eq!(read(both.as_bytes(), Some("0a/server")).expect("it exists").events.len(), 1);

@@ -282,7 +282,8 @@ impl PyController {
         let Some((kind, reason)) = intern_text(&kind).zip(intern_text(&reason)) else {
             return Err(self.invalid("no-panic", "on_ack() returned too many different events".to_owned(), ""));
         };
-        let (kind, reason) = (EventKind::Named(kind), Reason::Named(reason));
+        let kind = EventKind::Named(kind);
+        let reason = Reason::Named(reason);
         Ok(Some(Event::new(kind, reason, segments(self.window, self.mss))))
     }
 

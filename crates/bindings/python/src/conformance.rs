@@ -41,7 +41,8 @@ pub(crate) fn conformance<'py>(
     let size = match algorithm.growth.spec.build {
         _ if quick => BatterySize::SMALL,
         Build::Dynamic(_) => {
-            let (few, many) = (BatterySize::SLOW.long_acks, BatterySize::FULL.long_acks);
+            let few = BatterySize::SLOW.long_acks;
+            let many = BatterySize::FULL.long_acks;
             notes.push(format!(
                 "{name}: the long case has {few} ACKs instead of {many}, because a Python class takes microseconds for each"
             ));

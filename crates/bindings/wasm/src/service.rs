@@ -180,7 +180,8 @@ fn moment(plan: &Plan, seed: u64, flow: usize, at: Time) -> Result<Value, Vec<Fa
         let go_on = AtomicBool::new(false);
         let report =
             |time: u64| transport_at(plan, seed, flow, Time::from_nanos(time), &go_on).map_err(|fault| vec![fault]);
-        let (before, after) = (report(time.saturating_sub(1))?, report(time)?);
+        let before = report(time.saturating_sub(1))?;
+        let after = report(time)?;
         value["transport"] =
             json!({"before": before.as_ref().map(moments::transport), "after": after.as_ref().map(moments::transport)});
     }

@@ -35,13 +35,16 @@ pub struct ArrivalEndpoints<'a> {
 
 impl<'a> ArrivalEndpoints<'a> {
     pub(crate) fn new(endpoint: Endpoint<'a>, process: ArrivalProcess) -> Self {
-        let (process, expected, failure) = (Mutex::new(process), Mutex::default(), Mutex::default());
+        let process = Mutex::new(process);
+        let expected = Mutex::default();
+        let failure = Mutex::default();
         Self { endpoint, process, expected, active: AtomicUsize::new(0), failure }
     }
 
     /// Starts the transfers until the process or the run is over; returns the first error of a transfer.
     pub(crate) fn run_client(&self) -> std::io::Result<()> {
-        let (run, mut process) = (self.endpoint.run, lock(&self.process));
+        let run = self.endpoint.run;
+        let mut process = lock(&self.process);
         std::thread::scope(|scope| {
             // The process has its own clock: an arrival does not depend on when this thread wakes up.
             let mut due = self.endpoint.start;

@@ -57,8 +57,10 @@ fn other(end: End) -> End {
 
 impl<'a> DialogueEndpoints<'a> {
     pub(crate) fn new(endpoint: Endpoint<'a>, dialogue: Box<dyn Dialogue>) -> Self {
-        let (client, nagle) = (dialogue.opener(), dialogue.nagle());
-        let (to_client, to_server) = (MessageQueue::default(), MessageQueue::default());
+        let client = dialogue.opener();
+        let nagle = dialogue.nagle();
+        let to_client = MessageQueue::default();
+        let to_server = MessageQueue::default();
         Self { endpoint, client, nagle, shared: Mutex::new(Shared { dialogue, to_client, to_server }) }
     }
 
@@ -133,7 +135,9 @@ impl<'a> DialogueEndpoints<'a> {
     /// dialogue still arrive and are answered.
     pub(crate) fn run_client(&self) -> std::io::Result<()> {
         let run = self.endpoint.run;
-        let (mut connection, mut actions, mut due) = (None::<Connection>, Vec::new(), Time::ZERO);
+        let mut connection = None::<Connection>;
+        let mut actions = Vec::new();
+        let mut due = Time::ZERO;
         while !run.is_over() {
             match &mut connection {
                 Some(connection) if run.now() < due => {
@@ -181,7 +185,8 @@ impl<'a> DialogueEndpoints<'a> {
     fn serve(&self, socket: TcpStream) -> std::io::Result<()> {
         let end = other(self.client);
         let mut connection = self.set_up_connection(end, socket)?;
-        let (mut actions, mut result) = (Vec::new(), Ok(()));
+        let mut actions = Vec::new();
+        let mut result = Ok(());
         while !self.endpoint.run.is_over() && result.is_ok() {
             result = self.exchange(end, &mut connection, Duration::MAX, &mut actions);
             for action in actions.drain(..) {

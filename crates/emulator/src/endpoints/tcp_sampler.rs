@@ -103,7 +103,9 @@ impl TcpSampler {
         state: &FlowState,
         drops: &DropCounters,
     ) -> Option<SampleRow> {
-        let (info, counters, losses) = (&self.info, self.info.counters, drops.get(flow as usize));
+        let info = &self.info;
+        let counters = self.info.counters;
+        let losses = drops.get(flow as usize);
         let in_flight = self.open.iter().map(|(_, one)| one.in_flight * one.mss.0).sum();
         let one = (!many).then_some(info);
         self.has_info.then(|| SampleRow {

@@ -98,7 +98,8 @@ mod tests {
         assert_eq!((bucket(50_000), upper_bound(bucket(50_000))), (72, 200 * 256));
         // Up to 2⁴⁰ ns, which is 18 minutes; the last bucket also counts longer latencies.
         for ns in (0..38).flat_map(|shift| [1u64 << shift, (1 << shift) + 1, (3 << shift) - 1]) {
-            let (low, high) = (if bucket(ns) == 0 { 0 } else { upper_bound(bucket(ns) - 1) }, upper_bound(bucket(ns)));
+            let low = if bucket(ns) == 0 { 0 } else { upper_bound(bucket(ns) - 1) };
+            let high = upper_bound(bucket(ns));
             assert!(low <= ns && ns < high, "{ns} is not within {low}..{high}");
         }
     }

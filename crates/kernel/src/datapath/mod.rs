@@ -278,7 +278,8 @@ fn run(
         builder.add(&program.reports, on_record).map_err(broken)?;
     }
     let ring = builder.build().map_err(broken)?;
-    let (mut last_report, mut next_sweep) = (monotonic(), monotonic());
+    let mut last_report = monotonic();
+    let mut next_sweep = monotonic();
     while !stop.load(Ordering::Relaxed) {
         let records = ring.consume_raw();
         let now = monotonic();
@@ -313,7 +314,9 @@ impl Datapath {
     /// A registration that fails; then no name remains registered.
     pub fn start(registrations: &[Registration], timeout: Duration) -> Result<Self, Fault> {
         reject_equal_names(registrations)?;
-        let (mut programs, mut tables, mut schedules) = (Vec::new(), Vec::new(), Vec::new());
+        let mut programs = Vec::new();
+        let mut tables = Vec::new();
+        let mut schedules = Vec::new();
         for (index, one) in registrations.iter().enumerate() {
             let schedule = one.schedule.unwrap_or_else(|| ReportSchedule::for_algorithm(&one.algorithm));
             schedules.push(schedule);
@@ -338,7 +341,9 @@ impl Datapath {
         });
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, receiver) = std::sync::mpsc::channel();
-        let (inner, counted, ended) = (Arc::clone(&programs), Arc::clone(&counters), Arc::clone(&stop));
+        let inner = Arc::clone(&programs);
+        let counted = Arc::clone(&counters);
+        let ended = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("cwndlab-decider".to_owned()).spawn(move || {
             let _ = sender.send(set_realtime(Policy::Fifo, PRIORITY));
             if let Err(fault) = run(&inner, &tables, &counted, &ended) {

@@ -441,7 +441,8 @@ mod tests {
     /// Both compilers assert their list; here the lists are equal, so that both sides agree on every field.
     #[test]
     fn program_and_process_have_the_same_layout() {
-        let (mut offsets, mut sizes) = (calls("OFFSET"), calls("SIZE"));
+        let mut offsets = calls("OFFSET");
+        let mut sizes = calls("SIZE");
         for (name, size, fields) in LAYOUT {
             for (field, at) in *fields {
                 assert_eq!(offsets.next(), Some(vec![*name, *field, at.to_string().leak()]), "{name}.{field}");

@@ -112,7 +112,8 @@ impl Policy {
     }
 
     fn check(&self, interval_ms: f64) -> Result<(), String> {
-        let (action, size) = (&self.action, self.normalisation.len());
+        let action = &self.action;
+        let size = self.normalisation.len();
         let least_scale = if action.kind == action::Kind::PowerWindow { 1.0 } else { 0.0 };
         if size == 0 || self.layers.is_empty() {
             return Err("the observation or the list of layers is empty".to_owned());

@@ -163,7 +163,8 @@ impl Measured {
         let interval = &report.interval;
         let segments = |bytes| report.segments(bytes);
         let duration = report.duration_s();
-        let (acked, lost) = (segments(interval.acked), segments(interval.lost));
+        let acked = segments(interval.acked);
+        let lost = segments(interval.lost);
         let throughput = ratio(acked, duration, 0.0);
         let rtt_mean = interval.rtt_mean();
         Self {

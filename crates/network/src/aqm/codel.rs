@@ -238,7 +238,8 @@ mod tests {
     #[test]
     fn drops_from_a_standing_queue_follow_the_control_law() {
         let mut codel = Codel::new(CONFIG, Limit::Unlimited);
-        let (mut dropped, mut drops) = (Vec::new(), Vec::new());
+        let mut dropped = Vec::new();
+        let mut drops = Vec::new();
         for n in 0..1_000u64 {
             let now = Time::from_nanos(n * 1_000_000);
             codel.enqueue(
@@ -285,7 +286,8 @@ mod tests {
     #[test]
     fn an_ecn_capable_packet_is_marked_instead_of_dropped() {
         let mut codel = Codel::new(Config { ecn: true, ..CONFIG }, Limit::Unlimited);
-        let (mut dropped, mut marks) = (Vec::new(), 0);
+        let mut dropped = Vec::new();
+        let mut marks = 0;
         for n in 0..1_000u64 {
             let now = Time::from_nanos(n * 1_000_000);
             let one = QueuedPacket {

@@ -200,7 +200,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
     }
 
     fn backlog(&self) -> (u64, u64) {
-        let (low, classic) = (self.low.backlog(), self.classic.backlog());
+        let low = self.low.backlog();
+        let classic = self.classic.backlog();
         (low.0 + classic.0, low.1 + classic.1)
     }
 

@@ -365,7 +365,8 @@ mod tests {
             queues in prop::option::of(1u32..5),
         ) {
             let mut fair = fair(queues, Limit::Packets(limit));
-            let (mut dropped, mut out) = (Vec::new(), Vec::new());
+            let mut dropped = Vec::new();
+            let mut out = Vec::new();
             for (number, &(flow, size, take)) in steps.iter().enumerate() {
                 fair.enqueue(Time::ZERO, 0, packet(flow, size, number as u64), &mut dropped);
                 prop_assert!(fair.backlog().0 <= limit);

@@ -69,7 +69,8 @@ mod tests {
         /// The longest is that of a search of all lengths.
         #[test]
         fn the_longest_is_that_of_a_search(changes in prop::collection::vec((0usize..40, 0u64..5), 1..200)) {
-            let (mut lengths, mut all) = (Lengths::new(), Vec::new());
+            let mut lengths = Lengths::new();
+            let mut all = Vec::new();
             for (at, bytes) in changes {
                 all.resize(all.len().max(at + 1), 0);
                 all[at] = bytes;

@@ -401,7 +401,8 @@ mod tests {
     fn gaps_between_drops_are_uniform() {
         let mut red = red(CONFIG);
         red.average = 10.0;
-        let (mut gaps, mut since) = (Vec::new(), 0u32);
+        let mut gaps = Vec::new();
+        let mut since = 0u32;
         red.count = 0;
         for _ in 0..200_000 {
             since += 1;

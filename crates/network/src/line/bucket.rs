@@ -35,7 +35,8 @@ impl TokenBucket {
     /// As [`Line::serve`](super::Line::serve). A packet larger than the bucket leaves when the bucket is full, and the
     /// missing tokens are a debt.
     pub fn serve(&mut self, start: Time, size: u32) -> Time {
-        let (rate, burst) = (u128::from(self.rate.0), u128::from(self.burst.0) * BYTE);
+        let rate = u128::from(self.rate.0);
+        let burst = u128::from(self.burst.0) * BYTE;
         // Tokens beyond a full bucket are discarded.
         self.used = self.used.max(u128::from(start.as_nanos()) * rate);
         let size_tokens = u128::from(size) * BYTE;

@@ -93,7 +93,8 @@ mod tests {
             (1_000_000u64..1_000_000_000).prop_map(|rate| Line::Fixed(Rate(rate))),
             (prop::collection::vec((1u64..20_000_000, 0u64..100_000_000), 1..6), 1_000u64..50_000_000).prop_map(
                 |(gaps, first)| {
-                    let (mut at, mut steps) = (Time::ZERO, vec![(Time::ZERO, Rate(first))]);
+                    let mut at = Time::ZERO;
+                    let mut steps = vec![(Time::ZERO, Rate(first))];
                     for (gap, rate) in gaps {
                         at += Duration::from_nanos(gap);
                         steps.push((at, Rate(rate)));
@@ -124,7 +125,9 @@ mod tests {
         fn every_line_is_monotone_and_carries_at_most_its_carriable_bytes(
             mut line in any_line(), packets in prop::collection::vec((0u64..3_000_000, 40u32..1500), 1..200),
         ) {
-            let (mut now, mut departures, mut carried) = (Time::ZERO, Departures::default(), 0);
+            let mut now = Time::ZERO;
+            let mut departures = Departures::default();
+            let mut carried = 0;
             for (gap, size) in packets {
                 now += Duration::from_nanos(gap);
                 let start = departures.last.max(now);

@@ -48,7 +48,8 @@ impl Opportunities {
     /// The first opportunity after `now`: period and stamp.
     fn after(&self, now: Time) -> (u64, usize) {
         let since = now.as_nanos() + self.offset;
-        let (periods, rest) = (since / self.period, since % self.period);
+        let periods = since / self.period;
+        let rest = since % self.period;
         let index = self.stamps.partition_point(|&stamp| u64::from(stamp) * MS <= rest);
         // The last stamp equals the period and exceeds every remainder, so that `index` is valid.
         (periods, index)
@@ -156,7 +157,8 @@ mod tests {
     /// A direct implementation of the rules, one opportunity after another with a list of the waiting packets.
     fn naive(stamps: &[u32], packets: &[(u64, u32)]) -> Vec<u64> {
         let period = u64::from(stamps[stamps.len() - 1]);
-        let (mut left, mut departed) = (vec![0; packets.len()], 0);
+        let mut left = vec![0; packets.len()];
+        let mut departed = 0;
         for (n, packet) in packets.iter().enumerate() {
             left[n] = packet.1;
         }

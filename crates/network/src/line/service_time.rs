@@ -91,7 +91,8 @@ mod tests {
         /// the 2⁻³² ns of each packet, less than a nanosecond in all.
         #[test]
         fn a_line_carries_its_rate(rate in 1_000u64..2_000_000_000_000, sizes in prop::collection::vec(40u32..9_000, 1..2_000)) {
-            let (mut departures, mut bits) = (Departures::default(), 0u128);
+            let mut departures = Departures::default();
+            let mut bits = 0u128;
             for &size in &sizes {
                 departures.next(departures.last, ServiceTime::new(Rate(rate), size));
                 bits += u128::from(size) * 8;

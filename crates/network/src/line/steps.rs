@@ -29,7 +29,8 @@ impl RateSteps {
     pub fn new(steps: &[(Time, Rate)], period: Option<Duration>) -> Self {
         let table = Timetable::new(steps.iter().map(|step| step.0).collect(), period);
         let rates: Box<[u64]> = steps.iter().map(|step| step.1 .0).collect();
-        let (mut per_period, mut before) = (0, Vec::with_capacity(steps.len()));
+        let mut per_period = 0;
+        let mut before = Vec::with_capacity(steps.len());
         for ((start, end), &rate) in table.spans().zip(&rates) {
             before.push(per_period);
             per_period += u128::from((end - start).as_nanos()) * u128::from(rate);
@@ -41,7 +42,8 @@ impl RateSteps {
     /// As [`Line::serve`](super::Line::serve).
     #[must_use]
     pub fn serve(&mut self, start: Time, size: u32) -> Time {
-        let (mut now, mut work) = (start, u128::from(size) * BYTE);
+        let mut now = start;
+        let mut work = u128::from(size) * BYTE;
         if start == self.last.0 {
             // The line is busy, and service began at the exact departure.
             let done = u128::from(self.last.1).min(work);

@@ -49,7 +49,8 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 #[must_use]
 pub fn fair_share(capacity: f64, demands: &mut [f64]) -> f64 {
     demands.sort_by(f64::total_cmp);
-    let (mut left, mut flows) = (capacity, demands.len());
+    let mut left = capacity;
+    let mut flows = demands.len();
     for demand in demands.iter() {
         if *demand * flows as f64 >= left {
             break;

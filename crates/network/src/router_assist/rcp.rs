@@ -138,7 +138,8 @@ mod tests {
     #[test]
     fn compliant_flows_share_the_line() {
         let mut agent = Rcp::new(100e6, 0.4, 0.4);
-        let (mut sent, mut now) = (0.0, 0u64);
+        let mut sent = 0.0;
+        let mut now = 0u64;
         while now < 5_000 * MS {
             now += MS / 10;
             sent += 4.0 * agent.rate() * 1e-4 / 8.0;

@@ -55,7 +55,8 @@ impl FlowAirtimes {
     /// Adds a frame to the shares of the present exchange.
     #[inline]
     pub(super) fn add(&mut self, known: &mut KnownFlow, flow: u64, size: u32) {
-        let (number, bytes) = (self.number(known, flow), u64::from(size));
+        let number = self.number(known, flow);
+        let bytes = u64::from(size);
         if self.last.number == number {
             self.last.bytes += bytes;
         } else {
@@ -79,7 +80,8 @@ impl FlowAirtimes {
     #[cold]
     fn divide(&mut self, airtime: Duration) -> Duration {
         let all = self.others.iter().map(|share| share.bytes).sum::<u64>() + self.last.bytes;
-        let (mut bytes, mut shared) = (0, 0);
+        let mut bytes = 0;
+        let mut shared = 0;
         for share in self.others.drain(..) {
             bytes += share.bytes;
             let until = airtime.as_nanos() * bytes / all;

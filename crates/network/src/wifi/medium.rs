@@ -244,7 +244,8 @@ impl<P: Copy> Medium<P> {
 
     /// Starts contention for a frame that arrived at an empty device.
     fn begin_contending(&mut self, now: Time, index: usize) {
-        let (slot, edca) = (self.rules.slot, self.rules.counts_busy_slot);
+        let slot = self.rules.slot;
+        let edca = self.rules.counts_busy_slot;
         let difs = self.rules.difs();
         let deferral = self.rules.deferral;
         let station = &self.stations[index];
@@ -332,7 +333,9 @@ impl<P: Copy> Medium<P> {
     fn aggregate(&self, path: &Path<P>) -> (u32, u32) {
         let single = path.frames[0].one.size + self.rules.overhead;
         let Some(aggregation) = self.rules.aggregation else { return (1, single) };
-        let (mut count, mut padded, mut bytes) = (0, 0, 0);
+        let mut count = 0;
+        let mut padded = 0;
+        let mut bytes = 0;
         for frame in path.frames.iter().take(aggregation.frames as usize) {
             if frame.state != State::Waiting {
                 continue;
@@ -385,7 +388,8 @@ impl<P: Copy> Medium<P> {
     fn freeze(&mut self, at: Time) {
         let more = u64::from(self.rules.counts_busy_slot);
         let keeps = self.rules.deferral == Deferral::Keeps;
-        let (stations, random) = (&self.stations, &mut self.random);
+        let stations = &self.stations;
+        let random = &mut self.random;
         self.contention
             .freeze(at, more, |index| (!keeps).then(|| random.below(u64::from(stations[index].cw) + 1) as u32));
     }
@@ -456,7 +460,8 @@ impl<P: Copy> Medium<P> {
         };
         let path = &mut self.paths[exchange.path as usize];
         let mut counts = FrameCounts::default();
-        let (mut departed_bytes, mut sent_bytes) = (0, 0);
+        let mut departed_bytes = 0;
+        let mut sent_bytes = 0;
         let waiting = path.frames.iter_mut().filter(|frame| frame.state == State::Waiting);
         for frame in waiting.take(exchange.frames as usize) {
             self.flow_airtimes.add(&mut path.known_flow, frame.one.flow, frame.one.size);

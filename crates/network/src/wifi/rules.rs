@@ -145,7 +145,8 @@ impl Rules {
     /// Maximum size of an A-MPDU in this mode, bytes.
     pub(super) fn max_bytes(&self, mode: phy::Mode) -> u32 {
         let Some(aggregation) = self.aggregation else { return 0 };
-        let (mut fits, mut over) = (0, aggregation.bytes + 1);
+        let mut fits = 0;
+        let mut over = aggregation.bytes + 1;
         while over - fits > 1 {
             let middle = u32::midpoint(fits, over);
             if mode.airtime(middle) <= aggregation.airtime {

@@ -145,7 +145,8 @@ impl QueueLength {
 
     pub(super) fn integrals(&self, now: Time) -> (u128, u128) {
         let (until, packets, bytes) = self.departing;
-        let (span, ahead) = (now - self.since, until.saturating_since(now));
+        let span = now - self.since;
+        let ahead = until.saturating_since(now);
         (
             self.packet_ns + product(self.packets, span) - product(packets, ahead),
             self.byte_ns + product(self.bytes, span) - product(bytes, ahead),

@@ -102,7 +102,8 @@ fn refined(n: i32, data: f64, ack: f64, slot: f64) -> (f64, f64) {
         1.0 / (1.0 + (1.0 - p) / (2.0 * k) * (windows - k))
     };
     // p = 1 − (1 − τ)ⁿ⁻¹, by bisection.
-    let (mut low, mut high) = (0.0, 1.0 - 1e-9);
+    let mut low = 0.0;
+    let mut high = 1.0 - 1e-9;
     for _ in 0..100 {
         let p = 0.5 * (low + high);
         if 1.0 - power(1.0 - tau_of(p), n - 1) > p {
@@ -112,13 +113,16 @@ fn refined(n: i32, data: f64, ack: f64, slot: f64) -> (f64, f64) {
         }
     }
     let tau = tau_of(low);
-    let (idle, one) = (power(1.0 - tau, n), f64::from(n) * tau * power(1.0 - tau, n - 1));
-    let (difs, b) = (10.0 + 2.0 * slot, 1.0 / 16.0);
+    let idle = power(1.0 - tau, n);
+    let one = f64::from(n) * tau * power(1.0 - tau, n - 1);
+    let difs = 10.0 + 2.0 * slot;
+    let b = 1.0 / 16.0;
     let success = (data + 10.0 + ack + difs) / (1.0 - b) + slot;
     let collision = data + difs + slot;
     let mean = idle * slot + one * success + (1.0 - idle - one) * collision;
     // Per attempt: a success carries 1/(1 − B) frames, of which only the first can collide.
-    let (attempts, failures) = (f64::from(n) * tau + one * b / (1.0 - b), f64::from(n) * tau - one);
+    let attempts = f64::from(n) * tau + one * b / (1.0 - b);
+    let failures = f64::from(n) * tau - one;
     (one / (1.0 - b) * UDP_BITS / mean, failures / attempts)
 }
 
@@ -142,7 +146,8 @@ fn saturated_uploads_match_ns3_and_the_refined_model() {
         [(1, 29.93, 0.0), (2, 30.31, 0.108), (5, 29.15, 0.258), (10, 27.47, 0.370), (20, 25.41, 0.474)]
     {
         let run = saturate(medium(Rules::erp_ofdm(), n, OFDM54, 1), n, 20);
-        let (ours, retries) = (run.mbps(), run.retry_ratio());
+        let ours = run.mbps();
+        let retries = run.retry_ratio();
         let allowed = if n == 1 { 0.003 } else { 0.015 };
         assert!((ours / mbps - 1.0).abs() < allowed, "{n}: {ours} Mbit/s");
         assert!((retries - ratio).abs() < 0.015, "{n}: {retries}");
@@ -181,9 +186,11 @@ fn an_rts_adds_88_us_and_shortens_collisions() {
     let one = saturate(medium(rules.clone(), 1, OFDM54, 1), 1, 20).mbps();
     assert!((one / (UDP_BITS / (393.5 + 88.0)) - 1.0).abs() < 0.003, "{one}");
     let forty = |rules| saturate(medium(rules, 40, OFDM54, 1), 40, 20);
-    let (with, without) = (forty(rules), forty(Rules::erp_ofdm()));
+    let with = forty(rules);
+    let without = forty(Rules::erp_ofdm());
     assert!((with.retry_ratio() - without.retry_ratio()).abs() < 0.02);
-    let (gain, collisions) = (with.mbps() / without.mbps(), without.retry_ratio());
+    let gain = with.mbps() / without.mbps();
+    let collisions = without.retry_ratio();
     assert!(gain > 1.0, "{gain} with {collisions} of all attempts in vain");
 }
 
@@ -260,7 +267,8 @@ fn a_frame_for_an_idle_medium_is_sent_immediately() {
     let mut medium = medium(Rules::erp_ofdm(), 2, OFDM54, 1);
     assert_eq!(medium.next(), NEVER);
     medium.offer(FIRST, 0, packet(FIRST, 7, IP_BYTES), &mut Vec::new());
-    let (received, ack) = (FIRST + Duration::from_micros(254), SIFS + Duration::from_micros(34));
+    let received = FIRST + Duration::from_micros(254);
+    let ack = SIFS + Duration::from_micros(34);
     assert_eq!(medium.next(), received);
     medium.process_until(received);
     let taken = take(&mut medium, received, &mut Vec::new());
@@ -310,9 +318,12 @@ proptest! {
         let paths: Vec<PathConfig> = [0, 0, 1, 2].iter().map(|&from| PathConfig { error, ..path(from, mode) }).collect();
         let stations = (0..3).map(|_| StationConfig::drop_tail(Limit::Packets(limit), counts)).collect();
         let mut medium = Medium::new(rules, stations, &paths, Stream::new(7, Purpose::Medium, 0));
-        let (mut now, mut accepted, mut refused) = (Time::ZERO, [0u64; 4], [0u64; 4]);
+        let mut now = Time::ZERO;
+        let mut accepted = [0u64; 4];
+        let mut refused = [0u64; 4];
         let mut delivered_numbers: [Vec<u32>; 4] = Default::default();
-        let (mut given_up, mut air) = (0u64, 0);
+        let mut given_up = 0u64;
+        let mut air = 0;
         let run = |medium: &mut Medium<(usize, u32)>, until: Time, delivered_numbers: &mut [Vec<u32>; 4], given_up: &mut u64, air: &mut u64| {
             while medium.next() <= until {
                 let at = medium.next();
@@ -375,7 +386,10 @@ fn codel_above_the_device_limits_the_queueing_delay() {
     let mut medium =
         Medium::new(Rules::erp_ofdm(), vec![codel], &[path(0, OFDM54)], Stream::new(1, Purpose::Medium, 0));
     // 5 % more than it carries.
-    let (mut dropped, mut delivered, mut late, mut offered) = (Vec::new(), 0u64, 0u64, 0u64);
+    let mut dropped = Vec::new();
+    let mut delivered = 0u64;
+    let mut late = 0u64;
+    let mut offered = 0u64;
     for number in 0..60_000u64 {
         let now = Time::from_nanos(number * 393_500 * 20 / 21);
         while medium.next() <= now {

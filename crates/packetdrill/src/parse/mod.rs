@@ -97,7 +97,8 @@ fn event(input: &mut Input<'_>) -> ModalResult<(usize, EventTime, Action)> {
         return Ok((offset, EventTime::NOW, Action::Command(command)));
     }
     let mut action = cut_err(action.context(expected("a packet ('<', '>'), a system call, a command or code")));
-    let (action, time) = (action.parse_next(input)?, time.unwrap_or(EventTime::NOW));
+    let action = action.parse_next(input)?;
+    let time = time.unwrap_or(EventTime::NOW);
     Ok((offset, time, action))
 }
 

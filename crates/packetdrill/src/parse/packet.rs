@@ -69,7 +69,8 @@ fn other_protocol(input: &mut Input<'_>) -> ModalResult<Protocol> {
         })
     });
     let protocol = protocol.parse_next(input)?;
-    let (depth, last) = (Cell::new(0usize), Cell::new(' '));
+    let depth = Cell::new(0usize);
+    let last = Cell::new(' ');
     let ends = |one: char| {
         match one {
             '[' | '{' | '(' => depth.set(depth.get() + 1),

@@ -228,7 +228,8 @@ impl Driver {
     /// When the sender sends a packet that a script expected before: text that follows the difference.
     fn sent_later(&mut self, packet: &Packet, deadline: Time) -> String {
         let negotiated = self.connection().map(|connection| *connection.negotiated());
-        let (failed_at, mut first) = (self.now, None);
+        let failed_at = self.now;
+        let mut first = None;
         for _ in 0..MOST_LATER {
             let Some(sent) = self.next_packet(deadline + LATER) else { break };
             if difference(&sent, packet, negotiated.as_ref()).is_none() {
@@ -267,14 +268,16 @@ impl Driver {
                 return Ok(());
             }
             Phase::SynSent { at } if packet.has('S') && packet.has('.') => {
-                let (at, negotiated) = (*at, negotiate(packet, &self.settings));
+                let at = *at;
+                let negotiated = negotiate(packet, &self.settings);
                 // The window of a SYN is not scaled (RFC 7323, section 2.2).
                 self.establish(negotiated, at, packet.window.unwrap_or_default());
                 self.acknowledge_syn();
                 return Ok(());
             }
             Phase::SynReceived { at, negotiated } => {
-                let (at, negotiated) = (*at, *negotiated);
+                let at = *at;
+                let negotiated = *negotiated;
                 let window = packet.window.unwrap_or_default() << negotiated.window_scale.unwrap_or_default();
                 self.establish(negotiated, at, window);
                 if packet.len == 0 && !packet.has('F') {
@@ -283,7 +286,8 @@ impl Driver {
             }
             _ => {}
         }
-        let (now, ts_recent) = (self.now, self.ts_recent);
+        let now = self.now;
+        let ts_recent = self.ts_recent;
         let Some(connection) = self.connection() else { return Ok(()) };
         connection.wire.ts_recent = ts_recent;
         connection

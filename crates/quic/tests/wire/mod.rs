@@ -214,7 +214,8 @@ pub(crate) fn transfer(
     sender.connection = Some(sender.endpoint.connect(base, client, addresses[1], "wire").expect("it connects"));
 
     let (mut now, mut stream, mut delivered): (u64, Option<StreamId>, u64) = (0, None, 0);
-    let (mut unsent, mut next_burst) = (0, 0);
+    let mut unsent = 0;
+    let mut next_burst = 0;
     let block = vec![0u8; 1 << 16];
     while now <= duration_ns {
         if let Workload::Bursts(bytes, interval) = workload {

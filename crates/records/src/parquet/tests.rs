@@ -204,7 +204,8 @@ fn a_missing_file_is_named() {
 
 #[test]
 fn tables_of_two_runs_are_not_mixed() {
-    let (one, two) = (Folder::new(), Folder::new());
+    let one = Folder::new();
+    let two = Folder::new();
     write(&tables(7, 1), &one.0).unwrap();
     write(&tables(8, 1), &two.0).unwrap();
     fs::copy(file(&two.0, "links"), file(&one.0, "links")).unwrap();

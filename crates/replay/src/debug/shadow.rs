@@ -105,7 +105,8 @@ impl Shadowed {
             return event.deliver(&mut *self.inner);
         }
         // The copies cost more than the report, but not as much as a second run.
-        let (mine, others) = (Snapshot::of(&*self.inner), Snapshot::of(&*self.other));
+        let mine = Snapshot::of(&*self.inner);
+        let others = Snapshot::of(&*self.other);
         let returned = event.deliver(&mut *self.inner);
         let _ = event.deliver(&mut *self.other);
         if self.differ() {

@@ -70,7 +70,8 @@ fn place(part: &Part, method: &str) -> Option<Place> {
 /// The methods that handled an event of an algorithm whose state was `before`. A class of another language has none.
 #[must_use]
 pub fn places(algorithm: &Algorithm, event: &Reported, before: &State) -> Vec<Place> {
-    let (growth, start) = (Some(&algorithm.growth), algorithm.slow_start.as_ref());
+    let growth = Some(&algorithm.growth);
+    let start = algorithm.slow_start.as_ref();
     let is_composed = matches!(algorithm.growth.spec.build, Build::CongestionAvoidance(_));
     let wanted: &[(Option<&Part>, &str)] = match event {
         Reported::Ack(_) if before.phase.is_slow_start() && start.is_some() => &[(start, "on_ack")],

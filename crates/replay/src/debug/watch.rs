@@ -187,7 +187,8 @@ impl Watched {
         let number = self.events.fetch_add(1, Ordering::Relaxed) + 1;
         if !self.watch.search.backward && !self.watch.is_searched(event.now()) {
             let returned = event.deliver(&mut *self.inner);
-            let (cwnd, pacing) = (self.inner.cwnd(), self.inner.pacing_rate());
+            let cwnd = self.inner.cwnd();
+            let pacing = self.inner.pacing_rate();
             self.watch.progress().add_line(Line { number, event, cwnd, pacing }, self.watch.context);
             return returned;
         }

@@ -41,7 +41,8 @@ pub(super) fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, f
 
 /// The kind of a table that names a file, and the path of that file.
 fn kind_and_file(map: &Map<String, Value>, folder: Option<&Path>) -> Option<(String, PathBuf)> {
-    let (kind, file) = (map.get("kind")?.as_str()?, map.get("file")?.as_str()?);
+    let kind = map.get("kind")?.as_str()?;
+    let file = map.get("file")?.as_str()?;
     Some((kind.to_owned(), folder.unwrap_or(Path::new("")).join(file)))
 }
 
@@ -79,7 +80,9 @@ fn distribution_file(file: &Path) -> Result<Value, (String, String)> {
     let fail = |line: usize, what: String, hint: &str| Err((format!("{name}:{line}: {what}"), hint.to_owned()));
     let text = std::fs::read_to_string(file)
         .map_err(|error| (format!("'{name}' cannot be read: {error}"), "name a file with two columns".to_owned()))?;
-    let (mut points, mut last, mut end) = (Vec::new(), None, 0);
+    let mut points = Vec::new();
+    let mut last = None;
+    let mut end = 0;
     for (n, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("").trim();
         let cells: Vec<&str> =

@@ -92,7 +92,8 @@ impl Network {
         delay: Duration,
         declared: &LinkTemplate,
     ) -> u32 {
-        let (own_name, kind) = (own_name.map(Into::into), declared.kind.clone());
+        let own_name = own_name.map(Into::into);
+        let kind = declared.kind.clone();
         self.links.push(LinkPlan { own_name, from, to, delay, capacity: Capacity::Unlimited, kind });
         self.sizes.push((declared.size, declared.path.clone()));
         self.links.len() as u32 - 1

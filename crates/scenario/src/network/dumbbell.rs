@@ -17,14 +17,16 @@ pub(super) fn dumbbell<'a>(
     faults: &mut Faults,
 ) -> Vec<RoutedFlow<'a>> {
     let access = &Access { agents: access.agents.clone().or_else(|| Some(forward.agents.clone())), ..access.clone() };
-    let (near, far) = (network.node("r1"), network.node("r2"));
+    let near = network.node("r1");
+    let far = network.node("r2");
     let mut bottleneck = |name: &str, ends: (u32, u32), link: &Link| {
         let declared = network.template(link, CapacitySpec::Bdp(1.0, None), true, None);
         network.add(Some(name), ends, link.delay, &declared)
     };
     let there = bottleneck("bottleneck", (near, far), forward);
     let back = bottleneck("bottleneck-reverse", (far, near), reverse);
-    let (hosts, mut placed) = (Hosts::new(access, network), Vec::new());
+    let hosts = Hosts::new(access, network);
+    let mut placed = Vec::new();
     for one in flow_instances(schema) {
         let Some(rest) = one.remaining_rtt(forward.delay.as_nanos() + reverse.delay.as_nanos(), faults) else {
             continue;

@@ -35,7 +35,9 @@ pub(super) struct FlowPlans<'a> {
 
 impl<'a> FlowPlans<'a> {
     pub(super) fn new(schema: &'a Schema, network: &'a Network, algorithms: Vec<Option<Arc<Algorithm>>>) -> Self {
-        let (texts, stacks, kinds) = (BTreeSet::new(), Interner::default(), Interner::default());
+        let texts = BTreeSet::new();
+        let stacks = Interner::default();
+        let kinds = Interner::default();
         Self { schema, network, algorithms, texts, stacks, kinds }
     }
 
@@ -51,7 +53,8 @@ impl<'a> FlowPlans<'a> {
 
     /// The plan of a flow with its routes.
     pub(super) fn plan(&mut self, placed: RoutedFlow<'_>) -> FlowPlan {
-        let (single, timing) = (&placed.single, &placed.single.flow.timing);
+        let single = &placed.single;
+        let timing = &placed.single.flow.timing;
         let base_rtt = Duration::from_nanos(self.network.delay(&placed.forward) + self.network.delay(&placed.reverse));
         let start_jitter = match timing.jitter.unwrap_or(self.schema.jitter) {
             Jitter::Fixed(span) => span,
@@ -73,7 +76,8 @@ impl<'a> FlowPlans<'a> {
 
     /// The properties that the flow shares with equal flows.
     fn kind(&mut self, placed: &RoutedFlow<'_>) -> Arc<FlowKind> {
-        let (flow, network) = (placed.single.flow, self.network);
+        let flow = placed.single.flow;
+        let network = self.network;
         let algorithm = self.algorithms[placed.single.entry].clone();
         let recovery = algorithm.as_deref().and_then(Algorithm::recovery_kind).unwrap_or(flow.recovery);
         let recovery = with_negotiated_sack(recovery, flow.stack.sack);

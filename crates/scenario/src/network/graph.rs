@@ -30,13 +30,15 @@ pub(super) fn graph<'a>(
         let both = one.duplex && !pairs.contains(&(one.to.as_str(), one.from.as_str()));
         add_link(one, both, &media, network);
     }
-    let (mut placed, mut routes) = (Vec::new(), Routes::new(network));
+    let mut placed = Vec::new();
+    let mut routes = Routes::new(network);
     for one in flow_instances(schema) {
         let flow = one.flow;
         let from = endpoint(flow, "from", flow.ends.0.as_ref(), network, faults);
         let to = endpoint(flow, "to", flow.ends.1.as_ref(), network, faults);
         let (Some(from), Some(to)) = (from, to) else { continue };
-        let (there, back) = (flow.routes.0.as_deref(), flow.routes.1.as_deref());
+        let there = flow.routes.0.as_deref();
+        let back = flow.routes.1.as_deref();
         let forward = routes.between((from, to), there, format!("{}.route", flow.path), faults);
         let reverse = routes.between((to, from), back, format!("{}.reverse_route", flow.path), faults);
         if let (Some(forward), Some(reverse)) = (forward, reverse) {
@@ -54,7 +56,8 @@ fn add_link(one: &NamedLink, both: bool, media: &BTreeMap<&str, (u32, &Medium)>,
         None => (CapacitySpec::Bdp(1.0, None), one.link.rate),
     };
     let link = Link { rate, ..one.link.clone() };
-    let (from, to) = (network.node(&one.from), network.node(&one.to));
+    let from = network.node(&one.from);
+    let to = network.node(&one.to);
     let mut add = |own_name: Option<&str>, ends: (u32, u32), link: &Link| {
         let declared = network.template(link, default, link.rate.is_some(), on_medium.map(|(radio, _)| radio));
         network.add(own_name, ends, link.delay, &declared);

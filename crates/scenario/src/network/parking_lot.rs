@@ -28,10 +28,12 @@ pub(super) fn parking_lot<'a>(
     let agents = access.agents.clone().or_else(|| hops.first().map(|hop| hop.agents.clone()));
     let access = &Access { agents, ..access.clone() };
     let hops: Vec<Hop> = hops.iter().enumerate().map(|(n, link)| add_hop(n, link, network)).collect();
-    let (hosts, mut placed) = (Hosts::new(access, network), Vec::new());
+    let hosts = Hosts::new(access, network);
+    let mut placed = Vec::new();
     for one in flow_instances(schema) {
         let Some(crossed) = crossed(one.flow, hops.len(), faults) else { continue };
-        let (mut near, mut far) = (router(crossed.start, network), router(crossed.end, network));
+        let mut near = router(crossed.start, network);
+        let mut far = router(crossed.end, network);
         let hops = &hops[crossed];
         let Some(rest) = one.remaining_rtt(hops.iter().map(|hop| hop.delay).sum(), faults) else { continue };
         let mut there: Vec<u32> = hops.iter().map(|hop| hop.there).collect();
@@ -53,7 +55,8 @@ fn router(index: usize, network: &mut Network) -> u32 {
 
 /// Adds the hop `index` in both directions; the reverse link has no losses.
 fn add_hop(index: usize, link: &Link, network: &mut Network) -> Hop {
-    let (near, far) = (router(index, network), router(index + 1, network));
+    let near = router(index, network);
+    let far = router(index + 1, network);
     let name = format!("hop{}", index + 1);
     let mut add = |name: &str, ends: (u32, u32), link: &Link| {
         let declared = network.template(link, CapacitySpec::Bdp(1.0, None), true, None);
@@ -67,7 +70,8 @@ fn add_hop(index: usize, link: &Link, network: &mut Network) -> Hop {
 /// Indices of the hops between the routers where the flow enters and leaves; `None` after a fault.
 fn crossed(flow: &Flow, hops: usize, faults: &mut Faults) -> Option<Range<usize>> {
     let last = hops as u64 + 1;
-    let (enter, leave) = (flow.hops.0.unwrap_or(1), flow.hops.1.unwrap_or(last));
+    let enter = flow.hops.0.unwrap_or(1);
+    let leave = flow.hops.1.unwrap_or(last);
     if enter >= leave || leave > last {
         faults.add(
             format!("{}.leave", flow.path),

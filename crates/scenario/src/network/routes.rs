@@ -52,14 +52,17 @@ impl<'a> Routes<'a> {
     /// # Errors
     /// A message and a hint if the links do not form a path between the nodes.
     fn by_names(&self, (from, to): (u32, u32), names: &[String]) -> Result<Vec<u32>, (String, &'static str)> {
-        let (mut node, mut route, mut visited) = (from, Vec::new(), BTreeSet::from([from]));
+        let mut node = from;
+        let mut route = Vec::new();
+        let mut visited = BTreeSet::from([from]);
         for name in names {
             let Some(&index) = self.by_name.get(name.as_str()) else {
                 return Err((format!("no link is called '{name}'"), ""));
             };
             let link = &self.network.links[index as usize];
             if link.from != node {
-                let (start, end) = (self.node(link.from), self.node(node));
+                let start = self.node(link.from);
+                let end = self.node(node);
                 return Err((format!("'{name}' starts at '{start}', but the previous link ends at '{end}'"), ""));
             }
             node = link.to;

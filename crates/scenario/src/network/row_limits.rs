@@ -30,7 +30,8 @@ struct Expected {
 pub(super) fn check(plan: &Plan, paths: &[&str]) -> Vec<Fault> {
     let mut faults = Faults::default();
     reject_short_interval(plan, &mut faults);
-    let (mut transfers, mut packet_rows) = (0.0, 0.0);
+    let mut transfers = 0.0;
+    let mut packet_rows = 0.0;
     let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
     for (flow, path) in plan.flows.iter().zip(paths) {
         let expected = expect(plan, flow);

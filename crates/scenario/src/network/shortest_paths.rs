@@ -72,11 +72,13 @@ fn outside_core(nodes: usize, links: &[LinkPlan]) -> Vec<Option<OutsideCore>> {
 
 impl<'a> ShortestPaths<'a> {
     pub(super) fn new(nodes: usize, links: &'a [LinkPlan]) -> Self {
-        let (mut outside, mut leaving) = (outside_core(nodes, links), vec![Vec::new(); nodes]);
+        let mut outside = outside_core(nodes, links);
+        let mut leaving = vec![Vec::new(); nodes];
         let better =
             |known: u32, index: u32| known == NONE || links[index as usize].delay < links[known as usize].delay;
         for (index, link) in (0u32..).zip(links) {
-            let (from, to) = (link.from as usize, link.to as usize);
+            let from = link.from as usize;
+            let to = link.to as usize;
             if let Some(at) = outside[from].as_mut().filter(|at| at.parent == link.to) {
                 at.up = if better(at.up, index) { index } else { at.up };
             } else if let Some(at) = outside[to].as_mut().filter(|at| at.parent == link.from) {
@@ -95,7 +97,8 @@ impl<'a> ShortestPaths<'a> {
 
     /// The links of the shortest path; `None` if there is no path.
     pub(super) fn path(&mut self, from: u32, to: u32) -> Option<Vec<u32>> {
-        let (mut up, mut down) = (self.ancestors(from), self.ancestors(to));
+        let mut up = self.ancestors(from);
+        let mut down = self.ancestors(to);
         let through = if up.last() == down.last() {
             // Both nodes have the same root: the path turns at their lowest common ancestor.
             let same = up.iter().rev().zip(down.iter().rev()).take_while(|(one, other)| one == other).count();
@@ -113,7 +116,9 @@ impl<'a> ShortestPaths<'a> {
 
     /// The shortest path between two nodes of the core.
     fn through_core(&mut self, from: u32, to: u32) -> Option<Vec<u32>> {
-        let (mut path, mut node, mut last) = (Vec::new(), from, NONE);
+        let mut path = Vec::new();
+        let mut node = from;
+        let mut last = NONE;
         while node != to {
             let Some(link) = self.only_link(node, last) else {
                 path.extend(self.by_tree(node, to)?);
@@ -172,7 +177,8 @@ impl<'a> ShortestPaths<'a> {
             }
             for &index in &self.leaving[node as usize] {
                 let link = &self.links[index as usize];
-                let (to, length) = (link.to as usize, (delay.saturating_add(link.delay.as_nanos()), hops + 1));
+                let to = link.to as usize;
+                let length = (delay.saturating_add(link.delay.as_nanos()), hops + 1);
                 if length < best[to] {
                     best[to] = length;
                     tree[to] = index;
@@ -220,7 +226,8 @@ mod tests {
         let network = network(&both(0, 1).into_iter().chain(hosts).collect::<Vec<_>>());
         let mut shortest = ShortestPaths::new(2002, &network.links);
         for host in 0..1000 {
-            let (near, far) = (2 + 2 * host, 2002 + 2 * host);
+            let near = 2 + 2 * host;
+            let far = 2002 + 2 * host;
             assert_eq!(shortest.path(2 + host, 1002 + host), Some(vec![near, 0, far + 1]));
             assert_eq!(shortest.path(1002 + host, 2 + host), Some(vec![far, 1, near + 1]));
         }

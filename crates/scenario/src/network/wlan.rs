@@ -35,7 +35,8 @@ pub(super) fn wlan<'a>(
         let up = add_radio((station, ap), radio, wlan.station_queue, network);
         let out = network.add(None, (server, ap), Duration::from_nanos(rest / 2 + rest % 2), &wire);
         let home = network.add(None, (ap, server), Duration::from_nanos(rest / 2), &wire);
-        let (mut forward, mut reverse) = (Box::from([out, down]), Box::from([up, home]));
+        let mut forward = Box::from([out, down]);
+        let mut reverse = Box::from([up, home]);
         if one.flow.reverse {
             std::mem::swap(&mut forward, &mut reverse);
         }

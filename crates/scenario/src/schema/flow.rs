@@ -28,6 +28,13 @@ pub(super) fn read_jitter(table: &Reader<'_>, faults: &mut Faults) -> Option<Jit
     table.duration("start_jitter", faults).map(Jitter::Fixed)
 }
 
+/// The delay between transport and algorithm.
+fn read_control(table: &Reader<'_>, faults: &mut Faults) -> Option<ControlDelay> {
+    let delay = table.duration("delay", faults);
+    let schedule = read_schedule(table, faults);
+    Some(ControlDelay { delay: delay?, schedule: schedule? })
+}
+
 /// When ACKs are reported to a remote algorithm.
 fn read_schedule(table: &Reader<'_>, faults: &mut Faults) -> Option<ReportSchedule> {
     if table.get("interval").and_then(Value::as_str) == Some("rtt") {
@@ -53,12 +60,10 @@ pub(super) fn read_flow(value: &Value, path: String, directions: Directions, fau
     let algorithm = read_algorithm(&table, udp, faults);
     let profile = table.string("profile", faults)?;
     let (stack, recovery) = read_stack(&table, &profile, faults)?;
-    let control = table.table("control", faults).and_then(|inner| {
-        let (delay, schedule) = (inner.duration("delay", faults), read_schedule(&inner, faults));
-        Some(ControlDelay { delay: delay?, schedule: schedule? })
-    });
+    let control = table.table("control", faults).and_then(|inner| read_control(&inner, faults));
     let workload = read_workload(&table, udp, faults);
-    let (start, stop) = (table.duration("start", faults).unwrap_or_default(), table.duration("stop", faults));
+    let start = table.duration("start", faults).unwrap_or_default();
+    let stop = table.duration("stop", faults);
     if stop.is_some_and(|stop| stop <= start) {
         faults.add(table.at("stop"), "is not after the start", "");
     }

@@ -57,7 +57,8 @@ pub(super) fn read_line(
 
 /// Reads `trace = "lte-driving"`, or a table with `text` (the contents of a file), `bytes` and `offset`.
 fn read_trace(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, LinePlan)> {
-    let (value, path) = (table.get("trace")?, table.at("trace"));
+    let value = table.get("trace")?;
+    let path = table.at("trace");
     let named;
     let value = match value {
         Value::String(_) => {
@@ -92,15 +93,18 @@ fn read_trace(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, 
             return None;
         }
     };
-    let (bytes, offset) = (inner.integer("bytes", faults)? as u32, inner.duration("offset", faults)?);
+    let bytes = inner.integer("bytes", faults)? as u32;
+    let offset = inner.duration("offset", faults)?;
     Some((Some(trace::mean_rate(&stamps, u64::from(bytes))), LinePlan::Trace { stamps, bytes, offset }))
 }
 
 fn read_bucket(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, LinePlan)> {
     let inner = table.table("token_bucket", faults)?;
-    let (rate, burst) = (inner.rate("rate", faults), inner.bytes("burst", faults));
+    let rate = inner.rate("rate", faults);
+    let burst = inner.bytes("burst", faults);
     let peak = inner.rate("peak", faults);
-    let (rate, burst) = (rate?, burst?);
+    let rate = rate?;
+    let burst = burst?;
     if burst < Bytes(u64::from(PACKET)) {
         faults.add(inner.at("burst"), format!("{burst} are less than a full packet"), format!("at least {PACKET} B"));
     }

@@ -75,6 +75,7 @@ fn read_loss(value: &Value, path: String, faults: &mut Faults) -> Option<loss::C
 
 pub(super) fn read_queue(value: &Value, path: String, faults: &mut Faults) -> Option<Queue> {
     let table = Reader::choose(value, path, &aqm::CHOICE, faults)?;
-    let (size, discipline) = (aqm::capacity::read(&table, faults), aqm::Config::read(&table, faults));
+    let size = aqm::capacity::read(&table, faults);
+    let discipline = aqm::Config::read(&table, faults);
     Some(Queue { size: size?, discipline: discipline? })
 }

@@ -86,7 +86,8 @@ fn read_mode(
             return None;
         }
         (None, Some(key)) => {
-            let (mcs, streams) = (mcs.unwrap_or(7), streams.unwrap_or(1));
+            let mcs = mcs.unwrap_or(7);
+            let streams = streams.unwrap_or(1);
             (key, ModePlan::Ht { mcs, streams, short_guard: short_guard.unwrap_or(false) })
         }
         (rate, None) => ("rate", ModePlan::Ofdm { mbps: ofdm(table, rate?, faults)? }),

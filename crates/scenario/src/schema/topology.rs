@@ -99,7 +99,8 @@ fn read_access(table: &Reader<'_>, faults: &mut Faults) -> Option<Access> {
 }
 
 fn read_graph(table: &Reader<'_>, media: &Media, faults: &mut Faults) -> Option<Topology> {
-    let (mut nodes, mut known) = (Vec::new(), BTreeSet::new());
+    let mut nodes = Vec::new();
+    let mut known = BTreeSet::new();
     for (path, item) in table.tables("node", faults) {
         let inner = Reader::new(item, path, &NODE, faults)?;
         let name = inner.string("name", faults)?;
@@ -108,7 +109,9 @@ fn read_graph(table: &Reader<'_>, media: &Media, faults: &mut Faults) -> Option<
         }
         nodes.push(name);
     }
-    let (declared, mut links, mut names) = (!nodes.is_empty(), Vec::<NamedLink>::new(), BTreeSet::new());
+    let declared = !nodes.is_empty();
+    let mut links = Vec::<NamedLink>::new();
+    let mut names = BTreeSet::new();
     for (path, item) in table.tables("link", faults) {
         let Some(link) = read_link(item, path.clone(), &NAMED_LINK, None, faults) else { continue };
         let radio = read_radio(item, path.clone(), media, faults);

@@ -148,7 +148,8 @@ mod tests {
     #[test]
     fn a_synthetic_trace_is_reproducible_and_valid() {
         for kind in SYNTHETIC {
-            let (name, stamps) = (kind.name, kind.generate(7, 20));
+            let name = kind.name;
+            let stamps = kind.generate(7, 20);
             assert_eq!(stamps, kind.generate(7, 20), "{name}");
             assert_ne!(stamps, kind.generate(8, 20), "{name}");
             assert!(stamps.windows(2).all(|pair| pair[0] <= pair[1]) && *stamps.last().unwrap() == 20_000, "{name}");

@@ -50,7 +50,8 @@ impl Random {
     /// Poisson, by Knuth's method (The Art of Computer Programming 2, §3.4.1), with a probability of zero, e^−mean, of
     /// `none`.
     fn poisson(&mut self, none: f64) -> u32 {
-        let (mut count, mut product) = (0, self.unit());
+        let mut count = 0;
+        let mut product = self.unit();
         while product > none {
             count += 1;
             product *= self.unit();
@@ -65,11 +66,13 @@ pub(super) fn generate(process: &Process, seed: u64, seconds: u32) -> Vec<u32> {
     let correlation = maths::exp(-f64::from(STEP_MS) * 1e-3 / process.correlation_s);
     let innovation = process.sigma * maths::sqrt(1.0 - correlation * correlation);
     let mean = process.mbps * 1e6 / 12_000.0 / 1000.0; // opportunities of 1500 bytes per ms
-    let (mut deviation, mut level) = (process.sigma * random.normal(), 0.0);
+    let mut deviation = process.sigma * random.normal();
+    let mut level = 0.0;
     let mut outage_start = random.exponential(process.between_s);
     let mut outage_end = outage_start + random.exponential(process.outage_s);
     let end = seconds.max(1) * 1000;
-    let (mut stamps, mut none) = (Vec::new(), 1.0);
+    let mut stamps = Vec::new();
+    let mut none = 1.0;
     for ms in 0..end {
         if ms % HANDOVER_MS == 0 && process.handover > 0.0 {
             level = process.handover * random.normal() - process.handover * process.handover / 2.0;

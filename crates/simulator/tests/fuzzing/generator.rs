@@ -174,7 +174,8 @@ impl Generator {
             // All packets of a frame, 25 of which are sent in a second, are sent at once.
             rate = rate.min(PACKETS / 10.0 * 25.0 * 8.0 * packet as f64);
         }
-        let (rate_text, packet_text) = (format!("{} bps", rate as u64), format!("{packet} B"));
+        let rate_text = format!("{} bps", rate as u64);
+        let packet_text = format!("{packet} B");
         let mut packets = rate / 8.0 / packet as f64;
         let workload = match kind {
             0 => {
@@ -182,7 +183,8 @@ impl Generator {
                 json!({ "kind": "vbr", "rate": rate_text, "packet": packet_text })
             }
             1 => {
-                let (on, off) = (self.log_uniform(MS, S), self.log_uniform(MS, S));
+                let on = self.log_uniform(MS, S);
+                let off = self.log_uniform(MS, S);
                 packets = packets.max(S / (on + off)); // a period is an event at least
                 json!({ "kind": "on-off", "rate": rate_text, "packet": packet_text,
                     "on": { "kind": "exponential", "mean": ns(on) }, "off": ns(off) })
@@ -223,7 +225,8 @@ const GRAPH: u64 = 3;
 
 /// Adds a network; returns the rate of its fastest line and the delay between its routers, ns.
 fn add_network(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: f64) -> (f64, f64) {
-    let (mut fastest, mut delay) = (rate, generator.delay());
+    let mut fastest = rate;
+    let mut delay = generator.delay();
     match shape {
         0 | 1 => {
             scenario["wlan"] =
@@ -286,7 +289,10 @@ fn add_flows(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: 
         1..=3 => 50,
         _ => 3,
     };
-    let (mut flows, mut all, mut offered, mut rtts) = (Vec::new(), 0, 0.0, (f64::INFINITY, 0.0_f64));
+    let mut flows = Vec::new();
+    let mut all = 0;
+    let mut offered = 0.0;
+    let mut rtts = (f64::INFINITY, 0.0_f64);
     for _ in 0..groups {
         let count = 1 + generator.below(max / groups + 1);
         all += count;
@@ -332,7 +338,8 @@ fn add_flows(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: 
 /// The scenario of this seed.
 pub(super) fn scenario(seed: u64) -> Value {
     let generator = &mut Generator(Stream::new(seed, Purpose::Loss, 0));
-    let (rate, shape) = (generator.rate(), generator.below(10));
+    let rate = generator.rate();
+    let shape = generator.below(10);
     let mut scenario = json!({ "schema_version": 1 });
     let (fastest, delay) = add_network(generator, &mut scenario, shape, rate);
     let Flows { all, offered, rtts } = add_flows(generator, &mut scenario, shape, rate, delay);

@@ -94,7 +94,8 @@ fn link_samples(plan: &Plan, records: &Records) -> CheckResult {
     }
     // At the end at max one packet is in service.
     for (index, row) in last.into_iter().filter(|(_, row)| row.time_ns == plan.duration.as_nanos()) {
-        let (total, plan) = (&records.links[index as usize], &plan.links[index as usize]);
+        let total = &records.links[index as usize];
+        let plan = &plan.links[index as usize];
         let rest = total.arrived_packets.cast_signed()
             - (total.dropped_packets + total.sent_packets + row.queue_packets).cast_signed();
         let max = if plan.radio.is_some() { total.lost_packets.cast_signed() } else { 1 };

@@ -74,7 +74,8 @@ impl Configuration for Config {
     }
 
     fn application(&self, flow: &FlowContext) -> Application {
-        let (on, off) = (self.on.clone(), self.off.clone());
+        let on = self.on.clone();
+        let off = self.off.clone();
         match self.packets() {
             Some(Packets { rate, packet }) => {
                 Application::Datagrams(Datagrams::new(rate, packet, SendPattern::OnOff { on, off }, flow))

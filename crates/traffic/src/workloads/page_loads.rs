@@ -148,7 +148,8 @@ impl PageLoads {
             self.pages.complete(since, main, now, actions);
             return;
         }
-        let (mut total, mut with_frames) = (main, Bytes::ZERO);
+        let mut total = main;
+        let mut with_frames = Bytes::ZERO;
         for _ in 0..number {
             let size = sample_size(&self.config.object, &mut self.sizes).min(self.config.largest);
             total += size;

@@ -135,7 +135,8 @@ mod tests {
 
     /// The actions at `now`, when the response to the request sent at `since` reaches the client.
     fn at_response(client: &mut RequestResponse, since: u64, now: u64) -> Vec<Action> {
-        let (mut reply, mut actions) = (Vec::new(), Vec::new());
+        let mut reply = Vec::new();
+        let mut actions = Vec::new();
         let request = Message { kind: REQUEST, size: Bytes(5_000), since: Time::from_nanos(since) };
         client.on_message(request, Time::from_nanos(now), &mut reply);
         let response = Message { kind: RESPONSE, ..request };

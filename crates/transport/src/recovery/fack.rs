@@ -37,7 +37,8 @@ impl SackBased for Fack {
 
     fn mark_lost(&self, tcb: &mut Tcb) -> u32 {
         let board = &mut tcb.scoreboard;
-        let (limit, fack) = (board.fack_limit(tcb.stack.dup_thresh), board.fack());
+        let limit = board.fack_limit(tcb.stack.dup_thresh);
+        let fack = board.fack();
         // A retransmission is lost if data sent after it was delivered (Linux 2.6, tcp_mark_lost_retrans).
         board.mark_below(limit) + board.mark_retransmitted_while(|one| fack > one.next)
     }

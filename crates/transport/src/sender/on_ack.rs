@@ -301,7 +301,9 @@ mod tests {
 
     /// The segments that a sender sends after these ACKs, its final state, and the number of ACKs on the fast path.
     fn run(kind: RecoveryKind, stack: &Stack, steps: &[Step], fast_path: bool) -> (Vec<Data>, String, usize) {
-        let (mut out, mut now, mut count) = (Sent::default(), Time::from_nanos(1_000_000), 0);
+        let mut out = Sent::default();
+        let mut now = Time::from_nanos(1_000_000);
+        let mut count = 0;
         let mut sender = Sender::new(Box::new(Growing(10_000)), kind, &stack.clone().into());
         sender.open(now, &mut out);
         now += Duration::from_millis(50);

@@ -92,7 +92,8 @@ impl Sender {
     fn send_bursts(&mut self, now: Time, out: &mut impl Output) -> (u32, bool) {
         let paced = self.pacer.is_on();
         let limit = if paced { self.paced_burst() } else { u32::MAX };
-        let (mut sent, mut sent_new) = (0, false);
+        let mut sent = 0;
+        let mut sent_new = false;
         let mut burst = Burst::default();
         loop {
             if self.pacer.is_blocked(now) && !self.tcb.force_retransmit {

@@ -67,7 +67,8 @@ impl Tcb {
     /// block (RFC 2883, section 4).
     fn dsack_of(&self, ack: &AckPacket) -> Option<(u64, u64)> {
         let blocks = &ack.blocks.list[..(ack.blocks.len as usize).min(MAX_BLOCKS)];
-        let (first, second) = (*blocks.first()?, blocks.get(1));
+        let first = *blocks.first()?;
+        let second = blocks.get(1);
         let within = |outer: &(u64, u64)| outer.0 <= first.0 && first.1 <= outer.1;
         let is_dsack = ack.blocks.duplicate || self.features.linux && (first.0 < ack.ack || second.is_some_and(within));
         is_dsack.then_some(first)
@@ -91,7 +92,9 @@ impl Tcb {
         let mut list = ack.blocks.list;
         let count = (ack.blocks.len as usize).min(MAX_BLOCKS);
         let blocks = &mut list[usize::from(self.dsack_of(ack).is_some())..count];
-        let (una, next, linux) = (self.scoreboard.una, self.scoreboard.next, self.features.linux);
+        let una = self.scoreboard.una;
+        let next = self.scoreboard.next;
+        let linux = self.features.linux;
         // Linux, tcp_is_sackblock_valid: a block that starts at SND.UNA is invalid.
         let is_valid = |from, to| !linux || from > una && to <= next && from < to;
         let count = self.scoreboard.sack_cache.take_new(blocks, next, is_valid);
@@ -265,8 +268,10 @@ mod tests {
             histories in prop::collection::vec((prop_oneof![5 => Just(0u8), 1 => 1u8..4], 0u64..3), 1..40),
             part in 0.0f64..1.0,
         ) {
-            let (mut whole, mut single) = (sent(linux, &histories), sent(linux, &histories));
-            let (una, now) = (whole.scoreboard.una, Time::from_nanos(1_000_100));
+            let mut whole = sent(linux, &histories);
+            let mut single = sent(linux, &histories);
+            let una = whole.scoreboard.una;
+            let now = Time::from_nanos(1_000_100);
             let packet = AckPacket {
                 ack: una + 1 + (part * histories.len() as f64) as u64,
                 window: Bytes(1 << 20),

@@ -76,7 +76,8 @@ impl Tcb {
     pub(crate) fn new(algorithm: Box<dyn CongestionControl>, features: Features, stack: &Arc<Stack>) -> Self {
         let mss = stack.mss.0 as u32;
         let cwnd = (algorithm.cwnd().0 / u64::from(mss)).clamp(1, MAX_WINDOW) as u32;
-        let (first, linux) = (stack.first_segment, stack.rules == Rules::Linux);
+        let first = stack.first_segment;
+        let linux = stack.rules == Rules::Linux;
         Self {
             stack: Arc::clone(stack),
             features,

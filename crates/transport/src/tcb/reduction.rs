@@ -18,7 +18,8 @@ impl Tcb {
         (restart, repeated): (bool, bool),
         out: &mut impl Output,
     ) {
-        let (before, ends_slow_start) = (self.cwnd, !restart && !repeated && self.is_in_slow_start());
+        let before = self.cwnd;
+        let ends_slow_start = !restart && !repeated && self.is_in_slow_start();
         let flight = self.flight_at_congestion();
         let event = Congestion {
             now,

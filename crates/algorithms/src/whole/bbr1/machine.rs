@@ -44,7 +44,8 @@ impl Bbr1 {
     #[must_use]
     pub fn new(path: &Path, options: &Options) -> Self {
         let path_model = PathModel::new(path, options);
-        let (mss, initial) = (path_model.mss, path_model.initial);
+        let mss = path_model.mss;
+        let initial = path_model.initial;
         let mut flow = Self {
             path: path_model,
             mss,

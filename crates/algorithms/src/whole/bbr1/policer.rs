@@ -94,7 +94,8 @@ impl Policer {
     }
 
     fn end_interval(&mut self, seen: &PolicerSample, mss: f64) {
-        let (lost, delivered) = (seen.lost - self.from_lost, seen.delivered - self.from_delivered);
+        let lost = seen.lost - self.from_lost;
+        let delivered = seen.delivered - self.from_delivered;
         let span = (seen.now.as_nanos() / 1_000_000).saturating_sub(self.from_ms);
         // No margins: each interval has another span, in whole ms.
         if delivered <= 0.0 || lost < LOSS * delivered || span < 1 {

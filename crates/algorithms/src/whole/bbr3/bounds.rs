@@ -90,7 +90,8 @@ impl AckSample {
     #[must_use]
     pub fn flight_at_loss(&self, threshold: f64) -> f64 {
         let size = self.losses.max(1.0);
-        let (flight, lost) = ((self.tx_in_flight - size).max(0.0), (self.lost - size).max(0.0));
+        let flight = (self.tx_in_flight - size).max(0.0);
+        let lost = (self.lost - size).max(0.0);
         let prefix = (threshold * flight - lost) / (1.0 - threshold);
         flight + prefix.max(0.0)
     }

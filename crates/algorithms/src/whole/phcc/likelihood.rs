@@ -121,7 +121,8 @@ mod tests {
     #[test]
     fn the_probabilities_match_the_known_answers() {
         assert!((total(0.3, 0.7, 0.2) - 0.35).abs() < 1e-15);
-        let (in_loss, in_delay) = (total(0.1, 0.6, 0.05), total(0.3, 0.4, 0.1));
+        let in_loss = total(0.1, 0.6, 0.05);
+        let in_delay = total(0.3, 0.4, 0.1);
         assert!((of("").combine(in_loss, in_delay) - 0.1475).abs() < 1e-15);
         assert!((of("eq3=clamp").combine(in_loss, in_delay) - 0.295).abs() < 1e-15);
         // Eq. 3 as printed gives 2 for certain events.

@@ -15,7 +15,8 @@ impl<P: Copy> Medium<P> {
     #[must_use]
     pub fn counters(&self, now: Time, station: u32) -> Counters {
         let station = &self.stations[station as usize];
-        let (mut counters, pending) = (station.counters, station.pending_exchange);
+        let mut counters = station.counters;
+        let pending = station.pending_exchange;
         if now < pending.until {
             counters.sent -= pending.sent;
             counters.sent_bytes -= pending.sent_bytes;
@@ -28,7 +29,8 @@ impl<P: Copy> Medium<P> {
     #[must_use]
     pub fn path_totals(&self, now: Time, path: u32) -> PathTotals {
         let path = &self.paths[path as usize];
-        let (mut totals, pending) = (path.totals, path.pending_exchange);
+        let mut totals = path.totals;
+        let pending = path.pending_exchange;
         if now < pending.until {
             totals.sent -= pending.sent;
             totals.sent_bytes -= pending.sent_bytes;
