@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::wrap::{wrap_flow, Wrap};
 use cwndlab_control::Report as Reported;
-use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
+use cwndlab_control::{Algorithm, CongestionControl, Event, Observed, Observer, Path};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Fault, Time};
 
 use crate::debug::{is_shown, Moment, Snapshot};
 
@@ -75,14 +75,14 @@ impl Wrap for Shadowing {
     fn wrap(&self, inner: Box<dyn CongestionControl>, path: &Path) -> Box<dyn CongestionControl> {
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
         let other = self.other.build(path);
-        Box::new(Shadowed { inner, other, search: Arc::clone(&self.search), connection, events: Arc::default() })
+        let shadow = Shadow { other, search: Arc::clone(&self.search), connection, events: Arc::default() };
+        Box::new(Observed::new(inner, shadow))
     }
 }
 
-/// The wrapper of a connection's algorithm. Its window and rate are those of `inner`.
+/// The other algorithm of a connection.
 #[derive(Clone, Debug)]
-struct Shadowed {
-    inner: Box<dyn CongestionControl>,
+struct Shadow {
     other: Box<dyn CongestionControl>,
     search: Arc<Search>,
     connection: u32,
@@ -90,74 +90,40 @@ struct Shadowed {
     events: Arc<AtomicU64>,
 }
 
-impl Shadowed {
-    fn report(&mut self, event: Reported) -> Option<Event> {
+impl Observer for Shadow {
+    fn observe(&mut self, event: Reported, own: &mut dyn CongestionControl) -> Option<Event> {
         if self.search.stop.load(Ordering::Relaxed) {
-            return event.deliver(&mut *self.inner);
+            return event.deliver(own);
         }
         if !is_shown(&event) {
             let _ = event.deliver(&mut *self.other);
-            return event.deliver(&mut *self.inner);
+            return event.deliver(own);
         }
         let number = self.events.fetch_add(1, Ordering::Relaxed) + 1;
         if event.now() < self.search.from {
             let _ = event.deliver(&mut *self.other);
-            return event.deliver(&mut *self.inner);
+            return event.deliver(own);
         }
         // The copies cost more than the report, but not as much as a second run.
-        let mine = Snapshot::of(&*self.inner);
+        let mine = Snapshot::of(own);
         let others = Snapshot::of(&*self.other);
-        let returned = event.deliver(&mut *self.inner);
+        let returned = event.deliver(own);
         let _ = event.deliver(&mut *self.other);
-        if self.differ() {
+        if self.differs(own) {
             let after = Snapshot::of(&*self.other);
-            let moment = Moment {
-                number,
-                connection: self.connection,
-                event,
-                before: mine,
-                after: Snapshot::of(&*self.inner),
-                returned,
-            };
+            let moment =
+                Moment { number, connection: self.connection, event, before: mine, after: Snapshot::of(own), returned };
             let mut found = self.search.found.lock().unwrap_or_else(PoisonError::into_inner);
             *found = Some(Divergence { moment, before: others, after });
             self.search.stop.store(true, Ordering::Relaxed);
         }
         returned
     }
-
-    fn differ(&self) -> bool {
-        let windows = self.inner.cwnd().0.abs_diff(self.other.cwnd().0);
-        windows > self.search.tolerance.0 || self.inner.pacing_rate() != self.other.pacing_rate()
-    }
 }
 
-impl CongestionControl for Shadowed {
-    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
-        self.report(Reported::Ack(ack.clone()))
-    }
-
-    fn on_congestion(&mut self, event: &Congestion) {
-        let _ = self.report(Reported::Congestion(event.clone()));
-    }
-
-    fn cwnd(&self) -> Bytes {
-        self.inner.cwnd()
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        let _ = self.report(Reported::Sent(*sent));
-    }
-
-    fn on_window(&mut self, window: &Window) {
-        let _ = self.report(Reported::Window(*window));
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.inner.pacing_rate()
-    }
-
-    fn state(&self, extra: Option<Extra<'_>>) -> State {
-        self.inner.state(extra)
+impl Shadow {
+    fn differs(&self, own: &dyn CongestionControl) -> bool {
+        let windows = own.cwnd().0.abs_diff(self.other.cwnd().0);
+        windows > self.search.tolerance.0 || own.pacing_rate() != self.other.pacing_rate()
     }
 }

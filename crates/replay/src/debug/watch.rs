@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::wrap::{wrap_flow, Wrap};
 use cwndlab_control::Report as Reported;
-use cwndlab_control::{Ack, Algorithm, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
+use cwndlab_control::{Algorithm, CongestionControl, Event, Observed, Observer, Path};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
@@ -165,67 +165,37 @@ struct Watching {
 impl Wrap for Watching {
     fn wrap(&self, inner: Box<dyn CongestionControl>, _: &Path) -> Box<dyn CongestionControl> {
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
-        Box::new(Watched { inner, watch: Arc::clone(&self.watch), connection, events: Arc::default() })
+        let watcher = Watcher { watch: Arc::clone(&self.watch), connection, events: Arc::default() };
+        Box::new(Observed::new(inner, watcher))
     }
 }
 
-/// The wrapper of a connection's algorithm.
+/// Reports the events of a connection's algorithm to the watch.
 #[derive(Clone, Debug)]
-struct Watched {
-    inner: Box<dyn CongestionControl>,
+struct Watcher {
     watch: Arc<Watch>,
     connection: u32,
     /// Events so far. Shared with the copy that an undo restores.
     events: Arc<AtomicU64>,
 }
 
-impl Watched {
-    fn report(&mut self, event: Reported) -> Option<Event> {
+impl Observer for Watcher {
+    fn observe(&mut self, event: Reported, control: &mut dyn CongestionControl) -> Option<Event> {
         if !is_shown(&event) || self.watch.stop.load(Ordering::Relaxed) {
-            return event.deliver(&mut *self.inner);
+            return event.deliver(control);
         }
         let number = self.events.fetch_add(1, Ordering::Relaxed) + 1;
         if !self.watch.search.backward && !self.watch.is_searched(event.now()) {
-            let returned = event.deliver(&mut *self.inner);
-            let cwnd = self.inner.cwnd();
-            let pacing = self.inner.pacing_rate();
+            let returned = event.deliver(control);
+            let cwnd = control.cwnd();
+            let pacing = control.pacing_rate();
             self.watch.progress().add_line(Line { number, event, cwnd, pacing }, self.watch.context);
             return returned;
         }
-        let before = Snapshot::of(&*self.inner);
-        let returned = event.deliver(&mut *self.inner);
-        let after = Snapshot::of(&*self.inner);
+        let before = Snapshot::of(control);
+        let returned = event.deliver(control);
+        let after = Snapshot::of(control);
         self.watch.add(Moment { number, connection: self.connection, event, before, after, returned });
         returned
-    }
-}
-
-impl CongestionControl for Watched {
-    fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
-        self.report(Reported::Ack(ack.clone()))
-    }
-
-    fn on_congestion(&mut self, event: &Congestion) {
-        let _ = self.report(Reported::Congestion(event.clone()));
-    }
-
-    fn cwnd(&self) -> Bytes {
-        self.inner.cwnd()
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        let _ = self.report(Reported::Sent(*sent));
-    }
-
-    fn on_window(&mut self, window: &Window) {
-        let _ = self.report(Reported::Window(*window));
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.inner.pacing_rate()
-    }
-
-    fn state(&self, extra: Option<Extra<'_>>) -> State {
-        self.inner.state(extra)
     }
 }
