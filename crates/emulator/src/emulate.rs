@@ -186,7 +186,7 @@ fn sample_flows(
         for (flow, (sampler, one)) in (0u32..).zip(samplers.iter_mut().zip(flows)) {
             sampler.update(now, flow, &one.state, &mut records.events);
             let losses = session.drops().get(flow as usize);
-            sampler.watch(now, losses.queue + losses.wire, plan.duration);
+            sampler.watch(now, losses.queue + losses.wire, plan.flows[flow as usize].base_rtt, plan.duration);
             if next_sample <= now {
                 let many = plan.flows[flow as usize].workload.application_kind() == ApplicationKind::Arrivals;
                 records.samples.extend(sampler.sample(next_sample, flow, many, &one.state, session.drops()));

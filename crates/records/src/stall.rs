@@ -125,6 +125,8 @@ pub struct StallWatch {
     initial_rto: Duration,
     /// The smallest timeout so far.
     least_rto: Duration,
+    /// The RTT of the path, below which no timeout counts.
+    base_rtt: Duration,
     /// Time for which a receiver that reads slowly may keep its window closed.
     extra: Duration,
     /// Least length of a period of one segment per RTO.
@@ -155,6 +157,7 @@ impl StallWatch {
             rto: initial_rto,
             initial_rto,
             least_rto: Duration::MAX,
+            base_rtt: Duration::ZERO,
             extra,
             max_trickle: duration / MAX_SHARE,
             connection: 0,
@@ -165,6 +168,12 @@ impl StallWatch {
             worst: None,
             due: now,
         }
+    }
+
+    /// The watch on a path with this RTT. Where it is longer than the initial timeout, the first timeouts are spurious.
+    #[must_use]
+    pub fn on_path(self, base_rtt: Duration) -> Self {
+        Self { rto: self.rto.max(base_rtt), base_rtt, ..self }
     }
 
     /// Whether a state at `now` counts: half a timeout after the last one, of the ten that make a stall.
@@ -201,7 +210,7 @@ impl StallWatch {
     fn update_rto(&mut self, now: Time, progress: &SenderProgress) {
         if let Some(rto) = progress.rto {
             self.least_rto = self.least_rto.min(rto);
-            self.rto = rto.min((self.least_rto * MAX_RTO_GROWTH).max(self.initial_rto));
+            self.rto = rto.min((self.least_rto * MAX_RTO_GROWTH).max(self.initial_rto)).max(self.base_rtt);
         }
         self.due = now + self.rto / 2;
     }

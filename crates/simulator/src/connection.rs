@@ -564,7 +564,7 @@ impl Connection {
                 .stack
                 .read_rate
                 .map_or(Duration::ZERO, |rate| rate.time_for_backlog(plan.stack.receive_window * 2));
-            Box::new(StallWatch::new(now, plan.stack.initial_rto, reads, run))
+            Box::new(StallWatch::new(now, plan.stack.initial_rto, reads, run).on_path(plan.base_rtt))
         });
         watch.observe(now, progress);
     }

@@ -197,6 +197,22 @@ fn a_path_that_loses_everything_is_no_hang_of_the_sender() {
     assert!(codes.contains("unanswered") && !codes.contains("hang"), "{codes:?}");
 }
 
+/// RFC 6298, section 2.1: the first timeout is 1 s. With an RTT of 18 s the first flight is sent again before it can be
+/// acknowledged, and nothing hangs.
+#[test]
+fn a_path_longer_than_the_initial_timeout_is_no_hang_of_the_sender() {
+    let document = json!({
+        "schema_version": 1, "duration": "48 s", "sample_interval": "100 ms",
+        "dumbbell": { "bottleneck": { "rate": "7 Mbps", "delay": "9.26 s", "queue": { "capacity": "1000 packets" } } },
+        "flow": [{
+            "algorithm": "cubic", "rtt": "18.52 s",
+            "workload": { "kind": "page-loads", "main": "822 B", "object": "100 kB", "parse": "91 ms", "think": "37 ms" },
+        }],
+    });
+    let severe: Vec<_> = run(&document, 8).findings.into_iter().filter(|one| one.code == "hang").collect();
+    assert!(severe.is_empty(), "{severe:#?}");
+}
+
 #[test]
 fn a_flow_whose_handshake_is_lost_delivers_nothing() {
     let mut document = clean();

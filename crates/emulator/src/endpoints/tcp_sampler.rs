@@ -71,13 +71,14 @@ impl TcpSampler {
         (self.info, self.open) = (total, open);
     }
 
-    /// Passes the last states of the open connections to their watches, in a run of this duration. `lost_packets`: data
-    /// packets of the flow that the path lost.
-    pub fn watch(&mut self, now: Time, lost_packets: u64, duration: Duration) {
+    /// Passes the last states of the open connections to their watches, on a path with this base RTT, in a run of this
+    /// duration. `lost_packets`: data packets of the flow that the path lost.
+    pub fn watch(&mut self, now: Time, lost_packets: u64, base_rtt: Duration, duration: Duration) {
         self.watches.retain(|(number, _)| self.open.iter().any(|(one, _)| one == number));
         for (number, info) in &self.open {
             let at = self.watches.iter().position(|(one, _)| one == number).unwrap_or_else(|| {
-                self.watches.push((*number, StallWatch::new(now, INITIAL_RTO, Duration::ZERO, duration)));
+                let watch = StallWatch::new(now, INITIAL_RTO, Duration::ZERO, duration).on_path(base_rtt);
+                self.watches.push((*number, watch));
                 self.watches.len() - 1
             });
             let watch = &mut self.watches[at].1;

@@ -142,10 +142,17 @@ impl Generator {
         }
     }
 
-    fn tcp(&mut self, rate: f64) -> Value {
-        match self.below(10) {
+    /// A workload over TCP, and the events per second that it takes without a packet.
+    fn tcp(&mut self, rate: f64) -> (Value, f64) {
+        let mut events = 0.0;
+        let workload = match self.below(10) {
             0 => json!({ "kind": "bulk", "bytes": format!("{} B", self.log_uniform(1.0, 1e9) as u64) }),
-            1 => json!({ "kind": "on-off", "on": self.time(MS, S), "off": self.time(MS, S) }),
+            1 => {
+                let on = self.log_uniform(MS, S);
+                let off = self.log_uniform(MS, S);
+                events = S / (on + off);
+                json!({ "kind": "on-off", "on": ns(on), "off": ns(off) })
+            }
             2 => {
                 json!({ "kind": "transfers", "bytes": format!("{} B", self.log_uniform(1.0, 1e6) as u64), "gap": self.time(MS, S),
                 "new_connection": self.bernoulli(0.5) })
@@ -163,7 +170,8 @@ impl Generator {
             7 => json!({ "kind": "page-loads", "main": self.size(), "object": self.size(), "parse": self.time(MS, S),
                 "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
             _ => json!({ "kind": "bulk" }),
-        }
+        };
+        (workload, events)
     }
 
     fn udp(&mut self, rate: f64) -> (Value, f64) {
@@ -269,6 +277,9 @@ fn add_network(generator: &mut Generator, scenario: &mut Value, shape: u64, rate
             }
         }
     }
+    if scenario.to_string().contains("\"trace\":") {
+        fastest = fastest.max(5e7); // the rate of such a line is that of its trace
+    }
     (fastest, delay)
 }
 
@@ -322,7 +333,9 @@ fn add_flows(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: 
             offered += packets * count as f64;
         } else {
             flow["algorithm"] = json!(generator.choose(&algorithms));
-            flow["workload"] = generator.tcp(rate / count as f64);
+            let (workload, events) = generator.tcp(rate / count as f64);
+            flow["workload"] = workload;
+            offered += events * count as f64;
             flow["profile"] = json!(generator.choose(&["linux", "linux", "rfc", "ns2", "windows-10-20h1"]));
             let stack = generator.stack();
             if !stack.is_empty() {
