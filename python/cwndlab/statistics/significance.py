@@ -1,8 +1,8 @@
 """Tests of two series, and Holm's correction of many of them. Every p-value is two-sided.
 
 Sources: paired t, Student, Biometrika 6 (1908); B. L. Welch, Biometrika 34 (1947); F. Wilcoxon, Biometrics Bulletin 1
-(1945); S. Shapiro, M. Wilk, Biometrika 52 (1965); S. Holm, Scand. J. Stat. 6 (1979). All but Holm's few lines are
-scipy's.
+(1945); S. Shapiro, M. Wilk, Biometrika 52 (1965); S. Holm, Scand. J. Stat. 6 (1979). All but Holm's few lines and
+Wilcoxon's test of small samples are scipy's.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def welch(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 
 def wilcoxon(deltas: Sequence[float]) -> float | None:
-    """p of Wilcoxon's signed-rank test on paired differences: exact up to 50 of them without ties or zeros, else by the
-    normal approximation. Zeros are left out (Wilcoxon's own way); nothing if fewer than two differ from zero.
+    """p of Wilcoxon's signed-rank test on paired differences: exact up to 13 of them, and up to 50 without ties, else
+    by the normal approximation. Zeros are left out (Wilcoxon's own way); nothing if fewer than two differ from zero.
 
     Examples
     --------
@@ -67,7 +67,24 @@ def wilcoxon(deltas: Sequence[float]) -> float | None:
     0.062
     """
     kept = [delta for delta in deltas if delta != 0]
-    return None if len(kept) < 2 else _quietly(lambda: stats.wilcoxon(kept))
+    if len(kept) < 2:
+        return None
+    return _signed_ranks(kept) if len(kept) <= _MOST_COUNTED else _quietly(lambda: stats.wilcoxon(kept))
+
+
+#: Up to this number scipy, too, is exact where ranks are tied; it enumerates the signs, which takes a second.
+_MOST_COUNTED = 13
+
+
+def _signed_ranks(kept: Sequence[float]) -> float:
+    """The exact p of Wilcoxon's test: the share of all signs whose sum of positive ranks is as extreme."""
+    ranks = np.rint(2 * stats.rankdata(np.abs(kept))).astype(int)  # ties have halves
+    ways = np.ones(1)  # by the sum, over the ranks so far
+    for rank in ranks:
+        ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
+    found = ranks[np.asarray(kept) > 0].sum()
+    tail = min(ways[: found + 1].sum(), ways[found:].sum())
+    return min(1.0, 2 * float(tail) / 2 ** len(kept))
 
 
 def shapiro(values: Sequence[float]) -> float | None:
