@@ -390,7 +390,7 @@ def test_what_cannot_be_written_says_so(lossy: Records, clean: Records, tmp_path
         ):
             export(bare, format, tmp_path / "x")
     with pytest.raises(
-        cwndlab.RecordsError, match="--format: 'xml' is not a format\n  hint: write csv, qlog, ns2, pcap"
+        cwndlab.RecordsError, match="format: 'xml' is not a format\n  hint: write csv, qlog, ns2 or pcap"
     ):
         export(clean, "xml", tmp_path / "x")
     with pytest.raises(

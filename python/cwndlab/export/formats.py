@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cwndlab.errors import Fault, RecordsError
+from cwndlab.errors import RecordsError, parameter_fault
 from cwndlab.export import ns2, pcap, qlog, tables
 
 if TYPE_CHECKING:
@@ -43,5 +43,7 @@ def export(records: Records, format: str, place: Path | str, *, at: str = "sende
         case "pcap":
             pcap.write(records, place, at)
         case _:
-            raise RecordsError(Fault("--format", f"'{format}' is not a format", f"write {', '.join(FORMATS)}"))
+            *first, last = FORMATS
+            hint = f"write {', '.join(first)} or {last}"
+            raise RecordsError(parameter_fault("format", f"'{format}' is not a format", hint=hint))
     return [Path(place)]
