@@ -89,6 +89,15 @@ def test_a_comparison_in_which_a_flow_never_ran_says_so_and_judges_nothing() -> 
     assert found.filter(found["code"] == "never-starts")["runs"].to_list() == [3, 3]
 
 
+def test_findings_that_differ_by_numbers_alone_are_one_with_its_runs() -> None:
+    """The second flow starts at 5 s and a random part of its RTT, another one for each seed; the run ends there."""
+    result = cwndlab.compare(scenario("5 s", duration="5 s"), ["cubic", "reno"], seeds=3)
+    (never,) = [row for row in result.finding_rows() if row["code"] == "never-starts"]
+    assert len(result.idle_flows) == 3
+    assert never["text"] == f"{result.idle_flows[0]} [6 of 6 runs, which differ in numbers]"
+    assert never["text"].startswith("flow1 would start at 5.0")
+
+
 def test_a_comparison_of_flows_that_run_is_judged() -> None:
     result = cwndlab.compare(scenario(), ["cubic", "reno"], seeds=3)
     assert result.comparisons()

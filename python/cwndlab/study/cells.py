@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -302,16 +303,23 @@ class Cells:
         return pl.DataFrame(rows, schema=schema)
 
     def finding_rows(self) -> list[Row]:
-        """The findings for readers: those on several runs, then those of runs, each text once with its count."""
-        by_text: dict[tuple[str, str], list[Row]] = {}
+        """The findings for readers: those on several runs, then those of runs. Texts that differ by numbers alone, such
+        as a time, are one finding: the first of them, with the count of its runs."""
+        same: dict[tuple[str, int | None, int | None, str], list[Row]] = {}
         for row in self.findings_of():
-            by_text.setdefault((row["code"], row["text"]), []).append(row)
+            kind = (row["code"], row["flow"], row["link"], _NUMBER.sub("", row["text"]))
+            same.setdefault(kind, []).append(row)
         rows = list(self.remarks)
-        for (code, sentence), found in by_text.items():
+        for (code, *_), found in same.items():
             many = len({(row["cell"], row["seed"]) for row in found})
-            where = "" if many == len(self.runs) else f" [{many} of {len(self.runs)} runs]"
-            rows.append(finding(code, sentence + where))
+            first = ", which differ in numbers" if len({row["text"] for row in found}) > 1 else ""
+            where = f" [{many} of {len(self.runs)} runs{first}]" if first or many < len(self.runs) else ""
+            rows.append(finding(code, found[0]["text"] + where))
         return rows
+
+
+#: A number within a text, apart from that of a name such as ``flow1``.
+_NUMBER = re.compile(r"(?<![\w.-])\d[\d,]*(\.\d+)?(e[+-]?\d+)?")
 
 
 def _shown(row: Row) -> Row:
