@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from cwndlab.custom import CustomAlgorithm, described, registered
 from cwndlab.engine import aliases, canonical_algorithm, entries
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +106,11 @@ def algorithms(kind: str | None = None) -> tuple[Algorithm, ...]:
     ['tahoe', 'reno', 'newreno', 'sack', 'fack', 'rack']
     """
     known = [_entry(entry) for entry in entries()] + [_class_entry(one) for one in registered().values()]
+    kinds = list(dict.fromkeys(entry.kind for entry in known))
+    if kind not in (None, *kinds):
+        raise ArgumentError(
+            parameter_fault("kind", f"no kind is called '{kind}'", hint=f"there are {', '.join(kinds)}")
+        )
     return tuple(entry for entry in known if kind in (None, entry.kind))
 
 
@@ -226,6 +231,8 @@ def explain(text: str) -> str:
     >>> print(explain("tahoe").splitlines()[0])
     tahoe means reno+standard/tahoe, or the recovery below
     """
+    if not isinstance(text, str):
+        raise ArgumentError(parameter_fault("text", f"'{text}' is not the name of an algorithm", example="cubic"))
     text = text.strip()
     entries = entries_of(text)
     target = dict(aliases()).get(text)

@@ -14,7 +14,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from cwndlab import _engine
-from cwndlab.errors import Fault, RunError
+from cwndlab.errors import ArgumentError, Fault, RunError, parameter_fault
 
 _Job = TypeVar("_Job")
 _Result = TypeVar("_Result")
@@ -132,6 +132,8 @@ def dispatch(
 
     ``workers`` is the number of threads, by default one per core.
     """
+    if workers is not None and (not isinstance(workers, int) or workers < 1):
+        raise ArgumentError(parameter_fault("workers", f"'{workers}' is not a number of threads", example=4))
     workers = workers or available_cores()
     cancel = Cancel()
     running: dict[Future[_Result], _Job] = {}

@@ -51,10 +51,15 @@ def run(
     >>> cwndlab.run(scenario, seed=1).flows["min_rtt_ns"].item() / 1e6
     40.0832
     """
-    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
-        raise ArgumentError(parameter_fault("seed", f"'{seed}' is not a whole number from 0 to 2⁶⁴ − 1", example=1))
+    check_seed(seed)
     text, constructors = engine_document(perturbed(scenario, perturb), validate_classes(algorithms))
     return Records(engine.run(text, "json", seed, constructors=constructors))
+
+
+def check_seed(seed: object) -> None:
+    """Raises ``ArgumentError`` for what the engine does not take as a seed."""
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
+        raise ArgumentError(parameter_fault("seed", f"'{seed}' is not a whole number from 0 to 2⁶⁴ − 1", example=1))
 
 
 def perturbed(scenario: ScenarioLike, perturb: bool | None) -> ScenarioLike:
@@ -135,6 +140,7 @@ def run_jobs(
 ) -> Iterator[tuple[int, Records]]:
     """`run_many` without its warning, for callers that report equal runs themselves."""
     given = validate_classes(algorithms)
+    _check_jobs(jobs)
 
     def simulate(job: tuple[ScenarioLike, int], cancel: engine.Cancel) -> engine.RecordsHandle:
         scenario, seed = job
@@ -144,6 +150,19 @@ def run_jobs(
     with closing(engine.dispatch_all(simulate, jobs, workers, progress)) as results:
         for index, handle in results:
             yield index, Records(handle)
+
+
+def _check_jobs(jobs: object) -> None:
+    """Raises where jobs are not pairs of a scenario and a seed."""
+    hint = "write [(scenario, 1), (scenario, 2)]"
+    if not isinstance(jobs, Sequence) or isinstance(jobs, str):
+        what = f"a value of type {type(jobs).__name__} is not a list of pairs"
+        raise ArgumentError(parameter_fault("jobs", what, hint=hint))
+    for index, job in enumerate(jobs):
+        if not isinstance(job, tuple | list) or len(job) != 2:
+            what = f"number {index} is not a pair of a scenario and a seed"
+            raise ArgumentError(parameter_fault("jobs", what, hint=hint))
+        check_seed(job[1])
 
 
 def engine_document(

@@ -16,6 +16,8 @@ from cwndlab.errors import Fault, ScenarioError
 
 #: Seeds are 64-bit numbers.
 _LARGEST = 2**64 - 1
+#: Digits of a number that are read: far beyond all ranges, and few enough for Python.
+_DIGITS = 99
 #: A comparison of more runs of each algorithm would not end.
 MOST_REPETITIONS = 1_000_000
 
@@ -25,10 +27,11 @@ def integer_option(option: str, low: int, high: int = _LARGEST) -> Callable[[str
 
     def read(text: str) -> int:
         text = str(text)  # typer hands over a default as it is
-        number = int(text) if text.isascii() and text.isdecimal() else -1
+        number = int(text[:_DIGITS]) if text.isascii() and text.isdecimal() else -1
         if low <= number <= high:
             return number
-        span = f"from {low} on" if high == _LARGEST else f"from {low} to {high}"
+        beyond = f"from {low} to 2⁶⁴ − 1" if number > high else f"from {low} on"
+        span = beyond if high == _LARGEST else f"from {low} to {high}"
         raise ScenarioError(Fault(option, f"'{text}' is not a whole number {span}", f"write {option} {max(low, 1)}"))
 
     return read

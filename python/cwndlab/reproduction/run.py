@@ -22,6 +22,7 @@ from cwndlab.reproduction.measured import Line, Measured, Row
 from cwndlab.reproduction.result import Reproduction, Reproductions
 from cwndlab.reproduction.site import write_experiment, write_index
 from cwndlab.reproduction.verdicts import judge
+from cwndlab.simulate import check_seed
 from cwndlab.study.executor import Plan, threads
 from cwndlab.study.executor import results as results_of
 from cwndlab.study.spec import Job, Progress, Study
@@ -87,6 +88,7 @@ def reproduce(
         ``out`` or ``results`` is in use by another process, or holds something else.
     """
     chosen = find(target)
+    check_seed(seed)
     name: SizeName = "quick" if quick else "full"
     command = " ".join(
         ["cwndlab reproduce", target or "--all", *(["--quick"] if quick else []), *([f"--seed {seed}"] * (seed != 1))]
