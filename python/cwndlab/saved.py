@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import cwndlab
-from cwndlab.errors import Fault, RecordsError
+from cwndlab.errors import ArgumentError, Fault, RecordsError, parameter_fault
 from cwndlab.files import not_written, save
 from cwndlab.live.results import Measurement
+from cwndlab.metrics.summary import requested
 from cwndlab.plot import CDFS, Figure, bars, boxes, cdf, overview, phase, series, share
 from cwndlab.plot.series import present
 from cwndlab.plot.style import chosen
@@ -74,6 +75,9 @@ def load(place: Path | str) -> Saved:
     ...     cwndlab.load(folder)
     <Result: 1 cell reno, 1 of 1 runs>
     """
+    if not isinstance(place, str | Path):
+        what = f"a value of type {type(place).__name__} is not a folder"
+        raise ArgumentError(parameter_fault("place", what, example="out"))
     if "://" in str(place):
         return Result.read(place)
     folder = Path(place)
@@ -82,6 +86,10 @@ def load(place: Path | str) -> Saved:
             Fault(str(folder), "is not a folder", "a folder that `cwndlab run --out` or `cwndlab compare --out` wrote")
         )
     read = next((read for mark, read in _READERS.items() if any(folder.glob(mark))), Records.read)
+    runs = [str(file.parent) for file in sorted(folder.glob("*/runs.parquet"))]
+    if read == Records.read and runs and not (folder / "runs.parquet").exists():
+        draws = f"; `cwndlab report {' '.join(runs)}` draws them side by side" if len(runs) in (2, 3) else ""
+        raise RecordsError(Fault(str(folder), "holds folders of runs", f"name one of {', '.join(runs)}{draws}"))
     return read(folder)
 
 
@@ -108,7 +116,7 @@ def report(
     result: Reported | Sequence[Records | Path | str],
     path: Path | str,
     *,
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     x: str | None = None,
     by: str | None = None,
     thresholds: Mapping[str, float] | None = None,
@@ -141,10 +149,20 @@ def report(
         save(runs_page([_run(one) for one in result]), path)
         return
     one: Any = load(result) if isinstance(result, Path | str) else result
-    if (page := _PAGES.get(type(one))) is None:
+    if (page := _PAGES.get(type(one))) is not None:
+        save(page(one, _asked(metrics, x, by, thresholds), series), path)
+    elif hasattr(one, "report"):
         one.report(path)
     else:
-        save(page(one, Asked(metrics, x, by, thresholds), series), path)
+        what = f"a value of type {type(one).__name__} is not a result"
+        hint = "hand over what `cwndlab.run`, `compare` or `sweep` returns, or a folder"
+        raise ArgumentError(parameter_fault("result", what, hint=hint))
+
+
+def _asked(
+    metrics: str | Sequence[str] | None, x: str | None, by: str | None, thresholds: Mapping[str, float] | None
+) -> Asked:
+    return Asked(None if metrics is None else requested(metrics), x, by, thresholds)
 
 
 def _run(result: Records | Path | str) -> Records:
@@ -159,7 +177,7 @@ def figures(
     result: Reported | Sequence[Records | Path | str],
     folder: Path | str,
     *,
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     x: str | None = None,
     by: str | None = None,
     thresholds: Mapping[str, float] | None = None,
@@ -186,7 +204,7 @@ def figures(
     list of Path
         The files.
     """
-    (formats, look), asked = chosen(format, style), Asked(metrics, x, by, thresholds)
+    (formats, look), asked = chosen(format, style), _asked(metrics, x, by, thresholds)
     one: Any = load(result) if isinstance(result, Path | str) else result
     draw = _several if isinstance(one, Sequence) else _FIGURES.get(type(one))
     if draw is None:

@@ -162,7 +162,7 @@ class MeasuredRun:
     """A run within an interval, as arrays in the order of its flows and of its bottlenecks."""
 
     def __init__(self, records: Records, start_s: float | None = None, end_s: float | None = None) -> None:
-        run = records.rows("runs")[0]
+        run = interval.run_of(records)
         self.records = records
         self.span = interval.bounds(records, start_s, end_s)
         self.step_ns = int(run["sample_interval_ns"])

@@ -11,12 +11,11 @@ called ``bottleneck``, else the most used one of those whose name begins so, els
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from numbers import Real
+from typing import Any, NamedTuple
 
-from cwndlab.errors import Fault, ScenarioError
-
-if TYPE_CHECKING:
-    from cwndlab.records import Records
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
+from cwndlab.records import Records
 
 
 class Span(NamedTuple):
@@ -36,10 +35,29 @@ class Span(NamedTuple):
         return self.length_ns / 1e9
 
 
+def run_of(records: Records) -> Mapping[str, Any]:
+    """The row of a run; raises ``ArgumentError`` where what is measured is not the records of one."""
+    if not isinstance(records, Records):
+        what = f"a value of type {type(records).__name__} is not the records of a run"
+        raise ArgumentError(parameter_fault("records", what, hint="hand over what `cwndlab.run` returns"))
+    return records.rows("runs")[0]
+
+
+def time_faults(start_s: object, end_s: object) -> list[Fault]:
+    """The faults of times that are no numbers from 0 on."""
+    return [
+        parameter_fault(name, f"'{time_s}' is not a time", hint="write seconds from 0 on, such as 5.0")
+        for name, time_s in (("start_s", start_s), ("end_s", end_s))
+        if time_s is not None and (isinstance(time_s, bool) or not isinstance(time_s, Real) or not time_s >= 0)
+    ]
+
+
 def bounds(records: Records, start_s: float | None, end_s: float | None) -> Span:
     """The interval from ``start_s`` (the scenario's ``measure_from``) to ``end_s`` (the run's end), moved to instants
     at which counters are known."""
-    run = records.rows("runs")[0]
+    run = run_of(records)
+    if faults := time_faults(start_s, end_s):
+        raise ArgumentError(*faults)
     duration, step = int(run["duration_ns"]), int(run["sample_interval_ns"])
     start = int(run["measure_from_ns"]) if start_s is None else round(start_s * 1e9)
     end = duration if end_s is None else round(end_s * 1e9)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.metrics.aggressiveness import AGGRESSIVENESS
 from cwndlab.metrics.completion import COMPLETION, COMPLETION_BY_SIZE, completion
 from cwndlab.metrics.convergence import CONVERGENCE
@@ -94,6 +96,34 @@ NAMES = tuple(one.name for one in _CHEAP)
 FLOW_COLUMNS = {one.name: one for one in SHARE}
 
 
+def requested(metrics: str | Iterable[str], parameter: str = "metrics") -> list[str]:
+    """The names that an argument means, which is one or several; raises ``ArgumentError`` where it is neither.
+
+    >>> requested("jain"), requested(["jain", "queue_ms"])
+    (['jain'], ['jain', 'queue_ms'])
+    """
+    if isinstance(metrics, str):
+        return [metrics]
+    if not isinstance(metrics, Iterable):
+        what = f"'{metrics}' is not a list of metrics"
+        raise ArgumentError(parameter_fault(parameter, what, example=["goodput_bps", "jain"]))
+    return list(metrics)
+
+
+def known(metrics: str | Iterable[str], parameter: str = "metrics") -> list[str]:
+    """The names of `requested`; raises ``ArgumentError`` with each one that is not a metric."""
+    names = requested(metrics, parameter)
+    faults = []
+    for name in names:
+        if name not in COLUMNS:
+            close = get_close_matches(str(name), list(COLUMNS), n=1, cutoff=0.5)
+            hint = f"did you mean '{close[0]}'?" if close else "`cwndlab list --metrics` lists them"
+            faults.append(parameter_fault(parameter, f"no metric is called '{name}'", hint=hint))
+    if faults:
+        raise ArgumentError(*faults)
+    return names
+
+
 @cache
 def metrics_version() -> str:
     """Changes whenever a formula does: the head of the SHA-256 of this package's files."""
@@ -140,18 +170,18 @@ def per_link(records: Records, *, start_s: float | None = None, end_s: float | N
 def summary(
     records: Records,
     *,
-    only: Collection[str] | None = None,
+    only: str | Collection[str] | None = None,
     start_s: float | None = None,
     end_s: float | None = None,
 ) -> dict[str, float | None]:
-    """One number per metric of `COLUMNS`, or of ``only``, which computes no others: goodput, throughput and completion
-    of all flows together; sums over flows of timeouts, retransmissions, congestion events; the minimum of the flows'
-    minimum RTTs; means over flows of what else a flow has; the first bottleneck's values.
+    """One number per metric of `COLUMNS`, or of ``only``, one name or several, which computes no others: goodput,
+    throughput and completion of all flows together; sums over flows of timeouts, retransmissions, congestion events;
+    the minimum of the flows' minimum RTTs; means over flows of what else a flow has; the first bottleneck's values.
 
     ``only`` may name metrics of single flows, ``METRIC@FLOW``, with the name or index of a flow in the records, or the
     name of a table ``[[flow]]``: of its flows rates, counts and shares are added up, the others averaged, and
     ``min_rtt_ms`` is the smallest. Null where there is none.
-    Raises ``KeyError`` for a name that is not a metric.
+    Raises ``ArgumentError`` for names that are not metrics.
 
     Examples
     --------
@@ -163,7 +193,7 @@ def summary(
     """
     run = MeasuredRun(records, start_s, end_s)
     found: dict[str, float | None] = {}
-    for name in COLUMNS if only is None else only:
+    for name in COLUMNS if only is None else known(only, "only"):
         single = parse(name)
         found[name] = COLUMNS[name].value(run) if single is None else value_of(run, single)
     return found

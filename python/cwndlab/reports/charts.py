@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.plot.charts import Chart, Curve
 from cwndlab.plot.curves import is_ordered
+from cwndlab.scenario.declared import near
 from cwndlab.study.axes import Axis, short
 from cwndlab.study.tables import chosen, column
 
@@ -37,6 +38,7 @@ class Asked:
 
     def axes(self, result: Result) -> list[Axis]:
         """The axes that were named; raises where there is none of the name."""
+        _check_marks(result, self.marks)
         named = (("x", self.x), ("by", self.by))
         return [result.axis(name, parameter=parameter) for parameter, name in named if name is not None]
 
@@ -72,6 +74,7 @@ def figure(
     marks: Mapping[str, float] | None = None,
 ) -> Figure:
     """The figure of `Result.plot`."""
+    _check_marks(result, marks)
     metrics = chosen(result, [y] if isinstance(y, str) else list(y))
     if kind is not None and kind not in _KINDS:
         raise ArgumentError(
@@ -103,6 +106,17 @@ def figure(
         columns=len(curves) // _per_panel(curves) // len(metrics) if several and rest else 0,
         thresholds=() if several else thresholds(result, metrics[0], marks),
     ).figure()
+
+
+def _check_marks(result: Result, marks: Mapping[str, float] | None) -> None:
+    """Raises where a value to mark is of no metric."""
+    faults = [
+        parameter_fault("thresholds", f"no metric is called '{name}'", hint=near(str(name), result.metrics))
+        for name in marks or ()
+        if name not in result.metrics
+    ]
+    if faults:
+        raise ArgumentError(*faults)
 
 
 def _per_panel(curves: Sequence[Curve]) -> int:

@@ -15,7 +15,9 @@ from typing import Any, Literal
 from cwndlab.custom import Classes
 from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
 from cwndlab.metrics import COLUMNS, competing
+from cwndlab.metrics.interval import time_faults
 from cwndlab.metrics.of_flow import flow_metrics, groups, is_flow, parse, resolve
+from cwndlab.metrics.summary import known, requested
 from cwndlab.records import Records
 from cwndlab.scenario.declared import near
 from cwndlab.scenario.document import Scenario
@@ -32,7 +34,7 @@ from cwndlab.study.result import Result
 from cwndlab.study.spec import Measure, Point, Progress, Row, Study
 from cwndlab.study.store import Store, local, records_folder
 from cwndlab.study.sweeps.spec import MOST_RUNS, Sweep, repeated
-from cwndlab.study.values import is_list, is_number, short
+from cwndlab.study.values import count, is_list, is_number, short
 
 
 def with_algorithm(
@@ -107,13 +109,13 @@ def _check(
     elif warm_up is not None and start_s is not None:
         faults.append(parameter_fault("warm_up", "a start is named as well", hint="leave out one of them"))
     document = scenario.document
+    try:
+        known(metrics or ())
+    except ArgumentError as error:
+        faults += error.faults
     for name in metrics or ():
         one = parse(name)
-        if name not in COLUMNS:
-            close = near(str(name), list(COLUMNS))
-            hint = close if close.startswith("did you") else "`cwndlab list --metrics` lists them"
-            faults.append(parameter_fault("metrics", f"no metric is called '{name}'", hint=hint))
-        elif one is not None and not is_flow(document, one.flow):
+        if one is not None and not is_flow(document, one.flow):
             there = f"there are {', '.join(groups(document))}"
             faults.append(parameter_fault("metrics", f"'{name}': no flow is called '{one.flow}'", hint=there))
     faults += unknown([*algorithms, *([] if against is None else [against])], scenario.to_json())
@@ -141,7 +143,7 @@ def compare(
     warm_up: str | float | None = None,
     until: str | None = None,
     at_most: int = 50,
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     perturb: bool | None = None,
 ) -> Result:
     """Runs alternatives with the same seeds: algorithms in every flow over TCP of a scenario or in some of its flows,
@@ -193,7 +195,7 @@ def compare(
         ``"goodput_bps within 2 %"`` adds seeds until that holds for every alternative, up to ``at_most``
         (`statistics.Until`).
     metrics
-        Names in `metrics.COLUMNS` that are compared; by default `cwndlab.study.result.JUDGED`.
+        One name or several in `metrics.COLUMNS` that are compared; by default `cwndlab.study.result.JUDGED`.
     perturb
         As in `cwndlab.run`. The alternatives of a seed have the same perturbation.
 
@@ -236,7 +238,13 @@ def compare(
         end_s = given.end_s if end_s is None else end_s
     if against is not None:
         base, (against,) = algorithms_of(base, against)
+    metrics = None if metrics is None else requested(metrics)
     compared = _compared(base, [flows] if isinstance(flows, str | int) else flows, against) if texts else None
+    if records not in ("first", "all"):
+        what = f"{short(records)} is neither 'first' nor 'all'"
+        raise ArgumentError(parameter_fault("records", what, example="first"))
+    if times := time_faults(start_s, end_s):
+        raise ArgumentError(*times)
     start_s, settling = _start(start_s, warm_up)
     names, first = _check(texts, seeds, base, settling, start_s, metrics, against)
     rule = None if until is None else Until.parse(until, list(COLUMNS), at_most=at_most, at_least=len(first))
@@ -291,10 +299,10 @@ def checked_seeds(seeds: int | Iterable[int]) -> list[int]:
     first = seeds_of(seeds)
     if not is_list(first):
         raise ArgumentError(parameter_fault("seeds", f"{short(first)} is not a list of seeds", example=10))
-    if not first:
+    if not count(first):
         raise ArgumentError(parameter_fault("seeds", "there is none, so nothing runs", example=10))
-    if isinstance(first, range) and len(first) > MOST_RUNS:
-        raise ArgumentError(parameter_fault("seeds", f"{len(first):,} runs of each would not end", example=10))
+    if isinstance(first, range) and count(first) > MOST_RUNS:
+        raise ArgumentError(parameter_fault("seeds", f"{count(first):,} runs of each would not end", example=10))
     for seed in first:
         if type(seed) is not int or not 0 <= seed < 2**63:
             what = f"{short(seed)} is not a whole number from 0 on, below 2⁶³"

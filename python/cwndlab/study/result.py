@@ -13,6 +13,7 @@ from cwndlab.engine import version
 from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.files import csv_cell, json_text
 from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.summary import requested
 from cwndlab.records import Records
 from cwndlab.scenario.declared import near
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
@@ -171,13 +172,13 @@ class Result(Cells):
 
     # Tables.
 
-    def summary(self, metrics: Sequence[str] | None = None) -> pl.DataFrame:
+    def summary(self, metrics: str | Sequence[str] | None = None) -> pl.DataFrame:
         """Means with 95 % intervals over seeds.
 
         Parameters
         ----------
         metrics
-            Names of columns of `runs`; by default those that are compared.
+            One or several columns of `runs`; by default those that are compared.
 
         Returns
         -------
@@ -192,7 +193,7 @@ class Result(Cells):
         """
         import polars as pl
 
-        names = self.judged() if metrics is None else list(metrics)
+        names = self.judged() if metrics is None else requested(metrics)
         self._check(names)
         rows: list[Row] = []
         for part in self.runs.partition_by("cell", maintain_order=True):
@@ -215,13 +216,13 @@ class Result(Cells):
         if faults and len(self.runs):
             raise ArgumentError(*faults)
 
-    def table(self, metrics: Sequence[str] | None = None) -> Table:
+    def table(self, metrics: str | Sequence[str] | None = None) -> Table:
         """Means with half of their 95 % intervals, as people read them: a row per cell, a column per metric.
 
         Parameters
         ----------
         metrics
-            Names of columns of `runs`; by default `shown`.
+            One or several columns of `runs`; by default `shown`.
 
         Returns
         -------
@@ -243,15 +244,15 @@ class Result(Cells):
         """
         from cwndlab.study.tables import means
 
-        return means(self, metrics)
+        return means(self, None if metrics is None else requested(metrics))
 
-    def differences(self, metrics: Sequence[str] | None = None, *, by: str | None = None) -> pl.DataFrame:
+    def differences(self, metrics: str | Sequence[str] | None = None, *, by: str | None = None) -> pl.DataFrame:
         """Paired differences over common seeds, to the first value of a label, within each group of other labels.
 
         Parameters
         ----------
         metrics
-            Names of columns of `runs`; by default those that are compared.
+            One or several columns of `runs`; by default those that are compared.
         by
             The label whose values are compared; by default `compared`.
 
@@ -272,7 +273,7 @@ class Result(Cells):
         by = self._comparable() or self.compared if by is None else by
         if by not in self.columns:
             raise ArgumentError(parameter_fault("by", f"no label is called '{by}'", hint=near(by, self.columns)))
-        names = self.judged() if metrics is None else list(metrics)
+        names = self.judged() if metrics is None else requested(metrics)
         self._check(names)
         names = [] if self.idle_flows else names
         others = self._apart(by)

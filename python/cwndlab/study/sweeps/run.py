@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.metrics.summary import requested
 from cwndlab.scenario.like import ScenarioLike
 from cwndlab.study.arguments import Algorithms, algorithms_of, seeds_of
 from cwndlab.study.executor import Executor, Plan, execute, threads
@@ -27,7 +28,7 @@ def sweep(
     algorithms: Algorithms = (),
     alternatives: Mapping[str, Mapping[str, Mapping[str, Any] | ScenarioLike]] | None = None,
     seeds: int | Iterable[int] | None = None,
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     measure: Callable[[Records], Mapping[str, float | None]] | None = None,
     start_s: float | None = None,
     end_s: float | None = None,
@@ -110,7 +111,7 @@ def sweep(
             at_most=at_most,
             start_s=start_s,
             end_s=end_s,
-            metrics=metrics,
+            metrics=requested(metrics),
             measure=measure,
         )
     study = spec.perturbed(perturb).study()
