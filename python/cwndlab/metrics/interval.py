@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
-from cwndlab.records import Records
+
+if TYPE_CHECKING:
+    from cwndlab.records import Records
 
 
 class Span(NamedTuple):
@@ -37,7 +39,7 @@ class Span(NamedTuple):
 
 def run_of(records: Records) -> Mapping[str, Any]:
     """The row of a run; raises ``ArgumentError`` where what is measured is not the records of one."""
-    if not isinstance(records, Records):
+    if not hasattr(records, "rows"):
         what = f"a value of type {type(records).__name__} is not the records of a run"
         raise ArgumentError(parameter_fault("records", what, hint="hand over what `cwndlab.run` returns"))
     return records.rows("runs")[0]
@@ -48,7 +50,7 @@ def time_faults(start_s: object, end_s: object) -> list[Fault]:
     return [
         parameter_fault(name, f"'{time_s}' is not a time", hint="write seconds from 0 on, such as 5.0")
         for name, time_s in (("start_s", start_s), ("end_s", end_s))
-        if time_s is not None and (isinstance(time_s, bool) or not isinstance(time_s, Real) or not time_s >= 0)
+        if time_s is not None and (isinstance(time_s, bool) or not isinstance(time_s, Real) or not float(time_s) >= 0)
     ]
 
 

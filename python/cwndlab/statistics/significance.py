@@ -84,7 +84,7 @@ def _signed_ranks(kept: Sequence[float]) -> float:
         ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
     found = ranks[np.asarray(kept) > 0].sum()
     tail = min(ways[: found + 1].sum(), ways[found:].sum())
-    return min(1.0, 2 * float(tail) / 2 ** len(kept))
+    return float(min(1.0, 2 * float(tail) / 2 ** len(kept)))
 
 
 def shapiro(values: Sequence[float]) -> float | None:

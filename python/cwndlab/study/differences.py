@@ -24,8 +24,8 @@ def values(runs: Runs, metric: str) -> dict[int, float]:
     return {seed: value for seed, row in sorted(runs.items()) if (value := row.get(metric)) is not None}
 
 
-#: Equal counts of at least this are not a coincidence: two that differ by chance, as Poisson's do, agree in one of eleven
-#: cases, and three on both sides in one of ten thousand.
+#: Equal counts of at least this are not a coincidence: two that differ by chance, as Poisson's do, agree in one of
+#: eleven cases, and three on both sides in one of ten thousand.
 _NO_COINCIDENCE = 20
 
 
