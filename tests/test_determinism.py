@@ -20,6 +20,9 @@ def kept(name: str) -> dict[str, Any]:
 
 
 EXPECTED = kept("record-hashes")
+REFRESH = (
+    "if this is intended (new results, a new metric), run tools/refresh_hashes.py and name the reason in the commit"
+)
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -28,7 +31,7 @@ def test_records_have_the_committed_hashes(workers: int) -> None:
     names = list(EXPECTED)
     jobs = [(load(name).with_(duration=EXPECTED[name]["duration"]), EXPECTED[name]["seed"]) for name in names]
     found = {names[index]: records.hash() for index, records in run_many(jobs, workers=workers)}
-    assert found == {name: entry["hash"] for name, entry in EXPECTED.items()}
+    assert found == {name: entry["hash"] for name, entry in EXPECTED.items()}, REFRESH
 
 
 def test_another_seed_gives_other_records() -> None:
@@ -46,9 +49,9 @@ def test_metrics_of_these_records_have_the_committed_values() -> None:
         numbers = {name: value for name, value in values.items() if value is not None}
         assert {name: value for name, value in found[scenario].items() if value is not None} == pytest.approx(
             numbers, rel=1e-8
-        ), scenario
+        ), f"{scenario}: {REFRESH}"
 
 
 def test_the_runs_that_pages_of_algorithms_draw_have_the_committed_hashes() -> None:
     """Pictures and generated tables depend on them."""
-    assert refresh_hashes.of_algorithms() == kept("algorithm-hashes")
+    assert refresh_hashes.of_algorithms() == kept("algorithm-hashes"), REFRESH
