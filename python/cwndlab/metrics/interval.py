@@ -10,6 +10,7 @@ called ``bottleneck``, else the most used one of those whose name begins so, els
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -46,11 +47,11 @@ def run_of(records: Records) -> Mapping[str, Any]:
 
 
 def time_faults(start_s: object, end_s: object) -> list[Fault]:
-    """The faults of times that are no numbers from 0 on."""
+    """The faults of times that are not numbers."""
     return [
         parameter_fault(name, f"'{time_s}' is not a time", hint="write seconds from 0 on, such as 5.0")
         for name, time_s in (("start_s", start_s), ("end_s", end_s))
-        if time_s is not None and (isinstance(time_s, bool) or not isinstance(time_s, Real) or not float(time_s) >= 0)
+        if time_s is not None and (isinstance(time_s, bool) or not isinstance(time_s, Real) or math.isnan(time_s))
     ]
 
 
