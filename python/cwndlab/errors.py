@@ -13,6 +13,8 @@ A broken invariant of the package is none of these: its message asks for a repor
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -184,3 +186,16 @@ def text_of(path: Path, hint: str) -> str:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """A hint at the name that was probably meant.
+
+    Examples
+    --------
+    >>> from cwndlab.errors import near
+    >>> near("seds", ["base", "seeds"])
+    "did you mean 'seeds'?"
+    """
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"

@@ -13,8 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import RecordsHandle, read_records
-from cwndlab.errors import ArgumentError, RunError, ScenarioError, parameter_fault
-from cwndlab.scenario.declared import near
+from cwndlab.errors import ArgumentError, RunError, ScenarioError, near, parameter_fault
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.html import html_table
 

@@ -30,7 +30,7 @@ impl EventLog {
     pub fn take_ordered(&mut self) -> Vec<EventRow> {
         let causes = std::mem::take(&mut self.causes);
         let rows = self.take();
-        // The places are sorted in place of the rows, which are ten times as large; the last item keeps equal ones in order.
+        // The places are sorted, not the rows, which are ten times as large; the last item keeps equal ones in order.
         let keys = rows.iter().zip(causes).enumerate().map(|(at, (row, cause))| (row.time_ns, cause, at));
         let mut order: Vec<_> = keys.collect();
         order.sort_unstable();

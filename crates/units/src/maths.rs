@@ -2,8 +2,8 @@
 
 pub use libm::{cbrt, ceil, exp, exp2, floor, log as ln, pow, round, sqrt, tanh};
 
-/// `count`, which is below 2⁶³, as a floating-point number. It is the same number as by `as f64`, at a quarter of the cost: x86-64
-/// converts signed numbers in one instruction.
+/// `count`, which is below 2⁶³, as a floating-point number. It is the same number as by `as f64`, at a quarter of the
+/// cost: x86-64 converts signed numbers in one instruction.
 #[inline]
 #[must_use]
 pub fn float(count: u64) -> f64 {
@@ -11,8 +11,8 @@ pub fn float(count: u64) -> f64 {
     count.cast_signed() as f64
 }
 
-/// `x`, which is at least 0, without its fraction, and at most 2⁶³ − 1. Below that it is the same number as by `as u64`, at half of
-/// the cost.
+/// `x`, which is at least 0, without its fraction, and at most 2⁶³ − 1. Below that it is the same number as by
+/// `as u64`, at half of the cost.
 #[inline]
 #[must_use]
 pub fn whole(x: f64) -> u64 {

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cwndlab.errors import ArgumentError, parameter_fault
+from cwndlab.errors import ArgumentError, near, parameter_fault
 from cwndlab.metrics.aggressiveness import AGGRESSIVENESS
 from cwndlab.metrics.completion import COMPLETION, COMPLETION_BY_SIZE, completion
 from cwndlab.metrics.convergence import CONVERGENCE
@@ -113,12 +112,11 @@ def requested(metrics: str | Iterable[str], parameter: str = "metrics") -> list[
 def known(metrics: str | Iterable[str], parameter: str = "metrics") -> list[str]:
     """The names of `requested`; raises ``ArgumentError`` with each one that is not a metric."""
     names = requested(metrics, parameter)
-    faults = []
-    for name in names:
-        if name not in COLUMNS:
-            close = get_close_matches(str(name), list(COLUMNS), n=1, cutoff=0.5)
-            hint = f"did you mean '{close[0]}'?" if close else "`cwndlab list --metrics` lists them"
-            faults.append(parameter_fault(parameter, f"no metric is called '{name}'", hint=hint))
+    faults = [
+        parameter_fault(parameter, f"no metric is called '{name}'", hint=near(str(name), list(COLUMNS)))
+        for name in names
+        if name not in COLUMNS
+    ]
     if faults:
         raise ArgumentError(*faults)
     return names

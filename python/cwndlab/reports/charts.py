@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from cwndlab.errors import ArgumentError, parameter_fault
+from cwndlab.errors import ArgumentError, near, parameter_fault
 from cwndlab.plot.charts import Chart, Curve
 from cwndlab.plot.curves import is_ordered
-from cwndlab.scenario.declared import near
 from cwndlab.study.axes import Axis, short
 from cwndlab.study.tables import chosen, column
 

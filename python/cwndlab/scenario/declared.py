@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cwndlab.errors import Fault
+from cwndlab.errors import Fault, near
 
-__all__ = ["Entry", "faults", "near", "schema"]
+__all__ = ["Entry", "faults", "schema"]
 
 
 @dataclass(frozen=True)
@@ -38,18 +37,6 @@ class Entry:
     doc: str
     schema: Mapping[str, Any]
     required: bool = False
-
-
-def near(name: str, known: Sequence[str]) -> str:
-    """A hint at the name that was probably meant.
-
-    Examples
-    --------
-    >>> near("seds", ["base", "seeds"])
-    "did you mean 'seeds'?"
-    """
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
 
 
 def faults(table: Mapping[str, Any], entries: Sequence[Entry], where: str) -> Iterator[Fault]:

@@ -7,11 +7,10 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, near, parameter_fault
 from cwndlab.files import json_text
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.of_flow import flow_metrics
-from cwndlab.scenario.declared import near
 from cwndlab.scenario.document import Scenario
 from cwndlab.study.axes import Axis, axes, short
 from cwndlab.study.axes import labels as cell_labels

@@ -22,10 +22,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import available_cores, engine_version
-from cwndlab.errors import Fault, RunError, ScenarioError
+from cwndlab.errors import Fault, RunError, ScenarioError, near
 from cwndlab.lazy import extra
 from cwndlab.metrics.summary import metrics_version
-from cwndlab.scenario.declared import near
 from cwndlab.simulate import run_text
 from cwndlab.study.executor import Executor, Results, Task
 from cwndlab.study.spec import Job, Row

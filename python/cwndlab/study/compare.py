@@ -13,13 +13,12 @@ from statistics import median
 from typing import Any, Literal
 
 from cwndlab.custom import Classes
-from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, near, parameter_fault
 from cwndlab.metrics import COLUMNS, competing
 from cwndlab.metrics.interval import time_faults
 from cwndlab.metrics.of_flow import flow_metrics, groups, is_flow, parse, resolve
 from cwndlab.metrics.summary import known, requested
 from cwndlab.records import Records
-from cwndlab.scenario.declared import near
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import ScenarioLike
 from cwndlab.scenario.reader import check

@@ -7,8 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from cwndlab.errors import Fault, ScenarioError
-from cwndlab.scenario.declared import near
+from cwndlab.errors import Fault, ScenarioError, near
 from cwndlab.scenario.document import toml_value
 
 __all__ = ["places", "plain", "shown", "split_at_commas"]

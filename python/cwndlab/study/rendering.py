@@ -9,9 +9,8 @@ from html import escape
 from io import StringIO
 from typing import Any
 
-from cwndlab.errors import ArgumentError, parameter_fault
+from cwndlab.errors import ArgumentError, near, parameter_fault
 from cwndlab.files import csv_cell
-from cwndlab.scenario.declared import near
 from cwndlab.scenario.html import html_table
 
 __all__ = ["FORMS", "Table", "notebook"]

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cwndlab.engine import version
-from cwndlab.errors import ArgumentError, parameter_fault
+from cwndlab.errors import ArgumentError, near, parameter_fault
 from cwndlab.files import csv_cell, json_text
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.summary import requested
 from cwndlab.records import Records
-from cwndlab.scenario.declared import near
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.study.cells import MOST_NAMED, Cells
 from cwndlab.study.differences import Test, columns_of, paired, tests, values, verdict_columns

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, near, parameter_fault
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.core import Metric
 from cwndlab.metrics.margins import verdict_of
-from cwndlab.scenario.declared import near
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.statistics.digits import effect_size, interval, mean_with_interval, number, p_value
 from cwndlab.study.axes import short

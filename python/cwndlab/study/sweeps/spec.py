@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, near
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.of_flow import groups, is_flow, parse
 from cwndlab.metrics.summary import NAMES
-from cwndlab.scenario.declared import near
 from cwndlab.scenario.document import Scenario, toml_value
 from cwndlab.scenario.like import scenario_of
 from cwndlab.scenario.reader import Checked, check

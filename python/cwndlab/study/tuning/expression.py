@@ -8,8 +8,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cwndlab.errors import Fault, ScenarioError
-from cwndlab.scenario.declared import near
+from cwndlab.errors import Fault, ScenarioError, near
 from cwndlab.study.values import short
 
 _BINARY: dict[type, Callable[[float, float], float]] = {

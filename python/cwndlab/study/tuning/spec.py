@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 from cwndlab.catalogue import Parameter, canonical, entries_of
 from cwndlab.custom import CustomAlgorithm, base_name, described, registered, validate_classes
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, near
 from cwndlab.files import json_text
 from cwndlab.metrics.summary import NAMES
-from cwndlab.scenario.declared import Entry, near, schema
+from cwndlab.scenario.declared import Entry, schema
 from cwndlab.scenario.declared import faults as declared_faults
 from cwndlab.study.sweeps.files import ENTRIES as SWEEP_ENTRIES
 from cwndlab.study.sweeps.files import from_table, python_value, toml_document

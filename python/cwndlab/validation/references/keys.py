@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from cwndlab.errors import Fault
-from cwndlab.scenario.declared import near
+from cwndlab.errors import Fault, near
 
 #: Quantities that summaries and tolerances may have.
 _QUANTITIES = (
