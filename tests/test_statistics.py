@@ -339,7 +339,7 @@ def test_a_stopping_rule_is_read_and_says_what_is_wrong() -> None:
     for text, message in (
         ("goodput_bps", "until: 'goodput_bps' is not a stopping rule\n  hint: write until='goodput_bps within 2 %'"),
         ("goodput_bps within 0 %", "is not a stopping rule"),
-        ("goodput within 2 %", "no metric is called 'goodput'\n  hint: there are goodput_bps, sent_goodput_bps"),
+        ("goodput within 2 %", "no metric is called 'goodput'\n  hint: did you mean 'goodput_bps'?"),
     ):
         with pytest.raises(ScenarioError) as caught:
             Until.parse(text, names, at_most=50)

@@ -14,7 +14,7 @@ A broken invariant of the package is none of these: its message asks for a repor
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -117,6 +117,10 @@ def parameter_fault(name: str, what: str, *, example: Any = None, hint: str = ""
     return Fault(Parameter(name), what, hint if example is None else Usage(name, example))
 
 
+#: With more names than this, a hint says where they are listed.
+_MOST_NAMED = 12
+
+
 class Error(Exception):
     """The root of all errors that cwndlab raises on purpose; ``faults`` holds all faults, not only the first.
 
@@ -199,3 +203,17 @@ def near(name: str, known: Sequence[str]) -> str:
     """
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
+
+
+def unknown_metric(where: str, name: object, known: Iterable[str]) -> Fault:
+    """The fault of a name that is no metric; ``where`` is a place in a file, or the ``Parameter`` of a function.
+
+    >>> print(unknown_metric("sweep.metrics", "speed", ["jain", "queue_ms"]))
+    sweep.metrics: no metric is called 'speed'
+      hint: there are jain, queue_ms
+    """
+    names = list(known)
+    hint = near(str(name), names)
+    if hint.startswith("there are") and len(names) > _MOST_NAMED:
+        hint = "`cwndlab list --metrics` lists them"
+    return Fault(where, f"no metric is called '{name}'", hint)

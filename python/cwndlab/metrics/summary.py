@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cwndlab.errors import ArgumentError, near, parameter_fault
+from cwndlab.errors import ArgumentError, Parameter, parameter_fault, unknown_metric
 from cwndlab.metrics.aggressiveness import AGGRESSIVENESS
 from cwndlab.metrics.completion import COMPLETION, COMPLETION_BY_SIZE, completion
 from cwndlab.metrics.convergence import CONVERGENCE
@@ -112,11 +112,7 @@ def requested(metrics: str | Iterable[str], parameter: str = "metrics") -> list[
 def known(metrics: str | Iterable[str], parameter: str = "metrics") -> list[str]:
     """The names of `requested`; raises ``ArgumentError`` with each one that is not a metric."""
     names = requested(metrics, parameter)
-    faults = [
-        parameter_fault(parameter, f"no metric is called '{name}'", hint=near(str(name), list(COLUMNS)))
-        for name in names
-        if name not in COLUMNS
-    ]
+    faults = [unknown_metric(Parameter(parameter), name, COLUMNS) for name in names if name not in COLUMNS]
     if faults:
         raise ArgumentError(*faults)
     return names

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from cwndlab.errors import ArgumentError, near, parameter_fault
+from cwndlab.errors import ArgumentError, Parameter, parameter_fault, unknown_metric
 from cwndlab.plot.charts import Chart, Curve
 from cwndlab.plot.curves import is_ordered
 from cwndlab.study.axes import Axis, short
@@ -110,7 +110,7 @@ def figure(
 def _check_marks(result: Result, marks: Mapping[str, float] | None) -> None:
     """Raises where a value to mark is of no metric."""
     faults = [
-        parameter_fault("thresholds", f"no metric is called '{name}'", hint=near(str(name), result.metrics))
+        unknown_metric(Parameter("thresholds"), name, result.metrics)
         for name in marks or ()
         if name not in result.metrics
     ]

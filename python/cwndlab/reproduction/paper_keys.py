@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from cwndlab.errors import Fault
+from cwndlab.errors import Fault, near
 from cwndlab.reproduction.stated_claims import RELATIONS
 
 
@@ -114,7 +113,7 @@ def faults_of(document: Mapping[str, Any], file: str) -> list[Fault]:
     for place, claim in _claims(document):
         key = claim.get("headline", "")
         if isinstance(key, str) and key and "{" not in key and key not in known:
-            hint = _near(key, [str(one) for one in known]) or "add a [[headline]] with this key"
+            hint = near(key, [str(one) for one in known]) if known else "add a [[headline]] with this key"
             faults.append(Fault(f"{file}: {place}.headline", f"no headline has the key '{key}'", hint))
     return faults
 
@@ -139,7 +138,7 @@ def _faults(table: Any, keys: _Keys, file: str, place: str) -> Iterator[Fault]:
     for name, value in table.items():
         if name not in known and name not in keys.inner:
             if not keys.open:
-                yield Fault(f"{file}: {inside}{name}", "is not a key here", _near(name, list(known)))
+                yield Fault(f"{file}: {inside}{name}", "is not a key here", near(name, list(known)))
             continue
         types = known.get(name, _ANY)
         if types != _ANY and (not isinstance(value, types) or isinstance(value, bool)):
@@ -155,8 +154,3 @@ def _inner(value: Any, keys: _Keys, file: str, place: str) -> Iterator[Fault]:
             yield from _faults(one, keys, file, f"{place}[{number}]")
     else:
         yield from _faults(value, keys, file, place)
-
-
-def _near(name: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name, known, 1)
-    return f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known)}"

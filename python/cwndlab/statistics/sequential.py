@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cwndlab.errors import ScenarioError, parameter_fault
+from cwndlab.errors import Parameter, ScenarioError, parameter_fault, unknown_metric
 from cwndlab.statistics.estimates import LEVEL, estimate
 
 #: How many repetitions are added between two looks: few looks cost little coverage.
@@ -66,10 +66,7 @@ class Until:
                 parameter_fault("until", f"'{text}' is not a stopping rule", example="goodput_bps within 2 %")
             )
         elif found[1] not in metrics:
-            near = [name for name in metrics if found[1].split("_")[0] in name] or list(metrics)
-            faults.append(
-                parameter_fault("until", f"no metric is called '{found[1]}'", hint=f"there are {', '.join(near)}")
-            )
+            faults.append(unknown_metric(Parameter("until"), found[1], metrics))
         if at_most < 2:
             faults.append(parameter_fault("at_most", f"'{at_most}' repetitions have no interval", example=50))
         if faults or found is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cwndlab.engine import version
-from cwndlab.errors import ArgumentError, near, parameter_fault
+from cwndlab.errors import ArgumentError, Parameter, near, parameter_fault, unknown_metric
 from cwndlab.files import csv_cell, json_text
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.summary import requested
@@ -208,7 +208,7 @@ class Result(Cells):
 
     def _check(self, metrics: Sequence[str]) -> None:
         faults = [
-            parameter_fault("metrics", f"no metric is called '{name}'", hint=near(str(name), self.metrics))
+            unknown_metric(Parameter("metrics"), name, self.metrics)
             for name in metrics
             if name not in self.runs.columns
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cwndlab.errors import ArgumentError, Fault, ScenarioError, near, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, Parameter, ScenarioError, unknown_metric
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.core import Metric
 from cwndlab.metrics.margins import verdict_of
@@ -28,11 +28,7 @@ def chosen(result: Result, metrics: Sequence[str] | None) -> list[str]:
     """The metrics of a table; raises where the runs lack one."""
     names = list(dict.fromkeys(result.shown if metrics is None else metrics))
     known = [name for name in result.metrics if result.runs[name].dtype.is_numeric()]
-    faults = [
-        parameter_fault("metrics", f"no metric is called '{name}'", hint=near(name, known or list(COLUMNS)))
-        for name in names
-        if name not in known
-    ]
+    faults = [unknown_metric(Parameter("metrics"), name, known or COLUMNS) for name in names if name not in known]
     if faults and len(result.runs):
         raise ArgumentError(*faults)
     return names

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cwndlab.errors import Fault, ScenarioError, near
+from cwndlab.errors import Fault, ScenarioError, unknown_metric
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.of_flow import groups, is_flow, parse
 from cwndlab.metrics.summary import NAMES
@@ -265,7 +265,7 @@ class Sweep:
     def _metric_faults(self) -> Iterator[Fault]:
         for name in self.metrics:
             if name not in COLUMNS:
-                yield Fault("sweep.metrics", f"no metric is called '{name}'", near(name, list(COLUMNS)))
+                yield unknown_metric("sweep.metrics", name, COLUMNS)
             elif (one := parse(name)) is not None:
                 document = self.base.document
                 if not is_flow(document, one.flow):

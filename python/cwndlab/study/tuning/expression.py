@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cwndlab.errors import Fault, ScenarioError, near
+from cwndlab.errors import Fault, ScenarioError, unknown_metric
 from cwndlab.study.values import short
 
 _BINARY: dict[type, Callable[[float, float], float]] = {
@@ -89,7 +89,7 @@ def _faults(node: ast.expr, where: str, metrics: Sequence[str]) -> Iterator[Faul
             return
         case ast.Name(id=name):
             if name not in metrics:
-                yield Fault(where, f"no metric is called '{name}'", near(name, metrics))
+                yield unknown_metric(where, name, metrics)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=inner):
             yield from _faults(inner, where, metrics)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
