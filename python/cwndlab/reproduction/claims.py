@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cwndlab.reproduction.cases import Labels
 
@@ -33,6 +33,9 @@ OUTCOMES: tuple[Outcome, ...] = (
     "set-up cannot discriminate",
     "underspecified",
 )
+
+#: Outcomes that decide a claim. The others say that the data, or the set-up, cannot.
+DECIDED: frozenset[Outcome] = frozenset({"holds", "holds at another size", "no effect", "opposite"})
 
 Kind = Literal["claim", "reading", "check", "beyond"]
 #: What a finding is: a claim of the paper at the base assumptions; the same under another reading of the paper; a check
@@ -227,6 +230,18 @@ class Claim:
     at: Sequence[str | int | float] = ()
     """The values of ``each`` for which it is made; all where none are given."""
     controls: Sequence[Control] = ()
+    flows: Sequence[str] = ()
+    """The groups of flows that are compared (`cwndlab.reproduction.controls.level`); all where none is named."""
+    placebo: str = ""
+    """What replaces the tested algorithm instead of the paper's placebo; or ``none: REASON``."""
+
+
+class Asked(NamedTuple):
+    """What a control found of a claim."""
+
+    control: Literal["placebo", "where they differ", "level", "perturbation", "findings", "repetitions", "parts"]
+    passed: bool
+    text: str
 
 
 @dataclass(frozen=True)
@@ -250,6 +265,20 @@ class Finding:
     headline: str = ""
     parts: str = ""
     """How often each outcome occurs among the parts, in words; empty where there is only one part."""
+    n: int = 0
+    """Repetitions behind it."""
+    differing: Sequence[float | None] | None = None
+    """Where some pairs of runs have the same value on both sides: the share of those that differ, and mean and interval
+    over them alone."""
+    printed: Sequence[Any] | None = None
+    """Where the paper's number of repetitions did not decide it: that number, and outcome, mean and interval by it."""
+    controls: Sequence[Sequence[Any]] = ()
+    """What the controls found: `Asked`, in the order in which they were asked."""
+
+    @property
+    def asked(self) -> list[Asked]:
+        """What the controls found."""
+        return [Asked(*one) for one in self.controls]
 
     @property
     def mixed(self) -> bool:
@@ -277,4 +306,8 @@ COLUMNS = (
     "kind",
     "headline",
     "parts",
+    "n",
+    "differing",
+    "printed",
+    "controls",
 )

@@ -40,6 +40,10 @@ class Experiment:
     tables: Callable[[Measured], Sequence[Table]] = lambda measured: ()
     why: Callable[[Measured], Sequence[str]] = lambda measured: ()
     """Sentences with numbers that tell why a claim does not hold."""
+    placebos: Sequence[str] = ()
+    """What replaces a tested algorithm, the first that is another one (`cwndlab.reproduction.controls.placebo`)."""
+    tested: Sequence[str] = ()
+    """Beginnings of the names of the algorithms that the paper proposes."""
 
     @property
     def paper(self) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from cwndlab.reproduction.cases import Labels, Size
+from cwndlab.reproduction.controls.level import Level
 from cwndlab.statistics import Estimate, estimate
 
 
@@ -37,7 +38,17 @@ class Row:
 
     labels: Labels
     repetition: int
-    values: dict[str, float | None]
+    values: Mapping[str, float | None]
+    level: Mapping[str, Level] = field(default_factory=dict)
+    """What each group of flows got of a fair share."""
+    codes: Sequence[str] = ()
+    """What the run reports about itself, notes apart: codes of findings."""
+
+    @classmethod
+    def of(cls, labels: Labels, repetition: int, payload: Mapping[str, Any]) -> Row:
+        """From what a store keeps of a run."""
+        level = {name: Level(*one) for name, one in payload.get("level", {}).items()}
+        return cls(labels, repetition, payload["values"], level, payload.get("findings", ()))
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,8 @@ class Measured:
     size: Size
     rows: Sequence[Row]
     lines: Sequence[Line] = ()
+    only_differing: bool = False
+    """Whether pairs of runs with the same value on both sides are left out."""
 
     def rows_of(self, where: Labels) -> Iterator[Row]:
         """The runs with these labels."""
@@ -88,7 +101,7 @@ class Measured:
         left_out = 0
         for (cell, repetition), a in sides[0].items():
             b = sides[1][cell, repetition]
-            if a is None or b is None:
+            if a is None or b is None or (self.only_differing and a == b):
                 left_out += 1
             else:
                 both.setdefault(repetition, []).append((a, b))

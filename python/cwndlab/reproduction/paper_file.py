@@ -4,8 +4,10 @@
 ``authors`` …          ``title``, ``venue``, ``summary``, ``deviations``
 ``[[headline]]``       a sentence of the paper: ``key``, ``claim``, ``section``, ``quote``
 ``[[doubt]]``          rows that are not to be relied on: ``rows``, ``reason``
+``[placebo]``          ``by``, what replaces a tested algorithm; ``tested``, beginnings of the names of those
 ``[[experiment]]``     a figure or table: ``id``, ``title``, ``section``, ``published``, ``assumptions``, the sizes
-                       ``quick`` and ``full``, and blocks ``case``, ``claim``, ``chart``, ``table``, ``why``
+                       ``quick`` and ``full``, ``flows``, the groups that claims compare, and blocks ``case``,
+                       ``claim``, ``chart``, ``table``, ``why``
 ``[dimension.NAME]``   what the paper leaves open: ``name``, ``reason``, ``choices``, and ``values``, if code needs
                        others
 ``[[space]]``          claims over dimensions: ``id``, ``title``, ``dimensions``, and blocks ``case`` and ``claim``
@@ -22,7 +24,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -177,7 +179,8 @@ class Paper:
             of = block.get(name, ())
             return self._templates.at(of[1:]) if isinstance(of, str) else of  # type: ignore[no-any-return]
 
-        place = f"experiment[{number}]"
+        place, placebo = f"experiment[{number}]", self.document.get("placebo", {})
+        flows = tuple(block.get("flows", ()))
         figures = Figures(self._templates, names, self.code("figures"))
         return Experiment(
             f"{self.name}/{text('id')}",
@@ -188,17 +191,22 @@ class Paper:
             _size(self._templates.fill(block["quick"], names)),
             _size(self._templates.fill(block["full"], names)),
             remembered(partial(self._cases_of_size, place, blocks("case"), names)),
-            partial(self._claims_of_size, place, blocks("claim"), names),
+            partial(self._claims_of_size, place, blocks("claim"), names, flows),
             partial(self._drawn, place, figures.charts, blocks("chart")),
             partial(self._drawn, place, figures.tables, blocks("table")),
             partial(self._drawn, place, figures.why, blocks("why")),
+            placebos=tuple(placebo.get("by", ())),
+            tested=tuple(placebo.get("tested", ())),
         )
 
     def _cases_of_size(self, place: str, blocks: Sequence[Block], names: Names, size: Size) -> list[Case]:
         return self._cases(place, blocks, {**names, **_names_of(size)})
 
-    def _claims_of_size(self, place: str, blocks: Sequence[Block], names: Names, size: Size) -> list[Claim]:
-        return self._claims(place, blocks, {**names, **_names_of(size)})
+    def _claims_of_size(
+        self, place: str, blocks: Sequence[Block], names: Names, flows: Sequence[str], size: Size
+    ) -> list[Claim]:
+        claims = self._claims(place, blocks, {**names, **_names_of(size)})
+        return [replace(one, flows=one.flows or flows) for one in claims]
 
     def _drawn(
         self, place: str, draw: Callable[[Sequence[Block], Measured], Any], blocks: Sequence[Block], measured: Measured

@@ -39,6 +39,8 @@ _CLAIM = _Keys(
         "each": _TEXT,
         "at": _LIST,
         "controls": _LIST,
+        "flows": (list,),
+        "placebo": _TEXT,
         "unsettled": _TABLE,
         "relation": _TABLE,
         **dict.fromkeys(RELATIONS, _ANY),
@@ -77,7 +79,7 @@ _EXPERIMENT = _Keys(
         "claim": _LIST,
         "chart": _LIST,
     },
-    {**_LOOPS, "assumptions": _LIST, "table": _LIST, "why": _LIST},
+    {**_LOOPS, "assumptions": _LIST, "flows": (list,), "table": _LIST, "why": _LIST},
     {"quick": _SIZE, "full": _SIZE, "case": _CASE, "claim": _CLAIM, "chart": _CHART, "table": _DRAWN, "why": _DRAWN},
 )
 _DIMENSION = _Keys({"name": _TEXT, "reason": _TEXT, "choices": (list,)}, {"values": (list,)})
@@ -88,8 +90,12 @@ _SPACE = _Keys(
 )
 _PAPER = _Keys(
     {"authors": _TEXT, "title": _TEXT, "venue": _TEXT, "summary": (list,)},
-    {"deviations": (list,), "headline": (list,), "doubt": (list,), "experiment": (list,), "space": (list,)},
     {
+        **{"deviations": (list,), "headline": (list,), "doubt": (list,), "experiment": (list,), "space": (list,)},
+        "placebo": _TABLE,
+    },
+    {
+        "placebo": _Keys({"by": (list,)}, {"tested": (list,)}),
         "headline": _Keys({"key": _TEXT, "claim": _TEXT, "section": _TEXT}, {"quote": _TEXT}),
         "doubt": _Keys({"rows": (list,), "reason": _TEXT}),
         "experiment": _EXPERIMENT,

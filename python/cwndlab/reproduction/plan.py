@@ -12,7 +12,7 @@ from typing import Any
 from cwndlab.reproduction.case_study import store_of
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.kept import KeptResults, Message
-from cwndlab.reproduction.run import restore, studies_of
+from cwndlab.reproduction.run import first_studies, restore
 from cwndlab.study.calibration import expected_cpu_s
 from cwndlab.study.spec import Point
 from cwndlab.study.store import Store
@@ -95,21 +95,22 @@ def plan(
         if perturb is not False if kept is None else kept.perturbed(perturb, message):
             chosen = tuple(one.perturbed() for one in chosen)
         seen: set[str] = set()
-        for experiment, study in zip(chosen, studies_of(chosen, quick=quick, seed=seed, only=only), strict=True):
-            if kept is not None:
-                cases = experiment.cases(experiment.size(quick=quick))
-                restore(kept, experiment, cases, study, memory, message)
+        for work, studies in first_studies(chosen, quick=quick, seed=seed, only=only):
+            for study in studies:
+                if kept is not None:
+                    restore(kept, work.experiment, work.cases, study, memory, message)
             done = present | set(memory.keys()["key"])
             points: list[Point] = []
             new: list[int] = []
             left: list[int] = []
-            for point in study.points:
-                keys = {study.job(point, one).key for one in study.seeds} - seen
-                seen |= keys
-                if keys:
-                    points.append(point)
-                    new.append(len(keys))
-                    left.append(len(keys - done))
+            for study in studies:
+                for point in study.points:
+                    keys = {study.job(point, one).key for one in study.seeds} - seen
+                    seen |= keys
+                    if keys:
+                        points.append(point)
+                        new.append(len(keys))
+                        left.append(len(keys - done))
             all_s, left_s = expected_cpu_s(
                 points,
                 [new, left],
@@ -118,8 +119,8 @@ def plan(
                 settled_s=_SETTLED_S,
                 most_packets=_MOST_PACKETS,
             )
-            runs = len(study.points) * len(study.seeds)
-            planned.append(
-                PlannedExperiment(experiment.id, len(study.points), runs, runs - sum(new), sum(left), left_s, all_s)
-            )
+            cases = sum(len(study.points) for study in studies)
+            runs = sum(len(study.points) * len(study.seeds) for study in studies)
+            id = work.experiment.id
+            planned.append(PlannedExperiment(id, cases, runs, runs - sum(new), sum(left), left_s, all_s))
     return ReproductionPlan(planned, time.perf_counter() - began)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,16 @@ from cwndlab.engine import engine_version
 from cwndlab.errors import Fault, Parameter, RunError, ScenarioError
 from cwndlab.files import parsed
 from cwndlab.reproduction import case_study
-from cwndlab.reproduction.cases import Case, Size, described, measure_name
+from cwndlab.reproduction.cases import Case, described, measure_name
 from cwndlab.reproduction.catalogue import find
+from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.kept import KeptResults, Message, Probe, SizeName, kind, origin, scenario_key
-from cwndlab.reproduction.measured import Line, Measured, Row
 from cwndlab.reproduction.result import Reproduction, Reproductions
 from cwndlab.reproduction.site import write_experiment, write_index
-from cwndlab.reproduction.verdicts import judge
+from cwndlab.reproduction.work import Payloads, Work
 from cwndlab.simulate import check_seed
-from cwndlab.study.executor import Plan, threads
+from cwndlab.study.executor import Executor, Plan, threads
 from cwndlab.study.executor import results as results_of
 from cwndlab.study.spec import Job, Progress, Study
 from cwndlab.study.spec import Row as StoredRow
@@ -102,47 +102,49 @@ def reproduce(
                 chosen = tuple(one.perturbed() for one in chosen)
             else:
                 command += " --no-perturb"
-            studies = studies_of(chosen, quick=quick, seed=seed, only=only)
-            if kept is not None:
-                for experiment, study in zip(chosen, studies, strict=True):
-                    restore(kept, experiment, experiment.cases(experiment.size(quick=quick)), study, store, message)
-            left = set[str]().union(*(case_study.missing(study, store) for study in studies))
-            total = len(left)
-            if progress is not None:
-                progress(0, total)
-            for experiment, study in zip(chosen, studies, strict=True):
-                size = experiment.size(quick=quick)
-                keeper = None if kept is None else _Keeper(kept, experiment, name, study, store, command)
-                begin = time.process_time()
-                plan = Plan(study, store)
-                is_new = plan.resumed < plan.total
-                found: Counter[str] = Counter()
-                try:
-                    for job, row in results_of(plan, store, threads(workers)):
-                        if isinstance(row, RunError):
-                            raise row
-                        left.discard(job.key)
-                        rows = parsed(row["findings"])
-                        found.update({one["code"] for one in rows if one["severity"] != "note"})
-                        if keeper is not None:
-                            keeper.landed(job, row)
-                        if progress is not None:
-                            progress(total - len(left), total)
-                finally:
-                    if keeper is not None:
-                        keeper.finish()
+            first = first_studies(chosen, quick=quick, seed=seed, only=only)
+            count = _Count(progress)
+            for work, studies in first:
+                for study in studies:
+                    if kept is not None:
+                        restore(kept, work.experiment, work.cases, study, store, message)
+                    count.add(case_study.missing(study, store))
+            for work, studies in first:
+                keep = None if kept is None else partial(_Keeper, kept, work, name, store, command)
+                begin, found, made = time.process_time(), Counter[str](), 0
+                payloads: dict[tuple[int, int], Mapping[str, Any]] = {}
+                findings: list[Finding] = []
+                left = list(studies)
+                while left:
+                    for study in left:
+                        if kept is not None:
+                            restore(kept, work.experiment, work.cases, study, store, message)
+                        count.add(case_study.missing(study, store))
+                        made += _run(study, store, keep, threads(workers), found, count)
+                        payloads |= _payloads(study, store)
+                    if only:
+                        break
+                    findings, needs = work.settled(payloads)
+                    left = work.studies(needs)
                 if found and message is not None:
-                    codes = ", ".join(f"{code} in {count}" for code, count in found.most_common())
-                    message(f"{experiment.id}: findings of {plan.total - plan.resumed} runs: {codes}")
+                    codes = ", ".join(f"{code} in {many}" for code, many in found.most_common())
+                    message(f"{work.experiment.id}: findings of {made} runs: {codes}")
                 if only:
                     continue
-                cases = experiment.cases(size)
-                measured, of_runs = _measured(cases, size, study, store)
-                findings = [judge(experiment.id, claim, measured) for claim in experiment.claims(measured.size)]
-                cpu_s = time.process_time() - begin if is_new else 0.0
-                done.append(Reproduction(experiment, quick, seed, cases, measured, findings, cpu_s, of_runs))
+                cpu_s = time.process_time() - begin if made else 0.0
+                outcome = Reproduction(
+                    work.experiment,
+                    quick,
+                    seed,
+                    work.base,
+                    work.measured(payloads),
+                    findings,
+                    cpu_s,
+                    _run_findings(work, payloads),
+                )
+                done.append(outcome)
                 if out is not None:
-                    write_experiment(done[-1], Path(out))
+                    write_experiment(outcome, Path(out))
     except KeyboardInterrupt:
         stopped = True
     if out is not None and done:
@@ -150,38 +152,109 @@ def reproduce(
     return Reproductions(tuple(done), stopped)
 
 
-def studies_of(
+class _Count:
+    """Runs that have ended, of all that have to be made; more are added as claims need them."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress, self._all, self._ended = progress, set[str](), 0
+
+    def add(self, keys: set[str]) -> None:
+        """Adds runs."""
+        if self._progress is not None and (not self._all or not keys <= self._all):
+            self._all |= keys
+            self._progress(self._ended, len(self._all))
+
+    def ended(self, key: str) -> None:
+        """Counts a run that has ended."""
+        self._ended += 1
+        if self._progress is not None:
+            self._progress(self._ended, len(self._all))
+
+
+def first_studies(
     chosen: Sequence[Experiment], *, quick: bool, seed: int, only: Mapping[str, str] | None = None
-) -> list[Study]:
-    """The runs of experiments; raises if no case of any has the labels of ``only``."""
-    whole = [_study(one, one.size(quick=quick), seed) for one in chosen]
-    if not only:
-        return whole
-    wanted = set(only.items())
-    studies = [
-        replace(
-            study,
-            points=[
-                point
-                for point in study.points
-                if wanted <= {(name, str(value)) for name, value in point.labels.items()}
-            ],
-        )
-        for study in whole
-    ]
-    if not any(study.points for study in studies):
+) -> list[tuple[Work, list[Study]]]:
+    """The first runs of experiments; raises if no case of any has the labels of ``only``."""
+    works = [Work(one, one.size(quick=quick), seed, more=not quick) for one in chosen]
+    found = [(work, _limited(work, only)) for work in works]
+    if only and not any(studies for _, studies in found):
         text = ", ".join(f"{label}={value}" for label, value in only.items())
-        raise ScenarioError(Fault(Parameter("only"), f"no case has {text}", f"{chosen[0].id} has {_labels(whole[0])}"))
-    return studies
+        there = f"{works[0].experiment.id} has {_labels(works[0])}"
+        raise ScenarioError(Fault(Parameter("only"), f"no case has {text}", there))
+    return found
 
 
-def _labels(study: Study) -> str:
-    """Labels of the points, each with its first values."""
+def _limited(work: Work, only: Mapping[str, str] | None) -> list[Study]:
+    """The first runs of an experiment; of its own cases those with some labels, where ``only`` asks for them."""
+    if not only:
+        return work.studies(work.first)
+    wanted = set(only.items())
+    needs = {
+        number: work.first[number]
+        for number, case in enumerate(work.base)
+        if wanted <= {(name, str(value)) for name, value in case.labels.items()}
+    }
+    return work.studies(needs)
+
+
+def _labels(work: Work) -> str:
+    """Labels of the cases, each with its first values."""
     shown = []
-    for label in study.points[0].labels:
-        values = list(dict.fromkeys(str(point.labels[label]) for point in study.points))
+    for label in work.base[0].labels:
+        values = list(dict.fromkeys(str(case.labels[label]) for case in work.base))
         shown.append(f"{label}={'|'.join(values[:_MOST_VALUES])}{'|…' if len(values) > _MOST_VALUES else ''}")
     return ", ".join(shown)
+
+
+def _run(
+    study: Study,
+    store: Store,
+    keep: Callable[[Study], _Keeper] | None,
+    executor: Executor,
+    found: Counter[str],
+    count: _Count,
+) -> int:
+    """Makes the runs that the store lacks, and counts their findings; returns how many it made."""
+    plan = Plan(study, store)
+    keeper = None if keep is None else keep(study)
+    try:
+        for job, row in results_of(plan, store, executor):
+            if isinstance(row, RunError):
+                raise row
+            found.update(_codes(row))
+            if keeper is not None:
+                keeper.landed(job, row)
+            count.ended(job.key)
+    finally:
+        if keeper is not None:
+            keeper.finish()
+    return plan.total - plan.resumed
+
+
+def _payloads(study: Study, store: Store) -> dict[tuple[int, int], Mapping[str, Any]]:
+    """What the store has of the runs of a study, by case and repetition, with what they report about themselves."""
+    keys = {
+        study.job(point, seed).key: (point.number, repetition)
+        for point in study.points
+        for repetition, seed in enumerate(study.seeds)
+    }
+    measures = {study.measure_of(point, seed).digest for point in study.points for seed in study.seeds}
+    found: dict[tuple[int, int], Mapping[str, Any]] = {}
+    for row in store.of_keys(set(keys), engine_version(), measures):
+        payload = parsed(row["payload"])
+        told = [one for one in parsed(row.get("findings") or "[]") if one["severity"] != "note"]
+        found[keys[row["key"]]] = {"findings": _codes(row), "told": told, **payload}
+    return found
+
+
+def _run_findings(work: Work, payloads: Payloads) -> list[Mapping[str, Any]]:
+    """What the runs of the base cases report about themselves, each with its place."""
+    findings = []
+    for (number, repetition), payload in sorted(payloads.items(), key=lambda one: one[0]):
+        if number < len(work.base):
+            place = f"{described(work.base[number].labels)}, repetition {repetition + 1}"
+            findings += [row | {"text": f"{place}: {row['text']}"} for row in payload.get("told", ())]
+    return findings
 
 
 def restore(
@@ -225,21 +298,18 @@ def restore(
     return used
 
 
+def _codes(row: StoredRow) -> list[str]:
+    """What a run reports about itself, notes apart, by the codes of its findings."""
+    return sorted({one["code"] for one in parsed(row.get("findings") or "[]") if one["severity"] != "note"})
+
+
 class _Keeper:
     """Copies the rows of an experiment from the study's store to the kept results."""
 
-    def __init__(
-        self,
-        kept: KeptResults,
-        experiment: Experiment,
-        size: SizeName,
-        study: Study,
-        store: Store,
-        command: str,
-    ) -> None:
-        self._kept, self._experiment, self._size, self._study = kept, experiment, size, study
-        self._cases = experiment.cases(experiment.size(quick=size == "quick"))
-        self._representatives = experiment.cases(experiment.quick)
+    def __init__(self, kept: KeptResults, work: Work, size: SizeName, store: Store, command: str, study: Study) -> None:
+        self._kept, self._experiment, self._size, self._study = kept, work.experiment, size, study
+        self._cases = work.cases
+        self._representatives = Work(work.experiment, work.experiment.quick, more=False).cases
         self._command = command
         self._probes: dict[tuple[str, str], Probe] = {}
         self._keys = [scenario_key(case.scenario) for case in self._cases]
@@ -262,9 +332,10 @@ class _Keeper:
                 missing.append(job)
         points, seeds = self._study.points, self._study.seeds
         measures = {self._study.measure_of(point, seed).digest for point in points for seed in seeds}
-        payloads = self._store.payloads({job.key for job in missing}, engine_version(), measures)
+        rows = self._store.of_keys({job.key for job in missing}, engine_version(), measures)
+        there = {row["key"]: row for row in rows}
         for job in missing:
-            self._add(job, payloads[job.key])
+            self._add(job, there[job.key])
 
     def _probe(self, number: int) -> Probe:
         case = self._cases[number]
@@ -273,13 +344,15 @@ class _Keeper:
             self._probes[of] = self._kept.probe_of(case, self._representatives)
         return self._probes[of]
 
-    def _add(self, job: Job, payload: Mapping[str, Any]) -> None:
-        self._kept.add(self._keys[job.point], job.seed, self._probe(job.point), payload)
+    def _add(self, job: Job, row: StoredRow) -> None:
+        payload = parsed(row["payload"])
+        found = {"findings": payload.get("findings", _codes(row))}
+        self._kept.add(self._keys[job.point], job.seed, self._probe(job.point), payload | found)
         self._added.add(job.key)
 
     def landed(self, job: Job, row: StoredRow) -> None:
         """Keeps the row of a run that has ended now."""
-        self._add(job, parsed(row["payload"]))
+        self._add(job, row)
         self._made += 1
 
     def finish(self) -> None:
@@ -292,40 +365,3 @@ class _Keeper:
             probes = sorted(probe.digest for probe in self._probes.values())
             self._kept.note(self._experiment, self._size, **spent, probes=probes, **origin(self._command))
             self._kept.save()
-
-
-def _study(experiment: Experiment, size: Size, seed: int) -> Study:
-    """The runs of an experiment: a point per case; curves of the first repetitions."""
-    cases = experiment.cases(size)
-    measures = [(case_study.measure_of(case), case_study.measure_of(case, traced=True)) for case in cases]
-    return Study(
-        points=[case_study.point_of(number, case) for number, case in enumerate(cases)],
-        seeds=range(seed, seed + size.repetitions),
-        measure=lambda point, of_seed: measures[point.number][of_seed == seed],
-    )
-
-
-def _measured(
-    cases: Sequence[Case], size: Size, study: Study, store: Store
-) -> tuple[Measured, list[Mapping[str, Any]]]:
-    """The rows of all runs and the curves of the first repetitions, and what the runs report about themselves."""
-    jobs = {
-        (point.number, repetition): study.job(point, seed).key
-        for point in study.points
-        for repetition, seed in enumerate(study.seeds)
-    }
-    measures = {study.measure_of(point, seed).digest for point in study.points for seed in study.seeds}
-    kept = {row["key"]: row for row in store.of_keys(set(jobs.values()), engine_version(), measures)}
-    rows, curves, findings = [], [], []
-    for (number, repetition), key in jobs.items():
-        labels, found = cases[number].labels, parsed(kept[key]["payload"])
-        rows.append(Row(labels, repetition, found["values"]))
-        if repetition == 0:
-            curves += [Line(labels, name, x, y) for name, (x, y) in found["curves"].items()]
-        place = f"{described(labels)}, repetition {repetition + 1}"
-        findings += [
-            row | {"text": f"{place}: {row['text']}"}
-            for row in parsed(kept[key].get("findings") or "[]")
-            if row["severity"] != "note"
-        ]
-    return Measured(size, rows, curves), findings

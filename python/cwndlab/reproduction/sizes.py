@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cwndlab.reproduction.claims import Finding, Outcome
+from cwndlab.reproduction.claims import DECIDED, Finding, Outcome
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.headlines import Row, deciding, rows
 from cwndlab.reproduction.standing import Standing, standings
-
-#: Outcomes that decide a claim. The others say that the data, or the set-up, cannot.
-DECIDED: frozenset[Outcome] = frozenset({"holds", "holds at another size", "no effect", "opposite"})
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.files import parsed
-from cwndlab.reproduction.cases import Case, Size, measure_name
+from cwndlab.reproduction.cases import Case, measure_name
 from cwndlab.reproduction.catalogue import find
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.kept import KeptResults, SizeName, scenario_key
-from cwndlab.reproduction.measured import Line, Measured, Row
 from cwndlab.reproduction.result import Reproduction, Reproductions
-from cwndlab.reproduction.verdicts import judge
+from cwndlab.reproduction.work import MOST_REPETITIONS, Payloads, Work
 from cwndlab.study.spec import Row as StoredRow
 
 #: The plan that `cwndlab reproduce --all --dry-run --format json` printed, for experiments that have not begun.
@@ -113,37 +112,41 @@ def _standing(
     kept: KeptResults, one: Experiment, seed: int, planned: dict[str, Any], wanted: Sequence[SizeName]
 ) -> Standing:
     """The first of the wanted sizes that can be evaluated."""
-    runs, of = len(_rows(kept, one, one.full, seed)), len(one.cases(one.full)) * one.full.repetitions
+    full = Work(one, one.full, seed, more=True)
+    needs = full.first
+    there = _rows(kept, full)
+    runs = sum(repetition < needs[number] for number, repetition in there)
+    of = sum(needs.values())
     facts = kept.facts(one, "full")
     size: SizeName | None = None
     repetitions = 0
     reproduction = None
     for name in wanted:
-        chosen: Size = getattr(one, name)
-        rows = _rows(kept, one, chosen, seed)
-        repetitions = _complete(rows, one, chosen)
-        if repetitions >= min(_LEAST_REPETITIONS, chosen.repetitions):
+        work = full if name == "full" else Work(one, one.quick, seed, more=False)
+        rows = there if name == "full" else _rows(kept, work)
+        repetitions = _complete(rows, work)
+        if repetitions >= min(_LEAST_REPETITIONS, work.size.repetitions):
             size = name
+            if repetitions < work.size.repetitions:
+                work = Work(one, replace(work.size, repetitions=repetitions), seed, more=False)
             cpu_s = kept.facts(one, name).get("cpu_s", 0.0)
-            made = replace(chosen, repetitions=repetitions)
-            reproduction = _reproduction(one, name == "quick", made, rows, seed, cpu_s)
+            reproduction = _reproduction(work, name == "quick", rows, cpu_s)
             break
     hours = _hours_left(facts, planned, runs, of)
     return Standing(one, size, repetitions, runs, of, facts.get("cpu_s", 0.0), hours, reproduction)
 
 
-def _rows(kept: KeptResults, one: Experiment, size: Size, seed: int) -> dict[tuple[int, int], StoredRow]:
-    """The rows of an experiment by case and repetition."""
-    cases = one.cases(size)
+def _rows(kept: KeptResults, work: Work) -> dict[tuple[int, int], Mapping[str, Any]]:
+    """What is kept of the runs of an experiment, by case and repetition: those of the first look, and more."""
     found = {}
-    for number, case in enumerate(cases):
+    for number, case in enumerate(work.cases):
         scenario = scenario_key(case.scenario)
-        for repetition in range(size.repetitions):
-            rows = kept.rows(scenario, seed + repetition)
+        for repetition in range(max(work.size.repetitions, MOST_REPETITIONS)):
+            rows = kept.rows(scenario, work.seed + repetition)
             if repetition == 0 and case.trace is not None:
                 rows = [row for row in rows if kept.has_curves(row)]
             if row := _of_measure(rows, case):
-                found[number, repetition] = row
+                found[number, repetition] = parsed(row["payload"])
     return found
 
 
@@ -155,29 +158,18 @@ def _of_measure(rows: Sequence[StoredRow], case: Case) -> StoredRow | None:
     return None
 
 
-def _complete(rows: dict[tuple[int, int], StoredRow], one: Experiment, size: Size) -> int:
+def _complete(rows: Payloads, work: Work) -> int:
     """How many repetitions all cases have."""
-    cases = range(len(one.cases(size)))
+    cases = range(len(work.base))
     repetitions = 0
-    while repetitions < size.repetitions and all((case, repetitions) in rows for case in cases):
+    while repetitions < work.size.repetitions and all((case, repetitions) in rows for case in cases):
         repetitions += 1
     return repetitions
 
 
-def _reproduction(
-    one: Experiment, quick: bool, size: Size, rows: dict[tuple[int, int], StoredRow], seed: int, cpu_s: float
-) -> Reproduction:
-    cases = one.cases(size)
-    found, curves = [], []
-    for number, case in enumerate(cases):
-        for repetition in range(size.repetitions):
-            run = parsed(rows[number, repetition]["payload"])
-            found.append(Row(case.labels, repetition, run["values"]))
-            if repetition == 0:
-                curves += [Line(case.labels, name, x, y) for name, (x, y) in run["curves"].items()]
-    measured = Measured(size, found, curves)
-    findings = [judge(one.id, claim, measured) for claim in one.claims(size)]
-    return Reproduction(one, quick, seed, cases, measured, findings, cpu_s)
+def _reproduction(work: Work, quick: bool, rows: Payloads, cpu_s: float) -> Reproduction:
+    findings, _ = work.settled(rows)
+    return Reproduction(work.experiment, quick, work.seed, work.base, work.measured(rows), findings, cpu_s)
 
 
 def _hours_left(facts: dict[str, Any], planned: dict[str, Any], runs: int, of: int) -> float | None:

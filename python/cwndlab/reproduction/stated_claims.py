@@ -99,6 +99,8 @@ def _claim(templates: Templates, block: Block, turn: Names, paper: str) -> Claim
         each=filled("each"),
         at=tuple(filled("at", ())),
         controls=[Control(**one) for one in filled("controls", []) if _all(one.pop("when", True))],
+        flows=tuple(filled("flows", ())),
+        placebo=filled("placebo"),
     )
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
 from typing import Any
@@ -33,6 +33,7 @@ from cwndlab.reproduction.cases import Labels
 from cwndlab.reproduction.claims import (
     OUTCOMES,
     TOLERANCE,
+    Asked,
     Claim,
     Finding,
     Greater,
@@ -48,6 +49,10 @@ from cwndlab.reproduction.claims import (
     ValueIn,
     Welch,
 )
+from cwndlab.reproduction.controls.differing import where_they_differ
+from cwndlab.reproduction.controls.level import starved
+from cwndlab.reproduction.controls.parts import opposite_parts
+from cwndlab.reproduction.judged import Judged
 from cwndlab.reproduction.measured import Measured, Pairs
 from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch, without_rounding
 from cwndlab.statistics.digits import effect_size, number
@@ -76,24 +81,9 @@ _OF_PARTS: tuple[Outcome, ...] = (
 _SHOWN = ("holds", "opposite")
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What was measured, and the outcome with its reason."""
-
-    measured: Estimate | None
-    outcome: Outcome
-    reason: str
-    measured_is: str = "ratio"
-    parts: str = ""
-    falls_short: bool = True
-    """Where it holds at another size: whether that is less than the published one, so that a ceiling may be the
-    cause."""
-
-
 def judge(id: str, claim: Claim, measured: Measured) -> Finding:
     """The finding of a claim."""
-    parts = [(name, _controlled(part, measured)) for name, part in _parts(claim, measured)]
-    judged = _combined(parts)
+    judged = _combined(claim, measured, _parts(claim, measured))
     one, unit = judged.measured, judged.measured_is
     first = claim.metric if isinstance(claim.metric, str) else claim.metric[0]
     if one is not None and unit == "value" and first.endswith("_bps"):
@@ -111,6 +101,9 @@ def judge(id: str, claim: Claim, measured: Measured) -> Finding:
         kind=claim.kind,
         headline=claim.headline,
         parts=judged.parts,
+        n=measured.size.repetitions,
+        differing=judged.differing,
+        controls=judged.asked,
     )
     if claim.beside is None or len(claim.sides) > 2:
         return finding
@@ -158,15 +151,69 @@ def _against(relation: Any, sides: Sequence[Labels]) -> str:
     return f"{first} > {second}" if isinstance(relation, Order) else f"against {second}"
 
 
-def _combined(parts: Sequence[tuple[str, Judged]]) -> Judged:
-    """The weakest part, with what became of the others."""
+def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim]]) -> Judged:
+    """The weakest part, with what became of the others. A part is opposite where it is so with Holm's correction for
+    the number of parts; the claim is where half of the parts are, or all of them together."""
+    names, claims = [name for name, _ in named], [part for _, part in named]
+    parts = [_controlled(part, measured) for part in claims]
     if len(parts) == 1:
-        return parts[0][1]
-    worst = weakest([judged.outcome for _, judged in parts], _OF_PARTS)
-    name, first = next(part for part in parts if part[1].outcome == worst)
-    tally = tallied([judged.outcome for _, judged in parts])
-    reason = f"of {len(parts)} parts: {tally}; shown: {name}: {first.reason}"
-    return replace(first, reason=reason, parts=tally)
+        return parts[0]
+    opposite = opposite_parts(parts)
+    parts = [
+        replace(part, outcome="inconclusive", reason=f"{part.reason}, but not with Holm's correction")
+        if part.outcome == "opposite" and at not in opposite
+        else part
+        for at, part in enumerate(parts)
+    ]
+    tally = tallied([part.outcome for part in parts])
+    worst = weakest([part.outcome for part in parts], _OF_PARTS)
+    at, first = next((at, part) for at, part in enumerate(parts) if part.outcome == worst)
+    asked = _of_parts(parts)
+    reason = f"of {len(parts)} parts: {tally}; shown: {names[at]}: {first.reason}"
+    first = replace(first, reason=reason, parts=tally, asked=asked)
+    together = _whole(claim, measured, claims) if 0 < 2 * len(opposite) < len(parts) else None
+    if together is None or together.outcome == "opposite":
+        return first
+    told = ", ".join(names[at] for at in sorted(opposite))
+    text = f"{len(opposite)} of {len(parts)} parts opposite with Holm's correction ({told}), but not all parts together"
+    reason = f"of {len(parts)} parts: {tally}; {text}; shown: all together: {together.reason}"
+    outcome: Outcome = "holds at another size" if together.outcome == "holds" else together.outcome
+    return replace(together, outcome=outcome, reason=reason, parts=tally, asked=[*asked, Asked("parts", False, text)])
+
+
+def _whole(claim: Claim, measured: Measured, parts: Sequence[Claim]) -> Judged | None:
+    """All parts of a claimed direction together: the geometric mean of their ratios, repetition by repetition. None
+    where there is no such ratio, and of an order, which one wrong step makes another."""
+    if not isinstance(claim.relation, Greater | Less):
+        return None
+    pairs = [_pairs(part, measured) for part in parts]
+    if any(len(one.first) != len(pairs[0].first) or min(*one.first, *one.second) <= 0 for one in pairs):
+        return None
+    logs = [[math.log(a / b) for a, b in zip(one.first, one.second, strict=True)] for one in pairs]
+    share = fmean(_share(margin(str(part.metric)), one) for part, one in zip(parts, pairs, strict=True))
+    return _placed(_mean_of(logs), share, None, TOLERANCE, up=not isinstance(claim.relation, Less))
+
+
+def _mean_of(logs: Sequence[Sequence[float]]) -> Estimate:
+    """The geometric mean of several ratios, repetition by repetition, from their logarithms."""
+    means = _of_logarithms([fmean(column) for column in zip(*logs, strict=True)])
+    low, high = (None if end is None else math.exp(end) for end in (means.low, means.high))
+    return Estimate(math.exp(means.mean), low, high, means.n, means.is_constant)
+
+
+def _of_parts(parts: Sequence[Judged]) -> list[Asked]:
+    """What each control found of several parts: those that do not pass, else the first."""
+    found: dict[str, list[Asked]] = {}
+    for part in parts:
+        for asked in part.asked:
+            found.setdefault(asked.control, []).append(asked)
+    made = []
+    for mine in found.values():
+        failed = [one for one in mine if not one.passed]
+        shown = (failed or mine)[0]
+        text = f"in {len(failed)} of {len(parts)} parts: {shown.text}" if failed else shown.text
+        made.append(shown._replace(text=text))
+    return made
 
 
 def weakest(outcomes: Sequence[Outcome], order: Sequence[Outcome] = WEAKEST) -> Outcome:
@@ -181,7 +228,12 @@ def tallied(outcomes: Sequence[Outcome]) -> str:
 
 
 def _controlled(claim: Claim, measured: Measured) -> Judged:
-    judged = _judged(claim, measured)
+    judged = where_they_differ(_judged, claim, measured)
+    low = starved(claim, measured)
+    if low is not None:
+        judged = replace(judged, asked=(*judged.asked, low))
+        if not low.passed:
+            return replace(judged, outcome="set-up cannot discriminate", reason=f"{low.text}; {judged.reason}")
     if judged.outcome in (*_SHOWN, "underspecified") and not (judged.outcome == "holds" and _of_equality(claim)):
         return judged
     if judged.outcome == "holds at another size" and not judged.falls_short:
@@ -326,7 +378,7 @@ def _placed(found: Estimate, share: float, size: float | None, tolerance: float,
     if low <= 1 + share and high >= 1 - share:
         return Judged(found, "inconclusive", f"the interval covers differences within and beyond the margin, {band}")
     if sign * (found.mean - 1) < 0:
-        return Judged(found, "opposite", "the interval lies on the other side")
+        return Judged(found, "opposite", "the interval lies on the other side", edge=1 - sign * share)
     if size is None:
         return Judged(found, "holds", "the interval lies on the claimed side")
     room = tolerance * abs(size - 1)
@@ -352,15 +404,13 @@ def overall(claim: Claim, measured: Measured) -> Judged:
                 return Judged(None, "inconclusive", f"{term.metric} is zero or has no value in some repetition")
             sign = 1 if term.up else -1
             logs.append([sign * math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
-    means = _of_logarithms([fmean(column) for column in zip(*logs, strict=True)])
-    low, high = (None if end is None else math.exp(end) for end in (means.low, means.high))
-    found = Estimate(math.exp(means.mean), low, high, means.n, means.is_constant)
+    found = _mean_of(logs)
     share, least = claim.relation.effect / 2, claim.relation.at_least
     if least is None:
         judged = _placed(found, share, claim.relation.ratio, claim.relation.tolerance, up=True)
     else:
         judged = inside(found, least, math.inf, "ratio", lambda edge: share * edge)
-    return replace(judged, reason=f"{judged.reason} ({len(logs)} ratios, {means.n} repetitions)")
+    return replace(judged, reason=f"{judged.reason} ({len(logs)} ratios, {found.n} repetitions)")
 
 
 def _room(judged: Judged, pairs: Pairs, relevant: Margin, up: bool, size: float | None = None) -> Judged:
@@ -428,7 +478,8 @@ def inside(found: Estimate, low: float, high: float, what: str, slack: Callable[
     below = not math.isinf(low) and found.high < low - slack(low)
     above = not math.isinf(high) and found.low > high + slack(high)
     if below or above:
-        return Judged(found, "opposite", f"the interval lies outside {band}", what)
+        edge = low - slack(low) if below else high + slack(high)
+        return Judged(found, "opposite", f"the interval lies outside {band}", what, edge=edge)
     return Judged(found, "inconclusive", f"the interval reaches over an end of {band}", what)
 
 

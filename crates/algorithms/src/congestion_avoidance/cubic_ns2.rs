@@ -11,13 +11,14 @@
 //! rate clamp: cnt ≥ w / (160 RTT_min)     (16 segments per 100 ms)   (4)
 //! before the first loss: cnt = 50         (2 % per round trip)       (5)
 //! friendliness: w_tcp += 1 per ⌊23 w / 8⌋ ACKs; cnt ≤ w / (w_tcp − w)  (6)
-//! w += 1 when the counter of ACKs exceeds cnt                        (7)
+//! w += 1 per cnt + 1 ACKs                                            (7)
 //! congestion event: W_max = 0.9 w if w < W_max, else w; w = ssthresh = 0.8 w  (8)
 //! ```
 //!
 //! Units: segments, seconds.
-//! Differs from the source: floating point. Of the misprints (Eq. 3, a rate clamp of 2.5 segments/s) only the second is
-//! available, as `rate_clamp = literal`. `ack_ratio = ns2` divides cnt by 31/16, the constant ACK ratio of ns-2.35
+//! Differs from the source: floating point. Algorithm 2 departs from the code: a rate clamp of 2.5 segments/s
+//! (`rate_clamp = literal`), and a counter that grows the window by the ACK after it has exceeded cnt, so once per
+//! cnt + 2 ACKs (`counter = literal`); its Eq. 3 is a misprint. `ack_ratio = ns2` divides cnt by 31/16, the constant ACK ratio of ns-2.35
 //! without delayed ACKs.
 
 use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
@@ -32,6 +33,8 @@ options! {
         ack_ratio: AckRatio { Unit = "unit", Ns2 = "ns2" } = Unit,
         /// limit of the increase: 160 segments/s (code), 2.5 segments/s (literal: the paper's text), or none (off)
         rate_clamp: RateClamp { Code = "code", Literal = "literal", Off = "off" } = Code,
+        /// the window grows once per cnt + 1 ACKs (code), or per cnt + 2 (literal: as Algorithm 2 prints its counter)
+        counter: Counting { Code = "code", Literal = "literal" } = Code,
         /// the window grows at least as fast as Reno's; in the code, not in the paper's Algorithm 2
         tcp_friendliness: bool = true,
     }
@@ -68,6 +71,7 @@ pub struct CubicNs2 {
     ratio: f64,
     clamp: Option<f64>,
     friendly: bool,
+    literal_counter: bool,
     w_max: f64,
     k: f64,
     origin: f64,
@@ -91,6 +95,7 @@ impl CubicNs2 {
                 RateClamp::Off => None,
             },
             friendly: options.tcp_friendliness,
+            literal_counter: options.counter == Counting::Literal,
             w_max: 0.0,
             k: 0.0,
             origin: 0.0,
@@ -155,11 +160,14 @@ impl CongestionAvoidance for CubicNs2 {
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let cnt = self.count(ack.now, w);
-        self.counter += f64::from(ack.acks);
-        if self.counter > floor(cnt) {
+        let acks = f64::from(ack.acks);
+        // Algorithm 2 compares what was counted before this ACK, the code what includes it.
+        let counted = if self.literal_counter { self.counter } else { self.counter + acks };
+        if counted > floor(cnt) {
             self.counter = 0.0; // (7)
             return w + 1.0;
         }
+        self.counter += acks;
         w
     }
 
@@ -184,7 +192,7 @@ impl CongestionAvoidance for CubicNs2 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::loss;
+    use cwndlab_control::testing::{ack, loss};
 
     /// `known-answers.csv`: W_max = 100, a loss, w = 80.
     #[test]
@@ -195,6 +203,19 @@ mod tests {
         assert!((flow.k - 3.684_031_498_640_386_4).abs() < 1e-12);
         for (t, target) in [(0.1, 81.584_842_191_972_27), (1.0, 92.265_667_901_200_97), (5.0, 100.911_583_538_635_6)] {
             assert!((flow.target(t) - target).abs() < 1e-9);
+        }
+    }
+
+    /// By hand, before the first loss: cnt = 50 (5). Linux 2.6.22 increments after 50 counted ACKs, with the 51st;
+    /// Algorithm 2 when the counter is above 50, with the 52nd.
+    #[test]
+    fn the_printed_counter_needs_one_more_ack() {
+        for (counter, needed) in [(Counting::Code, 51), (Counting::Literal, 52)] {
+            let options =
+                Options { counter, rate_clamp: RateClamp::Off, tcp_friendliness: false, ..Options::default() };
+            let mut flow = CubicNs2::new(options);
+            let first = (1..=60).find(|_| flow.on_ack(&ack(1), 10.0) > 10.0);
+            assert_eq!(first, Some(needed));
         }
     }
 }

@@ -184,8 +184,9 @@ impl Tcb {
     #[inline]
     pub(crate) fn sample_rtt(&mut self, now: Time, summary: &mut AckSummary) {
         let samples = summary.rtt;
-        // Linux, tcp_clean_rtx_queue: an ACK of a retransmitted segment gives no sample of other segments.
-        let in_order = if self.features.linux && summary.retransmitted { Duration::ZERO } else { samples.oldest };
+        // An ACK of a retransmitted segment gives no sample of other segments, which waited at the receiver for it
+        // (Linux, tcp_clean_rtx_queue; ns-2 and BSD stop timing a segment at a retransmission).
+        let in_order = if summary.retransmitted { Duration::ZERO } else { samples.oldest };
         let oldest = if in_order > Duration::ZERO { in_order } else { samples.sacked_oldest };
         summary.rtt.reported =
             if samples.sacked_newest > Duration::ZERO { samples.sacked_newest } else { samples.newest };
@@ -258,6 +259,33 @@ mod tests {
             }
         }
         tcb
+    }
+
+    /// RFC 6298, section 3 (Karn), and RFC 7323, section 4.1, by hand: the first of two segments is lost and sent again
+    /// after a minute, and its ACK is for both. The second one waited for it at the receiver: a minute is no RTT. With
+    /// timestamps the sample is the time since the echoed one, 300 ms.
+    #[test]
+    fn an_ack_of_a_retransmission_gives_no_sample_of_the_segments_that_waited_for_it() {
+        for (linux, timestamps) in [(false, true), (true, true), (false, false), (true, false)] {
+            let mut tcb = sent(linux, &[(3, 0), (0, 0)]);
+            tcb.stack.timestamps = timestamps;
+            let una = tcb.scoreboard.una;
+            let now = Time::from_nanos(60_000_000_000);
+            let packet = AckPacket {
+                ack: una + 2,
+                window: Bytes(1 << 20),
+                echo: Time::from_nanos(59_700_000_000),
+                ece: false,
+                ce_count: 0,
+                blocks: SackBlocks::default(),
+                feedback: None,
+            };
+            let mut summary = AckSummary::new(&packet, una);
+            tcb.acknowledge(now, &mut summary);
+            tcb.sample_rtt(now, &mut summary);
+            let expected = if timestamps { Duration::from_millis(300) } else { Duration::ZERO };
+            assert_eq!(tcb.rtt.srtt(), expected, "linux: {linux}, timestamps: {timestamps}");
+        }
     }
 
     proptest! {

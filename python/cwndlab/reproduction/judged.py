@@ -1,0 +1,29 @@
+"""The outcome of a claim, or of a part of one, before it is a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cwndlab.reproduction.claims import Asked, Outcome
+from cwndlab.statistics import Estimate
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was measured, and the outcome with its reason."""
+
+    measured: Estimate | None
+    outcome: Outcome
+    reason: str
+    measured_is: str = "ratio"
+    parts: str = ""
+    falls_short: bool = True
+    """Where it holds at another size: whether that is less than the published one, so that a ceiling may be the
+    cause."""
+    edge: float | None = None
+    """Where it is opposite: the end of the margin beyond which the interval lies."""
+    differing: Sequence[float | None] | None = None
+    """Of the pairs of runs, the share that differ, and mean and interval over these."""
+    asked: Sequence[Asked] = ()
+    """What the controls of this part found."""
