@@ -112,14 +112,14 @@ def test_a_placebo_that_does_the_same_shows_that_the_set_up_cannot_discriminate(
 def test_an_opposite_value_stands_unless_the_placebo_has_the_same_one() -> None:
     """By hand: 0.333 of a claimed 0.9 to 1 is opposite. Where each algorithm gets 0.333 the set-up made it; where the
     placebo gets 0.5, which is opposite too, it is of the algorithm."""
-    one_side = {"sides": (SIDES[0],)}
-    of_place = settled(work(ValueIn(0.9, 1.0), **one_side), lambda name, cell, rep: 0.333 * noise(cell, rep))
+    one_side = SIDES[:1]
+    of_place = settled(work(ValueIn(0.9, 1.0), sides=one_side), lambda name, cell, rep: 0.333 * noise(cell, rep))
     assert of_place.outcome == "set-up cannot discriminate"
 
     def law(name: str, cell: int, rep: int) -> float:
         return (0.333 if name == "cubic" else 0.5) * noise(cell, rep)
 
-    of_cubic = settled(work(ValueIn(0.9, 1.0), **one_side), law)
+    of_cubic = settled(work(ValueIn(0.9, 1.0), sides=one_side), law)
     assert of_cubic.outcome == "opposite"
     assert answers(of_cubic)["placebo"] is True
 

@@ -281,6 +281,21 @@ class Finding:
         return [Asked(*one) for one in self.controls]
 
     @property
+    def objections(self) -> list[str]:
+        """What controls have against it, in words; and what the paper's own number of repetitions gave."""
+        found = [f"{one.control}: {one.text}" for one in self.asked if not one.passed]
+        if self.printed is not None and self.outcome != "inconclusive":
+            found.append(
+                f"repetitions: {self.printed[1]} with the paper's {self.printed[0]}, {self.outcome} with {self.n}"
+            )
+        return found
+
+    @property
+    def told(self) -> str:
+        """What all controls found, in a line: a check mark or a cross before each."""
+        return "; ".join(f"{'✓' if one.passed else '✗'} {one.control}: {one.text}" for one in self.asked)
+
+    @property
     def mixed(self) -> bool:
         """Whether its parts have several outcomes."""
         return ", " in self.parts

@@ -19,7 +19,7 @@ from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.doubts import doubt, doubt_of, doubts_of
 from cwndlab.reproduction.multiverse.curve import curve
 from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness
-from cwndlab.reproduction.summary import evidence, leading
+from cwndlab.reproduction.summary import evidence, leading, objections
 from cwndlab.reproduction.universes import Universe
 from cwndlab.statistics.digits import number, p_value
 
@@ -192,7 +192,7 @@ def _outcome(one: Assessment, sizes: Mapping[str, Mapping[str, Any]]) -> Cell:
     small = f"{' and '.join(sorted(quick))} size, {ends}" if found else ""
     if one.base.mixed:
         small = f"{one.base.tally}; {small}"
-    small = "; ".join(filter(None, (small, doubt(one.headline.key))))
+    small = "; ".join(filter(None, (small, doubt(one.headline.key), *(f"✗ {text}" for text in objections(one.base)))))
     return Cell(((one.base.outcome, ""),), f"outcome {CLASSES[one.base.outcome]}", small)
 
 
@@ -221,7 +221,8 @@ def _section(page: Page, one: Assessment) -> _Section:
     findings = None
     if one.base is not None:
         header = [("experiment", "text"), ("quantity", "wrap"), ("published", "wrap"), ("measured", "")]
-        header += [("95 % interval", ""), ("is", ""), ("outcome", "text"), ("reason", "wrap")]
+        header += [("95 % interval", ""), ("n", ""), ("is", ""), ("outcome", "text"), ("reason", "wrap")]
+        header += [("controls", "wrap")]
         findings = Table("At the base assumptions", header, [_finding(each) for each in one.base.findings])
     spaces = [_space_part(page, one.headline.key, each) for each in one.evidence]
     return _Section(one.headline.claim, one.headline.quote, findings, spaces)
@@ -232,9 +233,10 @@ def _finding(one: Finding) -> list[Cell]:
         cell(one.id, "text", f"{one.id}.html"),
         cell(one.quantity, "wrap"),
         cell(one.published, "wrap"),
-        *(cell(text) for text in (*shown(one), one.measured_is)),
+        *(cell(text) for text in (*shown(one), str(one.n), one.measured_is)),
         cell(one.outcome, f"outcome {CLASSES[one.outcome]}"),
         Cell(((one.reason, ""),), "wrap", doubt_of(one)),
+        cell(one.told or "–", "wrap"),
     ]
 
 

@@ -146,7 +146,8 @@ class Reproductions:
         header = ("id", "quantity", "published", "measured", "95 % interval", "outcome", "reason")
         rows = []
         for one in self.findings:
-            reason = "; ".join(filter(None, (one.reason, doubt_of(one))))
+            against = "; ".join(f"✗ {text}" for text in one.objections)
+            reason = "; ".join(filter(None, (one.reason, doubt_of(one), against)))
             rows.append([one.id, one.quantity, one.published, *shown(one), one.outcome, reason])
         values = [one.as_dict() | {"doubt": doubt_of(one)} for one in self.findings]
         return Table("Published and measured", header, rows, 3, values, words=("outcome", "reason"))

@@ -307,14 +307,16 @@ def _findings_of_a_kind(pairs: Iterable[tuple[Finding, str]], n: int) -> Table:
     beside = sorted({finding.beside_is for finding, _ in pairs if finding.beside_is is not None})
     header = [("quantity", "wrap"), ("published", "wrap"), ("measured", ""), ("95 % interval", ""), ("n", "")]
     header += [("is", ""), *((f"by {name}", "") for name in beside), ("outcome", "text"), ("reason", "wrap")]
+    header += [("controls", "wrap")]
     made = []
     for one, address in pairs:
         cells = [cell(one.quantity, "wrap", address), cell(one.published, "wrap")]
-        cells += [cell(text) for text in (*shown(one), str(n), one.measured_is)]
+        cells += [cell(text) for text in (*shown(one), str(one.n or n), one.measured_is)]
         for name in beside:
             cells.append(cell(number(one.beside) if one.beside is not None and one.beside_is == name else ""))
         small = doubt_of(one)
         cells += [cell(one.outcome, f"outcome {CLASSES[one.outcome]}"), Cell(((one.reason, ""),), "wrap", small)]
+        cells += [cell(one.told or "–", "wrap")]
         made.append(cells)
     return Table(f"Over n = {n} repetitions of each case", header, made)
 

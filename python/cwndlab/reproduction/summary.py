@@ -10,7 +10,7 @@ from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.doubts import doubts_of
-from cwndlab.reproduction.headlines import Row
+from cwndlab.reproduction.headlines import Row, deciding
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.sizes import Agreement, Disagreement, agreement
 from cwndlab.reproduction.standing import Standing, standings
@@ -32,6 +32,12 @@ def leading(row: Row, *, most: int = _MOST_SHOWN) -> tuple[list[Finding], int]:
     """The findings that a headline's row shows, those that decide it first, and how many it leaves out."""
     ordered = sorted(row.findings, key=lambda one: one.outcome != row.outcome)
     return ordered[:most], max(0, len(ordered) - most)
+
+
+def objections(row: Row) -> list[str]:
+    """What controls have against the findings that decide a headline."""
+    mine = [finding for finding in deciding(row.findings) if finding.outcome == row.outcome]
+    return list(dict.fromkeys(text for finding in mine for text in finding.objections))
 
 
 def overview(results: Path) -> str:
@@ -66,6 +72,7 @@ def _row(one: Assessment, sizes: Mapping[str, str]) -> str:
         note = f"; {one.not_counted}" if one.not_counted else ""
         cells[1] = f"**{one.base.outcome}** ({size} size{note})"
         cells[1] += "".join(f"<br>*in doubt*: {reason}" for reason in doubts_of(one.headline.key))
+        cells[1] += "".join(f"<br>✗ {text}" for text in objections(one.base))
         (first, *_), _ = leading(one.base, most=1)
         cells[2] = evidence(first)
     cells.append("<br>".join(_over(part) for part in one.evidence) or "not run")

@@ -10,6 +10,8 @@
 //! S = B max(0, RTT_max − RTT_min)                                                         (4)
 //! L = μ β B D,  U = B D + S,  μ = 1.5, β = 0.2                                            (5)
 //! w < L: no exit;  L ≤ w < U: exit when a detector of HyStart fires;  w ≥ U: exit         (6)
+//!   edges = strict: w ≤ L, L < w ≤ U, w > U
+//! bound = hold: w within [L, U] too                                                      (7)
 //! ```
 //!
 //! Units: bytes, seconds; windows in segments. Confidence: medium for the intent, low for the details.
@@ -38,8 +40,12 @@ options! {
         delay: DelayPart { Half = "half", Full = "full" } = Half,
         /// the buffer S: estimated from the maximum RTT, or the value of the simulator (oracle)
         s: BufferSource { Estimate = "estimate", Oracle = "oracle" } = Estimate,
-        /// bounds on the exit; none: HyStart with its low window of 16 segments
-        bound: Bound { Both = "both", Lower = "lower", None = "none" } = Both,
+        /// bounds on the exit (both, or the lower one alone); none: HyStart with its low window of 16 segments; hold: both
+        /// also hold the window between them, as Eqs. 19 and 20 say of it
+        bound: Bound { Both = "both", Lower = "lower", None = "none", Hold = "hold" } = Both,
+        /// comparison of the window with the bounds: an exit at a bound or beyond (inclusive), or beyond it, as Eqs. 9,
+        /// 19 and 20 print it (strict)
+        edges: Edges { Inclusive = "inclusive", Strict = "strict" } = Inclusive,
         /// repaired: B from the train; literal: B = D/cwnd as printed, which gives bounds close to 0
         eq17: Eq17 { Repaired = "repaired", Literal = "literal" } = Repaired,
     }
@@ -84,6 +90,8 @@ pub struct CcmSs {
     lower: bool,
     upper: bool,
     literal: bool,
+    holds: bool,
+    strict: bool,
     hybrid: Hybrid,
     rtt_max: u64,
     round: u64,
@@ -100,8 +108,10 @@ impl CcmSs {
             full: options.delay == DelayPart::Full,
             oracle: path.oracle_buffer.filter(|_| options.s == BufferSource::Oracle).map(|bytes| bytes.0 as f64),
             lower: options.bound != Bound::None,
-            upper: options.bound == Bound::Both,
+            upper: matches!(options.bound, Bound::Both | Bound::Hold),
             literal: options.eq17 == Eq17::Literal,
+            holds: options.bound == Bound::Hold,
+            strict: options.edges == Edges::Strict,
             hybrid: Hybrid::default(),
             rtt_max: 0,
             round: u64::MAX,
@@ -159,12 +169,15 @@ impl SlowStart for CcmSs {
         let signal = self.hybrid.detect(ack, self.hybrid.rtt_min / 2);
         let (lower, upper) = self.bounds(w);
         // No margins: the window rises with every ACK.
-        let reason = if w >= upper { Some(Reason::Cap) } else { signal.filter(|_| w >= lower) }; // (6)
+        let beyond = |bound: f64| if self.strict { w > bound } else { w >= bound };
+        let reason = if beyond(upper) { Some(Reason::Cap) } else { signal.filter(|_| beyond(lower)) }; // (6)
         let exit = reason.map(|reason| {
             let (b, d, _) = self.path(w);
             exit::now(reason, w, b * d / self.mss)
         });
-        Step::with_exit(segments(ack), exit) // (1)
+        let n = segments(ack); // (1)
+        let growth = if self.holds { n.max(lower - w).min((upper - w).max(0.0)) } else { n }; // (7)
+        Step::with_exit(growth, exit)
     }
 
     fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
@@ -222,5 +235,29 @@ mod tests {
         let bdp = 1_250_000;
         assert!((module("1.5", Some(bdp)).bounds(1.0).1 - 1_284.246_575_342_465_8).abs() < 1e-9);
         assert!((module("1.5", Some(bdp / 10)).bounds(1.0).1 - 513.698_630_136_986_3).abs() < 1e-9);
+    }
+
+    /// By hand, with the bounds of the known answers, 128.4 and 1284.2 segments: a window of 10 rises to the lower bound
+    /// at once where the bounds hold it, and by the acknowledged segment otherwise; one of 1284 rises no further than to
+    /// the upper bound. Equal to the upper bound it ends slow start, unless the comparison is strict.
+    #[test]
+    fn bounds_can_hold_the_window() {
+        use cwndlab_control::testing::ack;
+        let grown = |options: &str, w: f64| {
+            let algorithm = crate::catalogue().parse(&format!("reno+ccm-ss(s=oracle{options})")).unwrap();
+            let mut path = path(10);
+            path.mss = cwndlab_units::Bytes(1460);
+            path.oracle_buffer = Some(cwndlab_units::Bytes(1_250_000));
+            let mut module = CcmSs::new(&path, (&algorithm.slow_start.unwrap().arguments).into());
+            (module.rates, module.round) = ([100e6 / 8.0, 100e6 / 8.0], ack(1).round);
+            module.hybrid.rtt_min = 100_000_000;
+            let upper = module.bounds(1.0).1;
+            let step = module.on_ack(&ack(1), if w == 0.0 { upper } else { w }, f64::INFINITY);
+            (step.grow, step.exit.is_some())
+        };
+        assert_eq!(grown("", 10.0), (1.0, false));
+        assert!((grown(", bound=hold", 10.0).0 - 118.424_657_534_246_6).abs() < 1e-9);
+        assert!((grown(", bound=hold", 1284.0).0 - 0.246_575_342_465_8).abs() < 1e-9);
+        assert_eq!((grown("", 0.0).1, grown(", edges=strict", 0.0).1), (true, false));
     }
 }

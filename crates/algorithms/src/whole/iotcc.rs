@@ -55,6 +55,9 @@ options! {
         cap: Cap { None = "none", Bdp = "bdp" } = None,
         /// maximum increment per segment in slow start, with mode=bdp or cap=bdp
         x_max: f64["segments"] = 8.0 in 1.0..=1e6,
+        /// on: the initial window is paced over the RTT of the handshake; off: it is sent at once, since the paper paces
+        /// nothing
+        pacing: bool = true,
         /// where a router has no agent: the initial window of the stack, with NewReno or with the bands of delay
         unstamped: Unstamped { Newreno = "newreno", Bands = "bands" } = Newreno,
     }
@@ -197,7 +200,8 @@ impl Iotcc {
         (self.w, self.ssthresh) = (w, w.max(MIN_SSTHRESH));
         let pipe = rtt.map_or(f64::NAN, |rtt| rate * rtt / (8.0 * self.mss));
         self.begun = Some(Event::new(EventKind::SlowStartExit, Reason::Stamp, w).against(pipe));
-        self.pace = rtt.filter(|rtt| *rtt > 0.0).map(|rtt| Rate((w * self.mss * 8.0 / rtt) as u64));
+        self.pace =
+            rtt.filter(|rtt| *rtt > 0.0 && self.options.pacing).map(|rtt| Rate((w * self.mss * 8.0 / rtt) as u64));
     }
 }
 
@@ -290,6 +294,14 @@ mod tests {
     fn flow(options: &str) -> Iotcc {
         let algorithm = crate::catalogue().parse(&format!("iotcc({options})")).unwrap();
         Iotcc::new(&path(10), (&algorithm.growth.arguments).into())
+    }
+
+    /// By hand: 1 Mbit/s in 1000-byte segments over 4 is a window of 31.25 segments, and 2.5 Mbit/s over 100 ms.
+    #[test]
+    fn the_initial_window_is_paced_or_sent_at_once() {
+        let rate = |options: &str| stamped(options, Some(1_000_000), 100).pacing_rate();
+        assert_eq!(rate("mode=literal"), Some(Rate(2_500_000)));
+        assert_eq!(rate("mode=literal, pacing=off"), None);
     }
 
     /// A flow after a handshake with an RTT of `rtt_ms` and a stamp of `bps`.

@@ -14,8 +14,9 @@
 //!   R < D_min:         slow start, w += n per ACK, while w R / base < ssthresh     (7)
 //!   D_min ≤ R ≤ D_max: w changes to W, within [w / 2, 2 w], over the next round trip (8)
 //!   R > D_max:         w changes to min(w, W)                                      (9)
-//! loss: W_loss = w, D_loss = R, then ssthresh = w = max(w / 2, 2); timeout: w = 1  (10)
-//! d = (R − base) / (max − base), D = d > ½; P(D_old) = d, P(L_old) = L of the last round
+//! loss: W_loss = w, D_loss = R, then ssthresh = w = max(w / 2, 2); timeout: w = 1  (10)   timeout = half: as a loss
+//! d = (R − base) / (max − base), D = d > ½; P(D_old) = d, P(L_old) = L of the last round;
+//!   old = previous: P(D_old) = P(D), P(L_old) = P(L) of the last round
 //! ```
 //!
 //! Units: segments, seconds; R is the mean RTT of the round, F the segments in flight; `phcc/likelihood.rs` estimates
@@ -35,7 +36,7 @@ use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
 use crate::shared::margin::{above, below};
 use crate::whole::phcc::likelihood::Likelihood;
-use crate::whole::phcc::options::{Critical, DMax, Options, Unlost};
+use crate::whole::phcc::options::{AfterTimeout, Critical, DMax, Options, Unlost};
 
 /// The entry.
 pub static SPEC: Spec = Spec {
@@ -242,8 +243,10 @@ impl CongestionControl for Phcc {
             self.window.w_loss = Some(self.window.w);
             self.window.d_loss = if self.rtt.r > 0.0 { self.rtt.r } else { event.srtt.as_nanos() as f64 * 1e-9 };
         }
-        self.phase = if event.restart { Stage::Start } else { Stage::Congestion };
-        self.set_window(if event.restart { 1.0 } else { self.window.ssthresh });
+        // The paper halves the window after a loss and after a timeout alike.
+        let restart = event.restart && self.options.timeout == AfterTimeout::One;
+        self.phase = if restart { Stage::Start } else { Stage::Congestion };
+        self.set_window(if restart { 1.0 } else { self.window.ssthresh });
     }
 
     #[inline]
@@ -383,6 +386,16 @@ mod tests {
             flow.rtt.base = f64::from(pipe) * service;
             prop_assert!(flow.thresholds(w).1.is_finite());
         }
+    }
+
+    /// By hand, as the paper says of a loss and of a timeout alike: half of 800, then half of that, with `timeout=half`.
+    #[test]
+    fn a_timeout_can_halve_the_window() {
+        let mut flow = at("timeout=half", 800.0, 0.13);
+        flow.on_congestion(&timeout(100));
+        assert_eq!((flow.window.w, flow.window.ssthresh), (400.0, 400.0));
+        flow.on_congestion(&loss(100));
+        assert_eq!(flow.window.w, 200.0);
     }
 
     /// (10) and the contract: half the window, one segment after a timeout; repeated timeouts do not change `ssthresh`.

@@ -268,7 +268,7 @@ mod tests {
     fn an_ack_of_a_retransmission_gives_no_sample_of_the_segments_that_waited_for_it() {
         for (linux, timestamps) in [(false, true), (true, true), (false, false), (true, false)] {
             let mut tcb = sent(linux, &[(3, 0), (0, 0)]);
-            tcb.stack.timestamps = timestamps;
+            std::sync::Arc::make_mut(&mut tcb.stack).timestamps = timestamps;
             let una = tcb.scoreboard.una;
             let now = Time::from_nanos(60_000_000_000);
             let packet = AckPacket {

@@ -116,6 +116,10 @@ def _module(side: str, universe: Universe) -> str:
     options = {"mu": f"{_MU[side]:g}"}
     if universe["SCCP"] == "no rule":
         options["bound"] = "lower"
+    elif universe["bounds"] == "the exit and the window":
+        options["bound"] = "hold"
+    if universe["comparison"] == "beyond a bound":
+        options["edges"] = "strict"
     if universe["S"] == "known":
         options["s"] = "oracle"
     if universe["B"] == "Eq. 17 as printed":

@@ -42,14 +42,16 @@ def slow_link(
     *,
     reverse: int,
     duration_s: float,
+    rate: str = "2 Mbps",
+    access: str = "1 Gbps",
     rtt_ms: float = 100.0,
     buffer: str = "1 bdp(100 ms)",
     title: str = "",
     backward: Mapping[str, Any] = _NOTHING,
     **stack: Any,
 ) -> dict[str, Any]:
-    """Figure 6: one flow over 2 Mbit/s and ``reverse`` ones in the other direction; ``backward`` is their algorithm,
-    where it is another one."""
+    """Figure 6: one flow over 2 Mbit/s, or another rate, and ``reverse`` ones in the other direction; ``backward`` is
+    their algorithm, where it is another one."""
     forward = sender(algorithm, own, **stack)
     other = sender(**backward, **stack) if backward else forward
     flows = [{"name": "forward0", "direction": "forward", **forward}]
@@ -60,8 +62,8 @@ def slow_link(
         "duration": f"{duration_s} s",
         "start_jitter": "1 s",
         "dumbbell": {
-            "bottleneck": {"rate": "2 Mbps", "delay": f"{rtt_ms / 4:g} ms", "queue": {"capacity": buffer}},
-            "access": {"rate": "1 Gbps"},
+            "bottleneck": {"rate": rate, "delay": f"{rtt_ms / 4:g} ms", "queue": {"capacity": buffer}},
+            "access": {"rate": access},
         },
         "flow": [{"rtt": f"{rtt_ms:g} ms", **one} for one in flows],
     }

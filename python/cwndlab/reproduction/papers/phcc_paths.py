@@ -10,6 +10,8 @@ from typing import Any
 
 #: Rates of access links: the paper's, and one at which a single flow queues at the bottleneck and not at its host.
 _STATED_ACCESS, _FAST_ACCESS = "200 Mbps", "1 Gbps"
+#: The queue of a host: the default of a link in ns-2 (``queue_limit_``).
+HOST_QUEUE = "50 packets"
 
 
 def shared(
@@ -22,10 +24,12 @@ def shared(
     loss: float = 0.0,
     sample_ms: float = 100.0,
     access: str = "",
+    host_queue: str = HOST_QUEUE,
     stack: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """One flow per algorithm over the paper's dumbbell; ``access`` is the rate of the access links, by default the
-    stated one where several flows run."""
+    stated one where several flows run, ``host_queue`` the capacity of their queues, by default that of the
+    bottleneck where it is empty."""
     rtt_ms = float(rtt_ms)
     starts = starts_s if starts_s is not None else [0.0] * len(algorithms)
     bottleneck: dict[str, Any] = {
@@ -43,7 +47,10 @@ def shared(
         "sample_interval": f"{sample_ms} ms",
         "dumbbell": {
             "bottleneck": bottleneck,
-            "access": {"rate": access or (_STATED_ACCESS if len(algorithms) > 1 else _FAST_ACCESS)},
+            "access": {
+                "rate": access or (_STATED_ACCESS if len(algorithms) > 1 else _FAST_ACCESS),
+                "queue": {"capacity": host_queue or f"{buffer} packets"},
+            },
         },
         "flow": [
             {
@@ -80,9 +87,16 @@ def chosen(
     duration_s: float,
     **path: Any,
 ) -> dict[str, Any]:
-    """Flows of variants in a universe, which has ``algorithms``, those that it ``changed``, ``phcc``, a ``recovery``
-    and the rate of ``access`` links; without a recovery a flow has that of its profile."""
+    """Flows of variants in a universe, which has ``algorithms``, those that it ``changed``, ``phcc``, a ``recovery``,
+    the rate of ``access`` links and their ``host_queue``; without a recovery a flow has that of its profile."""
     texts = {**universe["algorithms"], **universe["changed"], "PHCC": universe["phcc"]}
     named = [*variants, *(rivals if on_one_link else ())]
     flows = [f"{texts[one]}{universe['recovery']}" for one in named]
-    return shared(flows, buffer=buffer, duration_s=duration_s, access=universe["access"], **path)
+    return shared(
+        flows,
+        buffer=buffer,
+        duration_s=duration_s,
+        access=universe["access"],
+        host_queue=universe["host_queue"],
+        **path,
+    )

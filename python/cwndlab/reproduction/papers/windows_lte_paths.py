@@ -17,8 +17,8 @@ RTT_MS = 252.0
 #: The LTE hop's own delay one way.
 _LTE_MS = 15.0
 #: The bundled trace of a user who stands still, its opportunities scaled from 19.91 to Table I's "11 (Mbps)", and what
-#: the queue for one user holds.
-_LINE, _QUEUE = {"trace": {"file": "lte-stationary", "bytes": 829}}, "1000 packets"
+#: the queue for one user holds: the deepest of the choices that does not keep the line full.
+_LINE, _QUEUE = {"trace": {"file": "lte-stationary", "bytes": 829}}, "0.5 bdp(252 ms)"
 
 
 def download(

@@ -13,7 +13,7 @@
 //! Units: none; n_xy is the number of rounds in state y after rounds in state x, with exponential decay per round.
 
 use crate::shared::margin::above;
-use crate::whole::phcc::options::{Eq3, Options};
+use crate::whole::phcc::options::{Eq3, Old, Options};
 
 /// Weight of the prior of a loss, rounds.
 const PRIOR_ROUNDS: f64 = 100.0;
@@ -51,6 +51,8 @@ impl Counts {
 #[derive(Clone, Copy, Debug)]
 pub struct Likelihood {
     sum: bool,
+    /// P(D_old) and P(L_old) are the probabilities of the last round, not what it was.
+    previous: bool,
     threshold: f64,
     memory: f64,
     loss_prior: f64,
@@ -71,6 +73,7 @@ impl Likelihood {
     pub fn new(options: &Options) -> Self {
         Self {
             sum: options.eq3 == Eq3::Clamp,
+            previous: options.old == Old::Previous,
             threshold: options.threshold,
             memory: options.memory,
             loss_prior: options.loss_prior,
@@ -100,10 +103,12 @@ impl Likelihood {
         self.losses.add(self.memory, had_lost, lost);
         self.losses_by_delay.add(self.memory, was_delayed, lost);
         self.last = (delayed, lost);
-        self.delay = self.delays.next(d, 1.0, 2.0); // (1)
+        let in_round = (d, f64::from(u8::from(lost)));
+        let (delay, loss) = if self.previous { (self.delay, self.loss) } else { in_round };
+        self.delay = self.delays.next(delay, 1.0, 2.0); // (1)
         let ones = self.loss_prior * PRIOR_ROUNDS;
-        let in_loss = self.losses.next(f64::from(u8::from(lost)), ones, PRIOR_ROUNDS);
-        self.loss = self.combine(in_loss, self.losses_by_delay.next(d, ones, PRIOR_ROUNDS));
+        let in_loss = self.losses.next(loss, ones, PRIOR_ROUNDS);
+        self.loss = self.combine(in_loss, self.losses_by_delay.next(delay, ones, PRIOR_ROUNDS));
         // (2)
     }
 }
@@ -139,6 +144,22 @@ mod tests {
         counts.add(0.95, true, true);
         assert_eq!(counts.likelihood(false, 1.0, 2.0), 1.95 / 2.95);
         assert_eq!(counts.likelihood(true, 1.0, 2.0), 2.0 / 3.0);
+    }
+
+    /// By hand: a delayed round after one without delay. With P(D_old) of the round, d = 1, the second P(D) is P(D|D) = ½;
+    /// with the estimate of the first round, 1/3, it is 1/3 · ½ + 2/3 · P(D|¬D). The counts of transitions from ¬D are
+    /// 0.95 to ¬D and 1 to D, so that P(D|¬D) = 2 / 3.95.
+    #[test]
+    fn the_old_probabilities_are_those_of_the_round_or_the_estimates_before_it() {
+        let estimates = ["old=round", "old=previous"].map(|options| {
+            let mut estimate = of(options);
+            estimate.round(0.0, false);
+            estimate.round(1.0, false);
+            estimate.delay
+        });
+        assert_eq!(estimates[0], 0.5);
+        // The first estimate is P(D_old) P(D|D) + … with P(D_old) = 0 in both readings: 1/3.
+        assert!((estimates[1] - (0.5 / 3.0 + 2.0 / 3.0 * 2.0 / 3.95)).abs() < 1e-12, "{}", estimates[1]);
     }
 
     /// By hand: a first round without queue or loss gives P(D) = 1/3 and P(L) = 1/101.

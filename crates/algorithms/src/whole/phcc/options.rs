@@ -11,6 +11,11 @@ options! {
         eq3: Eq3 { Mean = "mean", Clamp = "clamp" } = Mean,
         /// fraction of the range of queueing delays above which a round counts as delayed
         threshold: f64 = 0.5 in 0.01..=0.99,
+        /// P(D_old) and P(L_old): of the last round, its delay as a fraction and whether it had a loss (round), or its
+        /// probabilities P(D) and P(L) as the paper says (previous)
+        old: Old { Round = "round", Previous = "previous" } = Round,
+        /// window after a timeout: one segment, or half as the paper says
+        timeout: AfterTimeout { One = "one", Half = "half" } = One,
         /// decay factor of the counts of transitions per round
         memory: f64 = 0.95 in 0.0..=1.0,
         /// prior probability of a loss, with the weight of 100 rounds
