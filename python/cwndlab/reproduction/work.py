@@ -67,7 +67,7 @@ class Work:
         self.experiment, self.size, self.seed, self._more = experiment, size, seed, more
         self.base: Sequence[Case] = experiment.cases(size)
         self.cases: list[Case] = list(self.base)
-        self._numbers: dict[tuple[str, object], int] = {}
+        self._numbers = {(scenario_key(case.scenario), case.measure): at for at, case in enumerate(self.base)}
         self._stated = [self._state(claim) for claim in experiment.claims(size)]
 
     def _state(self, claim: Claim) -> _Stated:
@@ -77,7 +77,8 @@ class Work:
         return _Stated(claim, mine, one, places)
 
     def _added(self, case: Case) -> int:
-        """The number of a case with a placebo; the same scenario and measure is run once."""
+        """The number of a case with a placebo; the same scenario and measure is run once, and not again where it is one
+        of the base cases."""
         key = (scenario_key(case.scenario), case.measure)
         if key not in self._numbers:
             self._numbers[key] = len(self.cases)
