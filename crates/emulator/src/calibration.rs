@@ -53,7 +53,7 @@ pub(crate) const ECHO_SIZE: usize = 64;
 /// The expected minimum RTT of an echo request, ns; `None` where delays are random.
 pub(crate) fn base_rtt(plan: &Plan, flow: u32) -> Option<f64> {
     let flow = &plan.flows[flow as usize];
-    let links = flow.forward.iter().chain(&flow.reverse).map(|&link| &plan.links[link as usize]);
+    let links = flow.forward.iter().chain(&flow.reverse).map(|&link| &plan.links[link]);
     let mut total = flow.base_rtt.as_nanos() as f64;
     for link in links {
         if !is_constant(link) {
@@ -96,7 +96,7 @@ impl Train {
     /// The train of a flow; `None` where its route cannot be measured.
     pub(crate) fn for_flow(plan: &Plan, flow: u32) -> Option<Self> {
         let flow = &plan.flows[flow as usize];
-        let links: Vec<&LinkPlan> = flow.forward.iter().map(|&link| &plan.links[link as usize]).collect();
+        let links: Vec<&LinkPlan> = flow.forward.iter().map(|&link| &plan.links[link]).collect();
         let rate = links.iter().filter_map(|link| link.rate).map(|rate| rate.0).min()?;
         let line = links.iter().find(|link| link.rate.is_some())?;
         let computed = line.discipline.computed()?;

@@ -108,7 +108,7 @@ pub fn emulate(
 
 /// Rate of the slowest line of a flow's route; [`MAX_LINE`] where no line has a rate.
 fn slowest_line(plan: &Plan, flow: &FlowPlan) -> Rate {
-    let rates = flow.forward.iter().filter_map(|&link| plan.links[link as usize].rate);
+    let rates = flow.forward.iter().filter_map(|&link| plan.links[link].rate);
     rates.min().unwrap_or(MAX_LINE).min(MAX_LINE)
 }
 

@@ -327,8 +327,8 @@ impl Path {
     fn sample(&mut self) {
         let now = self.now();
         while self.next_sample <= now {
-            for (index, plan) in self.plan.links.iter().enumerate().filter(|(_, link)| link.sampled) {
-                let row = self.network.link_snapshot(now, index, plan).row(self.next_sample, index as u32);
+            for (link, plan) in self.plan.links.enumerate().filter(|(_, plan)| plan.sampled) {
+                let row = self.network.link_snapshot(now, link, plan).row(self.next_sample, link);
                 self.counters.link_samples.push(row);
             }
             for flow in 0..self.plan.flows.len() as u32 {

@@ -3,6 +3,7 @@
 use cwndlab_network::aqm_link::AqmLink;
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_scenario::plan::Plan;
+use cwndlab_units::{IndexVec, LinkId};
 
 use crate::build_links::{build_line, build_queue};
 use crate::packet::Packet;
@@ -17,7 +18,7 @@ pub(crate) enum Server {
     /// The queue and the line of one link.
     Line {
         /// The link.
-        link: u32,
+        link: LinkId,
         /// Its queue and its line.
         aqm_link: Box<AqmLink<Packet>>,
     },
@@ -36,29 +37,25 @@ impl Server {
 }
 
 /// The servers, and the server of each link.
-pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, Vec<u32>) {
-    let queue = |link: u32| {
-        let plan = &plan.links[link as usize];
-        build_queue(plan, plan.rate?, Stream::new(seed, Purpose::Queue, u64::from(link)))
+pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, IndexVec<LinkId, u32>) {
+    let queue = |link: LinkId| {
+        let plan = &plan.links[link];
+        build_queue(plan, plan.rate?, Stream::new(seed, Purpose::Queue, link.into()))
     };
     let media = wifi::build(plan, seed, &queue);
     let mut servers: Vec<Server> = media.into_iter().map(|medium| Server::Wifi(Box::new(medium))).collect();
     let server_of = plan
         .links
-        .iter()
         .enumerate()
-        .map(|(index, link)| {
-            if let Some(radio) = link.radio {
+        .map(|(link, plan)| {
+            if let Some(radio) = plan.radio {
                 return radio.medium;
             }
             // Without a rate there is no queue, and a discipline has no effect.
-            let Some(rate) = link.rate else { return COMPUTED };
-            let stream = Stream::new(seed, Purpose::Queue, index as u64);
-            let Some(queue) = build_queue(link, rate, stream) else { return COMPUTED };
-            servers.push(Server::Line {
-                link: index as u32,
-                aqm_link: Box::new(AqmLink::new(queue, build_line(link), rate)),
-            });
+            let Some(rate) = plan.rate else { return COMPUTED };
+            let stream = Stream::new(seed, Purpose::Queue, link.into());
+            let Some(queue) = build_queue(plan, rate, stream) else { return COMPUTED };
+            servers.push(Server::Line { link, aqm_link: Box::new(AqmLink::new(queue, build_line(plan), rate)) });
             servers.len() as u32 - 1
         })
         .collect();

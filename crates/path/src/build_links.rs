@@ -8,7 +8,7 @@ use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::router_assist::Agent;
 use cwndlab_network::wire::{Changes, Harq};
 use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan};
-use cwndlab_units::{Duration, Rate, Time};
+use cwndlab_units::{Duration, LinkId, Rate, Time};
 
 /// Number of loss models of a link whose streams are numbered together with those of the other links.
 const LOSSES_PER_LINK: u64 = 16;
@@ -66,7 +66,8 @@ pub(crate) fn build_queue<P: Packet>(plan: &LinkPlan, rate: Rate, stream: Stream
 }
 
 /// The random stream of the loss model `n` of a link. From the seventeenth on, each has a purpose of its own.
-fn loss_stream(seed: u64, link: u64, n: u64) -> Stream {
+fn loss_stream(seed: u64, link: LinkId, n: u64) -> Stream {
+    let link = u64::from(link);
     if n < LOSSES_PER_LINK {
         Stream::new(seed, Purpose::Loss, link * LOSSES_PER_LINK + n)
     } else {
@@ -74,8 +75,7 @@ fn loss_stream(seed: u64, link: u64, n: u64) -> Stream {
     }
 }
 
-pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
-    let index = index as u64;
+pub(crate) fn build_link(plan: &LinkPlan, link: LinkId, seed: u64) -> Link {
     let computed = plan.discipline.computed().unwrap_or_default();
     Link::new(LinkConfig {
         line: build_line(plan),
@@ -83,12 +83,12 @@ pub(crate) fn build_link(plan: &LinkPlan, index: usize, seed: u64) -> Link {
         limit: limit(plan.capacity),
         counts_in_service: computed.counts_in_service,
         mark_above: computed.mark_above,
-        losses: (0..).zip(&plan.losses).map(|(n, one)| one.build(loss_stream(seed, index, n))).collect(),
-        changes: build_changes(plan, Stream::new(seed, Purpose::Changes, index)),
-        harq: build_harq(plan, Stream::new(seed, Purpose::Harq, index)),
+        losses: (0..).zip(&plan.losses).map(|(n, one)| one.build(loss_stream(seed, link, n))).collect(),
+        changes: build_changes(plan, Stream::new(seed, Purpose::Changes, link.into())),
+        harq: build_harq(plan, Stream::new(seed, Purpose::Harq, link.into())),
         jitter: plan.jitter.map(|jitter| (jitter.spread, jitter.reorder)),
         duplicate: plan.duplicate,
-        stream: Stream::new(seed, Purpose::Wire, index),
+        stream: Stream::new(seed, Purpose::Wire, link.into()),
     })
 }
 
@@ -109,12 +109,12 @@ mod tests {
     /// The streams of the first sixteen models have had their numbers from the first version on.
     #[test]
     fn every_loss_model_of_every_link_has_its_own_random_stream() {
-        let streams = || (0..40).flat_map(|link| (0..40).map(move |n| loss_stream(7, link, n).bits()));
+        let streams = || (0..40u32).flat_map(|link| (0..40).map(move |n| loss_stream(7, link.into(), n).bits()));
         assert_eq!(streams().collect::<BTreeSet<u64>>().len(), 1600);
-        assert_eq!(loss_stream(7, 3, 15).bits(), Stream::new(7, Purpose::Loss, 63).bits());
+        assert_eq!(loss_stream(7, 3.into(), 15).bits(), Stream::new(7, Purpose::Loss, 63).bits());
         for purpose in [Purpose::Loss, Purpose::Wire, Purpose::Changes, Purpose::Harq] {
             let others: BTreeSet<u64> = (0..640).map(|index| Stream::new(7, purpose, index).bits()).collect();
-            assert!((16..40).all(|n| !others.contains(&loss_stream(7, 0, n).bits())), "{purpose:?}");
+            assert!((16..40).all(|n| !others.contains(&loss_stream(7, 0.into(), n).bits())), "{purpose:?}");
         }
     }
 }

@@ -7,7 +7,7 @@
 use cwndlab_records::findings::COUNTERS;
 use cwndlab_records::rows::FindingRow;
 use cwndlab_scenario::plan::{LinkPlan, Plan};
-use cwndlab_units::Time;
+use cwndlab_units::{LinkId, Time};
 
 use crate::aqm_links::Server;
 use crate::link_snapshot::LinkSnapshot;
@@ -17,24 +17,24 @@ impl Network {
     /// Findings on links whose counters do not add up at `end`, up to which all events are processed.
     pub fn check_counters(&mut self, plan: &Plan, end: Time) -> Vec<FindingRow> {
         let mut found = Vec::new();
-        for (index, link) in plan.links.iter().enumerate() {
-            let snapshot = self.link_snapshot(end, index, link);
-            let longest = self.max_queue_length(index);
-            let wrong = self.wrong_counters(end, index, link, &snapshot).or_else(|| {
+        for (link, link_plan) in plan.links.enumerate() {
+            let snapshot = self.link_snapshot(end, link, link_plan);
+            let longest = self.max_queue_length(link);
+            let wrong = self.wrong_counters(end, link, link_plan, &snapshot).or_else(|| {
                 let arrived = snapshot.arrived;
                 (longest > arrived).then(|| format!("a queue of {longest} packets, of {arrived} that arrived"))
             });
             if let Some(wrong) = wrong {
-                let name = plan.link_name(index as u32);
-                found.push(COUNTERS.of_link(index as u32, format!("link {name}: {wrong}")));
+                let name = plan.link_name(link);
+                found.push(COUNTERS.of_link(link, format!("link {name}: {wrong}")));
             }
         }
         found
     }
 
-    fn wrong_counters(&mut self, end: Time, index: usize, plan: &LinkPlan, of: &LinkSnapshot) -> Option<String> {
+    fn wrong_counters(&mut self, end: Time, link: LinkId, plan: &LinkPlan, of: &LinkSnapshot) -> Option<String> {
         let LinkSnapshot { arrived, dropped, sent_packets, sent_bytes, queue_packets, lost, .. } = *of;
-        match self.servers.get(self.server_of[index] as usize) {
+        match self.servers.get(self.server_of[link] as usize) {
             Some(Server::Line { aqm_link, .. }) => {
                 let serving = u64::from(aqm_link.serving() > 0);
                 let sum = dropped + sent_packets + queue_packets + serving;
@@ -43,7 +43,7 @@ impl Network {
                 });
             }
             Some(Server::Wifi(_)) => {
-                let given_up = lost - self.links[index].lost(end);
+                let given_up = lost - self.links[link].lost(end);
                 let sum = dropped + sent_packets + queue_packets + given_up;
                 return (sum != arrived).then(|| {
                     format!("{arrived} packets arrived, but {dropped} dropped, {sent_packets} sent, {queue_packets} queued and {given_up} given up are {sum}")
@@ -51,12 +51,12 @@ impl Network {
             }
             None => {}
         }
-        let totals = self.links[index].totals();
+        let totals = self.links[link].totals();
         let pending = totals.lost - lost;
         let mut on_wire = 0;
         let mut not_sent = 0;
         let mut bytes_not_sent = 0;
-        self.wires.for_each(index as u32, |packet| {
+        self.wires.for_each(link, |packet| {
             on_wire += 1;
             if packet.at.as_nanos() - plan.delay.as_nanos().min(packet.at.as_nanos()) > end.as_nanos() {
                 (not_sent, bytes_not_sent) = (not_sent + 1, bytes_not_sent + u64::from(packet.size));
@@ -65,10 +65,10 @@ impl Network {
         if arrived != totals.accepted + dropped {
             return Some(format!("{arrived} packets arrived, but {} accepted, {dropped} dropped", totals.accepted));
         }
-        if self.links[index].is_plain() && on_wire > totals.accepted {
+        if self.links[link].is_plain() && on_wire > totals.accepted {
             return Some(format!("{on_wire} packets are on its wire, of {} accepted", totals.accepted));
         }
-        if !self.links[index].is_plain() {
+        if !self.links[link].is_plain() {
             // Where the delay varies, the departure of a packet on the wire does not follow from its arrival.
             let most = totals.accepted - pending;
             let range = most.saturating_sub(on_wire)..=most;

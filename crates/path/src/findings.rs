@@ -11,7 +11,7 @@ use cwndlab_records::findings::{
 };
 use cwndlab_records::rows::{FindingRow, FlowRow, Records};
 use cwndlab_scenario::plan::{Capacity, Ecn, FlowPlan, Plan, Workload};
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, LinkId};
 
 /// Round trips after its start in which a flow should deliver data, and the least time for them.
 const START_ROUND_TRIPS: u64 = 20;
@@ -80,11 +80,11 @@ fn on_plan(plan: &Plan, index: u32, flow: &FlowPlan, found: &mut Vec<FindingRow>
 
 /// The first router on the route that has no agent of this scheme. Routers are links with a rate, without the first of
 /// several links.
-fn router_without_agent(plan: &Plan, flow: &FlowPlan, scheme: &str) -> Option<u32> {
+fn router_without_agent(plan: &Plan, flow: &FlowPlan, scheme: &str) -> Option<LinkId> {
     let scheme = Scheme::from_name(scheme)?;
     let routers = flow.forward.iter().skip(usize::from(flow.forward.len() > 1));
     routers.copied().find(|&link| {
-        let link = &plan.links[link as usize];
+        let link = &plan.links[link];
         link.rate.is_some() && link.agents.iter().all(|agent| agent.scheme() != scheme)
     })
 }
@@ -138,7 +138,7 @@ fn on_deliveries(plan: &Plan, flow: &FlowPlan, row: &FlowRow, found: &mut Vec<Fi
 /// Algorithms that need ECN on a path without marks, and senders that ignore marks.
 fn on_ecn(flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<FindingRow>) {
     let Some(algorithm) = flow.algorithm.as_ref().filter(|_| flow.stack.ecn != Ecn::Off) else { return };
-    let route = || flow.forward.iter().filter_map(|&link| records.links.get(link as usize));
+    let route = || flow.forward.iter().filter_map(|&link| records.links.get(link.index()));
     if algorithm.needs(Need::Ecn) {
         let dropped: u64 = route().map(|link| link.dropped_packets).sum();
         if dropped > 0 && route().all(|link| link.marked_packets == 0) {
@@ -165,13 +165,13 @@ fn on_ecn(flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<Fin
 /// The unlimited queue of an access link that holds more than the path.
 fn on_host_queue(plan: &Plan, flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<FindingRow>) {
     let Some((&first, rest)) = flow.forward.split_first() else { return };
-    let link = &plan.links[first as usize];
-    let counted = &records.links[first as usize];
+    let link = &plan.links[first];
+    let counted = &records.links[first.index()];
     if rest.is_empty() || link.rate.is_none() || link.capacity != Capacity::Unlimited {
         return;
     }
     let size = flow.stack.mss.0 + flow.stack.header.0;
-    let links = || rest.iter().map(|&link| &plan.links[link as usize]);
+    let links = || rest.iter().map(|&link| &plan.links[link]);
     let Some(rate) = links().filter_map(|link| link.rate).min() else { return };
     let queues: u64 = links()
         .map(|link| match link.capacity {

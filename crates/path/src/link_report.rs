@@ -2,7 +2,7 @@
 
 use cwndlab_records::rows::{FlowRow, LinkRow, PacketRow, StationRow};
 use cwndlab_scenario::plan::{Capacity, LinkPlan, Plan};
-use cwndlab_units::Time;
+use cwndlab_units::{LinkId, Time};
 
 use crate::aqm_links::Server;
 use crate::link_snapshot::LinkSnapshot;
@@ -10,13 +10,13 @@ use crate::network::Network;
 use crate::packet::FLOW;
 
 impl Network {
-    /// The counters and the backlog of the link `index` at `now`.
-    pub fn link_snapshot(&mut self, now: Time, index: usize, plan: &LinkPlan) -> LinkSnapshot {
-        self.flush_crossed(index);
-        let link = &mut self.links[index];
+    /// The counters and the backlog of the link `id` at `now`.
+    pub fn link_snapshot(&mut self, now: Time, id: LinkId, plan: &LinkPlan) -> LinkSnapshot {
+        self.flush_crossed(id);
+        let link = &mut self.links[id];
         let lost = link.lost(now);
-        match self.servers.get_mut(self.server_of[index] as usize) {
-            Some(Server::Wifi(wifi)) => return wifi.snapshot(now, index as u32, lost),
+        match self.servers.get_mut(self.server_of[id] as usize) {
+            Some(Server::Wifi(wifi)) => return wifi.snapshot(now, id, lost),
             Some(Server::Line { aqm_link, .. }) => {
                 let (queue_packets, queue_bytes) = aqm_link.backlog();
                 let (packet_ns, byte_ns) = aqm_link.integrals(now);
@@ -57,11 +57,11 @@ impl Network {
     }
 
     /// The maximum queue length of a link, packets.
-    pub(crate) fn max_queue_length(&self, index: usize) -> u64 {
-        match self.servers.get(self.server_of[index] as usize) {
-            Some(Server::Wifi(wifi)) => wifi.max_queue_length(index as u32),
+    pub(crate) fn max_queue_length(&self, link: LinkId) -> u64 {
+        match self.servers.get(self.server_of[link] as usize) {
+            Some(Server::Wifi(wifi)) => wifi.max_queue_length(link),
             Some(Server::Line { aqm_link, .. }) => aqm_link.max_queue_length,
-            None => self.links[index].max_queue_length(),
+            None => self.links[link].max_queue_length(),
         }
     }
 
@@ -76,15 +76,15 @@ impl Network {
     pub fn link_rows(&mut self, plan: &Plan, end: Time) -> Vec<LinkRow> {
         let span = end.as_nanos().max(1) as f64;
         let mut rows = Vec::with_capacity(plan.links.len());
-        for (index, link) in plan.links.iter().enumerate() {
-            let snapshot = self.link_snapshot(end, index, link);
+        for (id, link) in plan.links.enumerate() {
+            let snapshot = self.link_snapshot(end, id, link);
             let (capacity_packets, capacity_bytes) = match link.capacity {
                 Capacity::Unlimited => (None, None),
                 Capacity::Packets(n) => (Some(u64::from(n)), None),
                 Capacity::Bytes(n) => (None, Some(n.0)),
             };
             rows.push(LinkRow {
-                link: index as u32,
+                link: id.into(),
                 name: link.name(&plan.nodes),
                 rate_bps: link.rate.map(|rate| rate.0),
                 delay_ns: link.delay.as_nanos(),
@@ -98,7 +98,7 @@ impl Network {
                 sent_bytes: snapshot.sent_bytes,
                 mean_queue_packets: snapshot.packet_ns as f64 / span,
                 mean_queue_bytes: snapshot.byte_ns as f64 / span,
-                max_queue_packets: self.max_queue_length(index),
+                max_queue_packets: self.max_queue_length(id),
                 utilisation: snapshot.utilisation(link, span),
                 carriable_bytes: snapshot.carriable_bytes,
             });
@@ -108,7 +108,7 @@ impl Network {
 
     /// Sets the airtimes of the rows of all flows at `end`, where a link of their route is on an 802.11 medium.
     pub fn set_airtimes(&mut self, plan: &Plan, end: Time, rows: &mut [FlowRow]) {
-        let crosses = |route: &[u32]| route.iter().any(|&link| plan.links[link as usize].radio.is_some());
+        let crosses = |route: &[LinkId]| route.iter().any(|&link| plan.links[link].radio.is_some());
         for (row, flow) in rows.iter_mut().zip(&plan.flows) {
             if crosses(&flow.forward) || crosses(&flow.reverse) {
                 (row.airtime_ns, row.ack_airtime_ns) = (Some(0), Some(0));

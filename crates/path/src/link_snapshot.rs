@@ -2,7 +2,7 @@
 
 use cwndlab_records::rows::LinkSampleRow;
 use cwndlab_scenario::plan::LinkPlan;
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, LinkId, Time};
 
 /// Counters of a link so far, and its backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,10 +50,10 @@ fn rounded_long(integral: u128) -> f64 {
 impl LinkSnapshot {
     /// The row of the table `link_samples` at `now`.
     #[must_use]
-    pub fn row(&self, now: Time, link: u32) -> LinkSampleRow {
+    pub fn row(&self, now: Time, link: LinkId) -> LinkSampleRow {
         LinkSampleRow {
             time_ns: now.as_nanos(),
-            link,
+            link: link.into(),
             queue_packets: self.queue_packets,
             queue_bytes: self.queue_bytes,
             arrived_packets: self.arrived,

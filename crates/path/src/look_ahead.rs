@@ -9,28 +9,33 @@
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, IndexVec, LinkId};
 
 use crate::aqm_links::COMPUTED;
 
 /// The links of a network, to decide whether an endpoint may run ahead.
 pub(crate) struct LookAhead<'a> {
     plan: &'a Plan,
-    links: &'a [Link],
-    server_of: &'a [u32],
+    links: &'a IndexVec<LinkId, Link>,
+    server_of: &'a IndexVec<LinkId, u32>,
     /// By link, whether it is fused with the preceding link.
-    fused: &'a [bool],
+    fused: &'a IndexVec<LinkId, bool>,
     /// By link, the number of routes that cross it, of all flows and in both directions.
-    routes: Vec<u32>,
+    routes: IndexVec<LinkId, u32>,
 }
 
 impl<'a> LookAhead<'a> {
     /// The links of `plan`, with the number of routes that cross each.
-    pub(crate) fn new(plan: &'a Plan, links: &'a [Link], server_of: &'a [u32], fused: &'a [bool]) -> Self {
-        let mut routes = vec![0; links.len()];
+    pub(crate) fn new(
+        plan: &'a Plan,
+        links: &'a IndexVec<LinkId, Link>,
+        server_of: &'a IndexVec<LinkId, u32>,
+        fused: &'a IndexVec<LinkId, bool>,
+    ) -> Self {
+        let mut routes = IndexVec::from(vec![0; links.len()]);
         for flow in &plan.flows {
             for &link in flow.forward.iter().chain(&flow.reverse) {
-                routes[link as usize] += 1;
+                routes[link] += 1;
             }
         }
         Self { plan, links, server_of, fused, routes }
@@ -38,45 +43,44 @@ impl<'a> LookAhead<'a> {
 
     /// Whether the endpoint of the route `arriving`, which sends along the route `leaving`, may process packets ahead
     /// of the clock.
-    pub(crate) fn allows(&self, arriving: &[u32], leaving: &[u32]) -> bool {
+    pub(crate) fn allows(&self, arriving: &[LinkId], leaving: &[LinkId]) -> bool {
         !self.plan.packets && self.arrives_in_order(arriving) && self.leaves_on_exclusive_links(leaving)
     }
 
     /// Whether packets leave the last link with events in order of arrival, and reach the endpoint later than that
     /// link.
-    fn arrives_in_order(&self, route: &[u32]) -> bool {
+    fn arrives_in_order(&self, route: &[LinkId]) -> bool {
         // The last link at which packets arrive or depart by an event. Packets at the first link come from an endpoint.
         let last = route.iter().rposition(|&link| self.has_events(link)).unwrap_or(0);
-        let by_event = last > 0 || route.first().is_some_and(|&link| self.server_of[link as usize] != COMPUTED);
+        let by_event = last > 0 || route.first().is_some_and(|&link| self.server_of[link] != COMPUTED);
         let behind = &route[last..];
         by_event && behind.iter().all(|&link| self.preserves_order(link)) && self.delay(behind) > Duration::ZERO
     }
 
     /// Whether packets first cross links that no other route uses, and reach the next event later than they were sent.
-    fn leaves_on_exclusive_links(&self, route: &[u32]) -> bool {
+    fn leaves_on_exclusive_links(&self, route: &[LinkId]) -> bool {
         let ends = route.iter().skip(1).position(|&link| self.has_events(link)).map_or(route.len(), |at| at + 1);
-        let own = |&link: &u32| {
-            let index = link as usize;
-            self.routes[index] == 1
-                && self.server_of[index] == COMPUTED
-                && !self.plan.links[index].sampled
+        let own = |&link: &LinkId| {
+            self.routes[link] == 1
+                && self.server_of[link] == COMPUTED
+                && !self.plan.links[link].sampled
                 && self.preserves_order(link)
         };
         route[..ends].iter().all(own) && self.delay(&route[..ends]) > Duration::ZERO
     }
 
-    fn has_events(&self, link: u32) -> bool {
-        !self.fused[link as usize] || self.server_of[link as usize] != COMPUTED
+    fn has_events(&self, link: LinkId) -> bool {
+        !self.fused[link] || self.server_of[link] != COMPUTED
     }
 
     /// Whether packets leave the link in order of arrival, and no router agent processes them.
-    fn preserves_order(&self, link: u32) -> bool {
-        !self.links[link as usize].reorders() && self.plan.links[link as usize].agents.is_empty()
+    fn preserves_order(&self, link: LinkId) -> bool {
+        !self.links[link].reorders() && self.plan.links[link].agents.is_empty()
     }
 
     /// The minimum propagation delay; a scheduled delay counts as zero.
-    fn delay(&self, links: &[u32]) -> Duration {
-        let plans = links.iter().map(|&link| &self.plan.links[link as usize]);
+    fn delay(&self, links: &[LinkId]) -> Duration {
+        let plans = links.iter().map(|&link| &self.plan.links[link]);
         plans.filter(|plan| !plan.schedule.changes_wire()).fold(Duration::ZERO, |sum, plan| sum + plan.delay)
     }
 }

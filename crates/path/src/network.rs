@@ -13,7 +13,7 @@ use cwndlab_network::router_assist::{Agent, Arrival};
 use cwndlab_network::wifi::FrameOutcome;
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Ecn, Plan};
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, IndexVec, LinkId, Time};
 
 use crate::agenda::Agenda;
 use crate::aqm_links::{self, Server, COMPUTED};
@@ -55,25 +55,25 @@ pub struct Network {
     /// End of the run. Packets that reach a link after it are not computed ahead of the clock.
     end: Time,
     /// The links.
-    pub links: Vec<Link>,
+    pub links: IndexVec<LinkId, Link>,
     pub(crate) wires: Wires,
     /// By pure delay, packets that [`Network::flush_crossed`] has not yet added to the link's totals.
-    crossed: Vec<Forwarded>,
+    crossed: IndexVec<LinkId, Forwarded>,
     routes: Routes,
     /// Options and router headers of packets in transit.
     pub options: PacketOptions,
     /// The router agents of each link.
-    agents: Vec<Vec<Agent>>,
+    agents: IndexVec<LinkId, Vec<Agent>>,
     /// The table `events`, and the source of the event being handled.
     pub events: EventLog,
     /// Packets that reach their endpoint ahead of the clock after a server, each with its last link.
-    early: VecDeque<(u32, Packet)>,
+    early: VecDeque<(LinkId, Packet)>,
     /// Packet records, if the scenario enables them.
     pub packet_tap: Option<Box<PacketTap>>,
     /// The servers, in the order of their sources on the agenda.
     pub(crate) servers: Vec<Server>,
     /// The server of each link; [`COMPUTED`] for a link without one.
-    pub(crate) server_of: Vec<u32>,
+    pub(crate) server_of: IndexVec<LinkId, u32>,
     /// The first server's source on the agenda.
     pub first_server: u32,
     /// Packets that a queue discipline has dropped and that are not yet recorded.
@@ -97,7 +97,8 @@ impl Network {
     /// The network of the plan, without packets.
     #[must_use]
     pub fn new(plan: &Plan, seed: u64) -> Self {
-        let links: Vec<Link> = plan.links.iter().enumerate().map(|(n, one)| build_link(one, n, seed)).collect();
+        let links: IndexVec<LinkId, Link> =
+            plan.links.enumerate().map(|(link, plan)| build_link(plan, link, seed)).collect();
         let (servers, server_of) = aqm_links::build(plan, seed);
         let connections = max_connections(plan);
         let first_server = links.len() + connections * TIMERS;
@@ -108,7 +109,7 @@ impl Network {
             clock: Time::ZERO,
             end: Time::ZERO + plan.duration,
             wires: Wires::new(&links, &routes.without_events(), ties),
-            crossed: vec![Forwarded::default(); links.len()],
+            crossed: vec![Forwarded::default(); links.len()].into(),
             routes,
             options: PacketOptions::default(),
             agents: plan.links.iter().map(build_agents).collect(),
@@ -199,7 +200,7 @@ impl Network {
     #[allow(clippy::inline_always)] // part of the engine's loop
     #[inline(always)]
     pub fn take_arrival(&mut self, packet: &mut Packet) {
-        self.events.source = self.wires.take(packet);
+        self.events.source = self.wires.take(packet).into();
     }
 
     /// Whether the packet is at its endpoint.
@@ -217,7 +218,7 @@ impl Network {
         let &Hop { link, next_position, next, kind, .. } = self.routes.hop(index);
         // Usually an access link, at whose end the packet reaches a shared queue.
         if kind == HopKind::Line && next == NextStep::Event {
-            let at = self.links[link as usize].pass_line(now, u32::from(packet.size));
+            let at = self.links[link].pass_line(now, u32::from(packet.size));
             *self.wires.add(link, at) = Packet { at, hop: next_position, ..packet };
         } else {
             self.forward_over(now, index, packet);
@@ -251,21 +252,21 @@ impl Network {
         loop {
             let &Hop { delay, link, position, next_position, next, kind } = self.routes.hop(index);
             let at = match kind {
-                HopKind::Line => self.links[link as usize].pass_line(now, u32::from(packet.size)),
+                HopKind::Line => self.links[link].pass_line(now, u32::from(packet.size)),
                 HopKind::Queue => {
-                    let Some((at, mark)) = self.links[link as usize].pass_queue(now, u32::from(packet.size)) else {
+                    let Some((at, mark)) = self.links[link].pass_queue(now, u32::from(packet.size)) else {
                         packet.hop = position;
                         self.count_loss(now, *packet, Outcome::Dropped);
                         return false;
                     };
                     if mark && packet.flags & (ECT | KIND) == ECT | DATA {
                         packet.flags |= CE;
-                        self.links[link as usize].count_marked();
+                        self.links[link].count_marked();
                     }
                     at
                 }
                 HopKind::Delay => {
-                    let crossed = &mut self.crossed[link as usize];
+                    let crossed = &mut self.crossed[link];
                     crossed.packets += 1;
                     crossed.bytes += u64::from(packet.size);
                     Time::from_nanos(now.as_nanos() + delay.as_nanos())
@@ -284,7 +285,7 @@ impl Network {
                     continue;
                 }
                 if next == NextStep::Endpoint {
-                    self.events.source = link;
+                    self.events.source = link.into();
                     (packet.at, packet.hop) = (at, next_position);
                     return true;
                 }
@@ -301,7 +302,7 @@ impl Network {
         match hop.next {
             NextStep::Link if packet.at <= self.end => {
                 if self.advance(packet.at, &mut packet) {
-                    self.early.push_back((self.events.source, packet));
+                    self.early.push_back((self.events.source.into(), packet));
                 }
             }
             NextStep::Endpoint if packet.at <= self.end => self.early.push_back((hop.link, packet)),
@@ -312,34 +313,34 @@ impl Network {
     /// Removes and returns the next packet that reaches its endpoint ahead of the clock after a server.
     pub fn take_early(&mut self) -> Option<Packet> {
         let (link, packet) = self.early.pop_front()?;
-        self.events.source = link;
+        self.events.source = link.into();
         Some(packet)
     }
 
     /// Offers a packet to a link with loss, jitter, duplication, router agents or a server, or with packet records.
     /// Returns the packet with its arrival time, if it arrives and the time is known.
     #[cold]
-    fn offer(&mut self, now: Time, index: u32, last: bool, mut packet: Packet) -> Option<Packet> {
+    fn offer(&mut self, now: Time, link: LinkId, last: bool, mut packet: Packet) -> Option<Packet> {
         if packet.hop == 0 {
             if let Some(tap) = &mut self.packet_tap {
                 packet.aux = tap.register(now, packet.aux);
             }
         }
-        if !self.agents[index as usize].is_empty() {
-            self.consult_agents(now, index, last, packet);
+        if !self.agents[link].is_empty() {
+            self.consult_agents(now, link, last, packet);
         }
-        if self.server_of[index as usize] != COMPUTED {
-            self.enqueue(now, index, packet);
+        if self.server_of[link] != COMPUTED {
+            self.enqueue(now, link, packet);
             return None;
         }
         let payload = packet.kind() == DATA;
         let ect = payload && packet.flags & ECT != 0;
-        let outcome = self.links[index as usize].offer(now, Offer { size: u32::from(packet.size), ect, payload });
-        self.cross_wire(now, index, last, packet, outcome)
+        let outcome = self.links[link].offer(now, Offer { size: u32::from(packet.size), ect, payload });
+        self.cross_wire(now, link, last, packet, outcome)
     }
 
     /// Passes a packet to the router agents of a link.
-    fn consult_agents(&mut self, now: Time, link: u32, last: bool, packet: Packet) {
+    fn consult_agents(&mut self, now: Time, link: LinkId, last: bool, packet: Packet) {
         let arrival = Arrival {
             now,
             size: u32::from(packet.size),
@@ -351,7 +352,7 @@ impl Network {
         };
         let has_header = packet.is_forward() && packet.flags & OPTIONS != 0;
         let aux = self.original(packet).aux;
-        for agent in &mut self.agents[link as usize] {
+        for agent in &mut self.agents[link] {
             let header = has_header.then(|| self.options.header_mut(aux));
             agent.on_packet(arrival, header);
         }
@@ -361,12 +362,12 @@ impl Network {
     fn cross_wire(
         &mut self,
         since: Time,
-        index: u32,
+        link: LinkId,
         last: bool,
         mut packet: Packet,
         outcome: Outcome,
     ) -> Option<Packet> {
-        self.record(since, index, packet, outcome);
+        self.record(since, link, packet, outcome);
         let Outcome::Arrives { at, again, marked, .. } = outcome else {
             self.count_loss(since, packet, outcome);
             return None;
@@ -376,7 +377,7 @@ impl Network {
             packet.flags |= CE;
         }
         if let Some(again) = again {
-            self.duplicate(index, last, packet, again);
+            self.duplicate(link, last, packet, again);
         }
         if last {
             packet.aux = self.release_entry(packet).aux;
@@ -385,7 +386,7 @@ impl Network {
     }
 
     /// Adds a copy of the packet to the wire, with the arrival time `at`.
-    fn duplicate(&mut self, link: u32, last: bool, packet: Packet, at: Time) {
+    fn duplicate(&mut self, link: LinkId, last: bool, packet: Packet, at: Time) {
         let mut copy = packet;
         copy.at = at;
         copy.hop = if last { ARRIVED } else { copy.hop + 1 };
@@ -403,11 +404,11 @@ impl Network {
     }
 
     /// Adds a packet to the queue of a link with a server.
-    fn enqueue(&mut self, now: Time, link: u32, packet: Packet) {
+    fn enqueue(&mut self, now: Time, link: LinkId, packet: Packet) {
         if let Some(tap) = &mut self.packet_tap {
             tap.enqueue(now, link, packet);
         }
-        let server = self.server_of[link as usize];
+        let server = self.server_of[link];
         let ecn = match packet.flags & ECT != 0 && packet.kind() == DATA {
             true if self.owners[packet.flow()].1 => Codepoint::Scalable,
             true => Codepoint::Classic,
@@ -501,13 +502,13 @@ impl Network {
     }
 
     /// Handles the departure of a packet's last bit from the line of a link with a server.
-    fn on_departure(&mut self, now: Time, link: u32, one: QueuedPacket<Packet>) {
+    fn on_departure(&mut self, now: Time, link: LinkId, one: QueuedPacket<Packet>) {
         let mut packet = one.packet;
         if one.marked {
             packet.flags |= CE;
         }
         let hop = self.routes.current(&packet);
-        let outcome = self.links[link as usize].cross(now, now, packet.kind() == DATA, one.marked);
+        let outcome = self.links[link].cross(now, now, packet.kind() == DATA, one.marked);
         if let Some(packet) = self.cross_wire(one.since, link, hop.is_last(), packet, outcome) {
             self.forward_from(hop, packet);
         }
@@ -523,17 +524,17 @@ impl Network {
     }
 
     /// Time that the link needs to transmit its backlog.
-    fn backlog_time(&self, now: Time, link: u32) -> Duration {
-        match self.servers.get(self.server_of[link as usize] as usize) {
+    fn backlog_time(&self, now: Time, link: LinkId) -> Duration {
+        match self.servers.get(self.server_of[link] as usize) {
             Some(Server::Line { aqm_link, .. }) => aqm_link.backlog_time(now),
             // Only router agents use this time, and a medium has none.
             Some(Server::Wifi(_)) => Duration::ZERO,
-            None => self.links[link as usize].backlog_time(now),
+            None => self.links[link].backlog_time(now),
         }
     }
 
     /// Adds the packets that crossed a pure delay to the link's totals.
-    pub(crate) fn flush_crossed(&mut self, link: usize) {
+    pub(crate) fn flush_crossed(&mut self, link: LinkId) {
         let Forwarded { packets, bytes } = std::mem::take(&mut self.crossed[link]);
         self.links[link].count_forwarded(packets, bytes);
     }
@@ -565,7 +566,7 @@ impl Network {
 
     /// Records a packet that arrived at `link` at `since`, with its outcome.
     #[cold]
-    fn record(&mut self, since: Time, link: u32, packet: Packet, outcome: Outcome) {
+    fn record(&mut self, since: Time, link: LinkId, packet: Packet, outcome: Outcome) {
         if let Some(tap) = &mut self.packet_tap {
             let owner = self.owners[packet.flow()];
             tap.record(since, link, packet, outcome, owner, &self.options);

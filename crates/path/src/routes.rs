@@ -2,7 +2,7 @@
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, IndexVec, LinkId};
 
 use crate::aqm_links::COMPUTED;
 use crate::link_fusion::fused_links;
@@ -41,7 +41,7 @@ pub(crate) struct Hop {
     /// Delay of a pure delay; else 0.
     pub(crate) delay: Duration,
     /// The link.
-    pub(crate) link: u32,
+    pub(crate) link: LinkId,
     /// The value of [`Packet::hop`] at this link.
     pub(crate) position: u8,
     /// The value of [`Packet::hop`] after this link.
@@ -68,12 +68,12 @@ pub(crate) struct Routes {
     /// By flow, the first hop of its forward and of its reverse route.
     first: Vec<[u32; 2]>,
     /// By link, whether it is fused with the preceding link.
-    pub(crate) fused: Vec<bool>,
+    pub(crate) fused: IndexVec<LinkId, bool>,
 }
 
 impl Routes {
     /// The routes of the plan. `server_of` is the server of each link.
-    pub(crate) fn new(plan: &Plan, links: &[Link], server_of: &[u32]) -> Self {
+    pub(crate) fn new(plan: &Plan, links: &IndexVec<LinkId, Link>, server_of: &IndexVec<LinkId, u32>) -> Self {
         let fused = fused_links(plan, links, server_of);
         let mut hops = Vec::new();
         let mut first = Vec::new();
@@ -82,11 +82,11 @@ impl Routes {
             for (direction, path) in [&flow.forward, &flow.reverse].into_iter().enumerate() {
                 begin[direction] = hops.len() as u32;
                 hops.extend(path.iter().enumerate().map(|(at, &link)| {
-                    let plain = links[link as usize].is_plain()
+                    let plain = links[link].is_plain()
                         && !plan.packets
-                        && server_of[link as usize] == COMPUTED
-                        && plan.links[link as usize].agents.is_empty();
-                    let delay = links[link as usize].pure_delay().filter(|_| plain);
+                        && server_of[link] == COMPUTED
+                        && plan.links[link].agents.is_empty();
+                    let delay = links[link].pure_delay().filter(|_| plain);
                     Hop {
                         delay: delay.unwrap_or(Duration::ZERO),
                         link,
@@ -94,12 +94,12 @@ impl Routes {
                         next_position: if at + 1 == path.len() { ARRIVED } else { at as u8 + 1 },
                         kind: match delay {
                             Some(_) => HopKind::Delay,
-                            None if plain && links[link as usize].is_unlimited() => HopKind::Line,
+                            None if plain && links[link].is_unlimited() => HopKind::Line,
                             None if plain => HopKind::Queue,
                             None => HopKind::Full,
                         },
                         next: match path.get(at + 1) {
-                            Some(&next) if fused[next as usize] => NextStep::Link,
+                            Some(&next) if fused[next] => NextStep::Link,
                             _ => NextStep::Event,
                         },
                     }
@@ -111,10 +111,10 @@ impl Routes {
     }
 
     /// By link, whether every packet continues after it without an event, or reaches its endpoint.
-    pub(crate) fn without_events(&self) -> Vec<bool> {
-        let mut without = vec![true; self.fused.len()];
+    pub(crate) fn without_events(&self) -> IndexVec<LinkId, bool> {
+        let mut without = IndexVec::from(vec![true; self.fused.len()]);
         for hop in self.hops.iter().filter(|hop| hop.next == NextStep::Event && !hop.is_last()) {
-            without[hop.link as usize] = false;
+            without[hop.link] = false;
         }
         without
     }

@@ -11,7 +11,7 @@ use cwndlab_records::rows::PacketRow;
 use cwndlab_scenario::plan::{Ecn, Plan};
 use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::wire::SackBlocks;
-use cwndlab_units::Time;
+use cwndlab_units::{LinkId, Time};
 
 use crate::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, OPTIONS, RETRANSMISSION, SYN, SYN_ACK};
 use crate::packet_options::PacketOptions;
@@ -42,7 +42,7 @@ pub struct PacketTap {
     entries: Vec<Entry>,
     free: Vec<u32>,
     /// By entry, the packets in queues that decide later: time of arrival, link and packet.
-    queued: BTreeMap<u32, (Time, u32, Packet)>,
+    queued: BTreeMap<u32, (Time, LinkId, Packet)>,
     sent: u64,
     /// By flow of the plan.
     negotiated: Vec<Negotiated>,
@@ -100,7 +100,7 @@ impl PacketTap {
     }
 
     /// Stores a packet that joins the queue of `link` at `now` and whose outcome is not known.
-    pub(crate) fn enqueue(&mut self, now: Time, link: u32, packet: Packet) {
+    pub(crate) fn enqueue(&mut self, now: Time, link: LinkId, packet: Packet) {
         self.queued.insert(packet.aux, (now, link, packet));
     }
 
@@ -118,7 +118,7 @@ impl PacketTap {
     pub(crate) fn record(
         &mut self,
         since: Time,
-        link: u32,
+        link: LinkId,
         packet: Packet,
         outcome: Outcome,
         owner: (u32, bool),
@@ -131,7 +131,7 @@ impl PacketTap {
     fn add_row(
         &mut self,
         since: Time,
-        link: u32,
+        link: LinkId,
         packet: Packet,
         (fate, departure_ns, arrival_ns): (u8, Option<u64>, Option<u64>),
         (owner, scalable): (u32, bool),
@@ -147,7 +147,7 @@ impl PacketTap {
         let number = if is_probe { packet.seq.wrapping_add(1) } else { packet.seq };
         self.rows.push(PacketRow {
             time_ns: since.as_nanos(),
-            link,
+            link: link.into(),
             flow: owner,
             kind,
             sequence_bytes: u64::from(number) * u64::from(mss),

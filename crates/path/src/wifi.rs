@@ -9,7 +9,7 @@ use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
 use cwndlab_network::wifi::{Beacon, Deferral, FrameOutcome, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};
 use cwndlab_records::rows::StationRow;
 use cwndlab_scenario::plan::{MediumPlan, ModePlan, Plan, StandardPlan};
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, IndexVec, LinkId, Time};
 
 use crate::build_links::limit;
 use crate::link_snapshot::LinkSnapshot;
@@ -23,7 +23,7 @@ pub(crate) struct WifiMedium {
     /// Its name.
     name: String,
     /// By link of the plan, its path on its medium.
-    paths: Arc<[u32]>,
+    paths: Arc<IndexVec<LinkId, u32>>,
     /// Packets delivered with a CE mark, by path.
     marked: Vec<u64>,
     /// The node of each station.
@@ -65,20 +65,20 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
 }
 
 /// Builds the queue discipline of the sending node of a link, if it has one.
-type BuildQueue<'a> = &'a dyn Fn(u32) -> Option<Box<dyn Discipline<Routed<Packet>>>>;
+type BuildQueue<'a> = &'a dyn Fn(LinkId) -> Option<Box<dyn Discipline<Routed<Packet>>>>;
 
 /// The media of the plan.
 pub(crate) fn build(plan: &Plan, seed: u64, queue: BuildQueue<'_>) -> Vec<WifiMedium> {
     let mut links = vec![Vec::new(); plan.media.len()];
-    let mut path_of = vec![u32::MAX; plan.links.len()];
-    for (index, (one, path)) in (0..).zip(plan.links.iter().zip(&mut path_of)) {
+    let mut path_of: IndexVec<LinkId, u32> = vec![u32::MAX; plan.links.len()].into();
+    for (id, one) in plan.links.enumerate() {
         if let Some(radio) = one.radio {
             let links = &mut links[radio.medium as usize];
-            *path = links.len() as u32;
-            links.push(index);
+            path_of[id] = links.len() as u32;
+            links.push(id);
         }
     }
-    let path_of: Arc<[u32]> = path_of.into();
+    let path_of = Arc::new(path_of);
     (0..).zip(&links).map(|(index, links)| build_medium(plan, index, links, seed, queue, &path_of)).collect()
 }
 
@@ -86,16 +86,16 @@ pub(crate) fn build(plan: &Plan, seed: u64, queue: BuildQueue<'_>) -> Vec<WifiMe
 fn build_medium(
     plan: &Plan,
     index: usize,
-    links: &[u32],
+    links: &[LinkId],
     seed: u64,
     queue: BuildQueue<'_>,
-    paths: &Arc<[u32]>,
+    paths: &Arc<IndexVec<LinkId, u32>>,
 ) -> WifiMedium {
     let mut nodes = Vec::new();
     let mut stations = Vec::new();
     let mut station_of = BTreeMap::new();
     for &link in links {
-        let one = &plan.links[link as usize];
+        let one = &plan.links[link];
         station_of.entry(one.from).or_insert_with(|| {
             nodes.push(plan.nodes[one.from as usize].to_string());
             stations.push(StationConfig {
@@ -106,8 +106,8 @@ fn build_medium(
             stations.len() as u32 - 1
         });
     }
-    let path = |&link: &u32| {
-        let one = &plan.links[link as usize];
+    let path = |&link: &LinkId| {
+        let one = &plan.links[link];
         let radio = one.radio?;
         let to = station_of.get(&one.to).copied();
         Some(PathConfig { from: station_of[&one.from], to, mode: mode(radio.mode), error: radio.frame_error })
@@ -130,17 +130,17 @@ impl WifiMedium {
     pub(crate) fn offer(
         &mut self,
         now: Time,
-        link: u32,
+        link: LinkId,
         one: QueuedPacket<Packet>,
         dropped: &mut Vec<QueuedPacket<Packet>>,
     ) {
-        self.medium.offer(now, self.paths[link as usize], one, dropped);
+        self.medium.offer(now, self.paths[link], one, dropped);
     }
 
     /// The counters and the backlog of a link; `lost` counts the packets lost on the wire behind the medium.
-    pub(crate) fn snapshot(&mut self, now: Time, link: u32, lost: u64) -> LinkSnapshot {
+    pub(crate) fn snapshot(&mut self, now: Time, link: LinkId, lost: u64) -> LinkSnapshot {
         self.medium.process_until(now);
-        let path = self.paths[link as usize];
+        let path = self.paths[link];
         let totals = self.medium.path_totals(now, path);
         let (queue_packets, queue_bytes) = self.medium.path_backlog(now, path);
         let (packet_ns, byte_ns) = self.medium.path_integrals(now, path);
@@ -163,8 +163,8 @@ impl WifiMedium {
     }
 
     /// The maximum number of packets of a link in the queue of its sending node.
-    pub(crate) fn max_queue_length(&self, link: u32) -> u64 {
-        self.medium.path_max_queue_length(self.paths[link as usize])
+    pub(crate) fn max_queue_length(&self, link: LinkId) -> u64 {
+        self.medium.path_max_queue_length(self.paths[link])
     }
 
     /// The time of a new entry on the agenda, if it precedes the earliest one.
@@ -194,8 +194,8 @@ impl WifiMedium {
     }
 
     /// Counts a packet that was delivered on `link` with a CE mark.
-    pub(crate) fn count_mark(&mut self, link: u32) {
-        self.marked[self.paths[link as usize] as usize] += 1;
+    pub(crate) fn count_mark(&mut self, link: LinkId) {
+        self.marked[self.paths[link] as usize] += 1;
     }
 
     /// The airtime of each direction of each connection until `now`, by [`QueuedPacket::flow`].

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use cwndlab_network::chunked_fifos::ChunkedFifos;
 use cwndlab_network::link::Link;
-use cwndlab_units::Time;
+use cwndlab_units::{IndexVec, LinkId, Time};
 
 use crate::arrivals::Arrivals;
 use crate::packet::Packet;
@@ -29,7 +29,7 @@ pub(crate) struct Wires {
     arrivals: Arrivals,
     fifos: ChunkedFifos<Packet>,
     /// Reordering wires by link; empty if no wire reorders.
-    reordering: Vec<Option<Box<ReorderingWire>>>,
+    reordering: IndexVec<LinkId, Option<Box<ReorderingWire>>>,
     ties: Ties,
 }
 
@@ -46,7 +46,7 @@ impl Wires {
         let reordering = if links.iter().any(Link::reorders) {
             links.iter().map(|link| link.reorders().then(Box::default)).collect()
         } else {
-            Vec::new()
+            Vec::new().into()
         };
         Self { arrivals: Arrivals::new(rare), fifos: ChunkedFifos::new(links.len()), reordering, ties }
     }
@@ -66,9 +66,9 @@ impl Wires {
     /// the packet.
     #[allow(clippy::inline_always)] // as a call it would keep the packet in memory
     #[inline(always)]
-    pub(crate) fn add(&mut self, link: u32, at: Time) -> &mut Packet {
+    pub(crate) fn add(&mut self, link: LinkId, at: Time) -> &mut Packet {
         // The FIFO of a reordering wire stays empty.
-        match self.fifos.extend(link as usize) {
+        match self.fifos.extend(link.index()) {
             Some(slot) => self.fifos.slot(slot),
             None => self.add_slow_path(link, at),
         }
@@ -76,24 +76,24 @@ impl Wires {
 
     /// Adds a packet to a FIFO that is empty or whose last chunk is full, or to a reordering wire.
     #[inline(never)]
-    fn add_slow_path(&mut self, link: u32, at: Time) -> &mut Packet {
-        if !self.reordering.is_empty() && self.reordering[link as usize].is_some() {
+    fn add_slow_path(&mut self, link: LinkId, at: Time) -> &mut Packet {
+        if !self.reordering.is_empty() && self.reordering[link].is_some() {
             return self.add_unordered(link, at);
         }
-        if self.fifos.is_empty(link as usize) {
+        if self.fifos.is_empty(link.index()) {
             self.set_first(link, at);
         }
-        self.fifos.push(link as usize)
+        self.fifos.push(link.index())
     }
 
     /// Adds a packet to a reordering wire.
     #[cold]
-    fn add_unordered(&mut self, link: u32, at: Time) -> &mut Packet {
-        let wire = self.reordering[link as usize].as_mut().expect("a reordering link has a reordering wire");
+    fn add_unordered(&mut self, link: LinkId, at: Time) -> &mut Packet {
+        let wire = self.reordering[link].as_mut().expect("a reordering link has a reordering wire");
         if at < wire.next_time() {
             self.set_first(link, at);
         }
-        let wire = self.reordering[link as usize].as_mut().expect("a reordering link has a reordering wire");
+        let wire = self.reordering[link].as_mut().expect("a reordering link has a reordering wire");
         wire.serial += 1;
         wire.order.push(Reverse((at, wire.serial)));
         wire.packets.entry(wire.serial).or_default()
@@ -101,11 +101,11 @@ impl Wires {
 
     /// Removes the next packet and writes it to `packet`; returns its link.
     #[inline]
-    pub(crate) fn take(&mut self, packet: &mut Packet) -> u32 {
-        let link = self.arrivals.wire();
-        let next = if let Some(first) = self.fifos.front(link as usize) {
+    pub(crate) fn take(&mut self, packet: &mut Packet) -> LinkId {
+        let link = LinkId::from(self.arrivals.wire());
+        let next = if let Some(first) = self.fifos.front(link.index()) {
             *packet = *first;
-            self.fifos.advance(link as usize).map_or(Time::MAX, |next| next.at)
+            self.fifos.advance(link.index()).map_or(Time::MAX, |next| next.at)
         } else {
             self.take_unordered(link, packet)
         };
@@ -115,8 +115,8 @@ impl Wires {
 
     /// Removes the next packet of a reordering wire; returns the next arrival of the wire.
     #[cold]
-    fn take_unordered(&mut self, link: u32, packet: &mut Packet) -> Time {
-        let wire = self.reordering[link as usize].as_mut().expect("a link with an arrival has a packet");
+    fn take_unordered(&mut self, link: LinkId, packet: &mut Packet) -> Time {
+        let wire = self.reordering[link].as_mut().expect("a link with an arrival has a packet");
         let Reverse((_, serial)) = wire.order.pop().expect("a link with an arrival has a packet");
         *packet = wire.packets.remove(&serial).expect("every serial number has its packet");
         wire.next_time()
@@ -124,18 +124,18 @@ impl Wires {
 
     /// Sets the next arrival on the wire of `link`; `Time::MAX` if there is none.
     #[inline]
-    fn set_first(&mut self, link: u32, at: Time) {
-        if self.arrivals.set(link, at) {
+    fn set_first(&mut self, link: LinkId, at: Time) {
+        if self.arrivals.set(link.into(), at) {
             self.move_window(link, at);
         }
     }
 
     /// Recomputes the keys of all wires for a new window.
     #[cold]
-    fn move_window(&mut self, link: u32, at: Time) {
+    fn move_window(&mut self, link: LinkId, at: Time) {
         let Self { arrivals, fifos, reordering, .. } = self;
         let first = |wire: u32| match reordering.get(wire as usize) {
-            _ if wire == link => at,
+            _ if wire == u32::from(link) => at,
             Some(Some(unordered)) => unordered.next_time(),
             _ => fifos.front(wire as usize).map_or(Time::MAX, |packet| packet.at),
         };
@@ -143,9 +143,9 @@ impl Wires {
     }
 
     /// Calls `visit` with every packet on the wire of `link`.
-    pub(crate) fn for_each(&self, link: u32, mut visit: impl FnMut(&Packet)) {
-        self.fifos.for_each(link as usize, &mut visit);
-        if let Some(Some(wire)) = self.reordering.get(link as usize) {
+    pub(crate) fn for_each(&self, link: LinkId, mut visit: impl FnMut(&Packet)) {
+        self.fifos.for_each(link.index(), &mut visit);
+        if let Some(Some(wire)) = self.reordering.get(link.index()) {
             wire.packets.values().for_each(visit);
         }
     }

@@ -3,7 +3,7 @@
 //! [`CODES`] lists all of them. Detection is in the crate `path` for engines with links (`cwndlab_path::findings`), in
 //! [`crate::stall`] for connections that stop, and in Python for comparisons of runs.
 
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, LinkId};
 
 use crate::rows::{FindingRow, FlowRow};
 
@@ -63,8 +63,8 @@ impl Code {
 
     /// A finding on a link.
     #[must_use]
-    pub fn of_link(self, link: u32, text: impl Into<String>) -> FindingRow {
-        FindingRow { link: Some(link), ..self.finding(text) }
+    pub fn of_link(self, link: LinkId, text: impl Into<String>) -> FindingRow {
+        FindingRow { link: Some(link.into()), ..self.finding(text) }
     }
 }
 

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cwndlab_network::random::{Purpose, Stream};
-use cwndlab_units::{Duration, Rate};
+use cwndlab_units::{Duration, IndexVec, LinkId, Rate};
 
 use crate::plan::{JitterPlan, LinePlan, LinkKind, Plan};
 
@@ -44,34 +44,34 @@ impl Plan {
         vary_links(&mut plan, seed);
         for flow in &mut plan.flows {
             let routes = flow.forward.iter().chain(&flow.reverse);
-            flow.base_rtt = routes.fold(Duration::ZERO, |sum, &link| sum + plan.links[link as usize].delay);
+            flow.base_rtt = routes.fold(Duration::ZERO, |sum, &link| sum + plan.links[link].delay);
         }
         Cow::Owned(plan)
     }
 }
 
 /// Links of one declaration share a varied kind, unless the steps of their schedules have their own delays.
-type KindKey = (*const LinkKind, bool, Option<usize>);
+type KindKey = (*const LinkKind, bool, Option<LinkId>);
 
 fn vary_links(plan: &mut Plan, seed: u64) {
-    let mut at_host = vec![false; plan.links.len()];
+    let mut at_host: IndexVec<LinkId, bool> = vec![false; plan.links.len()].into();
     for route in plan.flows.iter().flat_map(|flow| [&flow.forward, &flow.reverse]) {
         if let Some(&last) = route.last() {
-            at_host[last as usize] = true;
+            at_host[last] = true;
         }
     }
     let mut kinds: BTreeMap<KindKey, Arc<LinkKind>> = BTreeMap::new();
     let mut rates: BTreeMap<*const LinkKind, f64> = BTreeMap::new();
-    for (index, link) in plan.links.iter_mut().enumerate() {
-        let delay = DELAY_SHARE * signed_unit(seed, Purpose::DelayPerturbation, index);
+    for (id, link) in at_host.ids().zip(&mut plan.links) {
+        let delay = DELAY_SHARE * signed_unit(seed, Purpose::DelayPerturbation, id);
         link.delay = Duration::from_nanos(varied(link.delay.as_nanos(), delay));
         let declared = Arc::as_ptr(&link.kind);
         let rate =
-            *rates.entry(declared).or_insert_with(|| RATE_SHARE * signed_unit(seed, Purpose::RatePerturbation, index));
-        let own = link.kind.schedule.steps.iter().any(|step| step.delay.is_some()).then_some(index);
-        let kind = kinds.entry((declared, at_host[index], own)).or_insert_with(|| {
+            *rates.entry(declared).or_insert_with(|| RATE_SHARE * signed_unit(seed, Purpose::RatePerturbation, id));
+        let own = link.kind.schedule.steps.iter().any(|step| step.delay.is_some()).then_some(id);
+        let kind = kinds.entry((declared, at_host[id], own)).or_insert_with(|| {
             let mut kind = LinkKind::clone(&link.kind);
-            vary_kind(&mut kind, delay, rate, at_host[index]);
+            vary_kind(&mut kind, delay, rate, at_host[id]);
             Arc::new(kind)
         });
         link.kind = Arc::clone(kind);
@@ -101,8 +101,8 @@ fn vary_kind(kind: &mut LinkKind, delay: f64, rate: f64, at_host: bool) {
 }
 
 /// Uniform in [−1, 1).
-fn signed_unit(seed: u64, purpose: Purpose, index: usize) -> f64 {
-    2.0 * Stream::new(seed, purpose, index as u64).unit() - 1.0
+fn signed_unit(seed: u64, purpose: Purpose, link: LinkId) -> f64 {
+    2.0 * Stream::new(seed, purpose, link.into()).unit() - 1.0
 }
 
 /// The value changed by this share of it, towards the value where it is rounded, so that the bounds hold.

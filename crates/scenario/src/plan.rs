@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cwndlab_config::{fields, words, Faults, Probability, RateOrOutage, Reader};
 use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
 use cwndlab_network::{aqm, loss, router_assist};
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, IndexVec, LinkId, Rate, Time};
 
 pub use cwndlab_transport::stack::{
     AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack,
@@ -39,7 +39,7 @@ pub struct Plan {
     /// Names of nodes.
     pub nodes: Vec<Name>,
     /// The links, each in one direction.
-    pub links: Vec<LinkPlan>,
+    pub links: IndexVec<LinkId, LinkPlan>,
     /// Shared media of 802.11.
     pub media: Vec<MediumPlan>,
     /// The flows.
@@ -62,8 +62,8 @@ fields! {
 impl Plan {
     /// The name of a link; the default is `FROM-TO` after its nodes.
     #[must_use]
-    pub fn link_name(&self, link: u32) -> String {
-        self.links[link as usize].name(&self.nodes)
+    pub fn link_name(&self, link: LinkId) -> String {
+        self.links[link].name(&self.nodes)
     }
 }
 
@@ -381,9 +381,9 @@ pub struct FlowPlan {
     /// Unique name in the records.
     pub name: Name,
     /// Links from sender to receiver.
-    pub forward: Box<[u32]>,
+    pub forward: Box<[LinkId]>,
     /// Links from receiver to sender.
-    pub reverse: Box<[u32]>,
+    pub reverse: Box<[LinkId]>,
     /// Propagation delay of both directions, without serialisation.
     pub base_rtt: Duration,
     /// Start time.
@@ -449,7 +449,7 @@ impl FlowPlan {
     /// The forward route in the format of the records: indices of links separated by spaces.
     #[must_use]
     pub fn route_text(&self) -> String {
-        self.forward.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+        self.forward.iter().map(LinkId::to_string).collect::<Vec<_>>().join(" ")
     }
 }
 

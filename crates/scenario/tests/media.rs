@@ -41,9 +41,9 @@ fn a_graph_may_have_wired_and_radio_links() {
     let wire = "[[link]]\nfrom = \"server\"\nto = \"ap\"\nrate = \"100 Mbps\"\ndelay = \"20 ms\"\n";
     let flow = END.replace("\"ap\"", "\"server\"");
     let plan = plan(&format!("{CELL}mcs = 5\n{wire}{AIR}{flow}")).unwrap();
-    assert_eq!(plan.links[2].radio.unwrap().mode, ModePlan::Ht { mcs: 5, streams: 1, short_guard: false });
-    assert_eq!((plan.links[2].rate, plan.link_name(3).as_str()), (Some(Rate(52_000_000)), "sta-ap"));
-    assert_eq!(plan.links[0].radio, None);
+    assert_eq!(plan.links[2.into()].radio.unwrap().mode, ModePlan::Ht { mcs: 5, streams: 1, short_guard: false });
+    assert_eq!((plan.links[2.into()].rate, plan.link_name(3.into()).as_str()), (Some(Rate(52_000_000)), "sta-ap"));
+    assert_eq!(plan.links[0.into()].radio, None);
 }
 
 #[test]

@@ -26,8 +26,8 @@ fn the_plan_of_the_example_matches_its_document() {
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/two-flows.toml")).unwrap();
     let plan = plan(&text).unwrap();
-    assert_eq!(plan.links[0].rate, Some(Rate::from_mbps(100)));
-    assert_eq!(plan.links[0].capacity, Capacity::Packets(208));
+    assert_eq!(plan.links[0.into()].rate, Some(Rate::from_mbps(100)));
+    assert_eq!(plan.links[0.into()].capacity, Capacity::Packets(208));
     let flows: Vec<_> = plan.flows.iter().map(|flow| (&*flow.algorithm_text, flow.base_rtt, flow.start)).collect();
     assert_eq!(
         flows,
@@ -175,7 +175,7 @@ fn set_changes_a_field_and_reports_unknown_fields() {
     scenario.set("dumbbell.bottleneck.rate", "20 Mbps").unwrap();
     scenario.set("flow[0].stack.initial_window", "2").unwrap();
     let plan = scenario.plan(&catalogue()).unwrap().0;
-    assert_eq!((plan.links[0].rate, plan.flows[0].stack.initial_window), (Some(Rate::from_mbps(20)), 2));
+    assert_eq!((plan.links[0.into()].rate, plan.flows[0].stack.initial_window), (Some(Rate::from_mbps(20)), 2));
     let message = |scenario: &mut Scenario, path: &str| scenario.set(path, "1").unwrap_err()[0].to_string();
     assert_eq!(message(&mut scenario, "flow[0].rt"), "flow[0].rt: no such field\n  hint: did you mean 'rtt'?");
     assert_eq!(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cwndlab_algorithms::catalogue;
 use cwndlab_scenario::Scenario;
+use cwndlab_units::LinkId;
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
@@ -11,24 +12,24 @@ use serde_json::{json, Value};
 type Links = Vec<(usize, usize, u64)>;
 
 /// The best of all paths between two nodes by delay, number of links, and the order of the links.
-fn best(links: &Links, from: usize, to: usize) -> Option<Vec<u32>> {
+fn best(links: &Links, from: usize, to: usize) -> Option<Vec<LinkId>> {
     fn extend(
         links: &Links,
         to: usize,
         nodes: &mut Vec<usize>,
-        path: &mut Vec<u32>,
-        routes: &mut Vec<(u64, usize, Vec<u32>)>,
+        path: &mut Vec<LinkId>,
+        routes: &mut Vec<(u64, usize, Vec<LinkId>)>,
     ) {
         let node = nodes[nodes.len() - 1];
         if node == to {
-            let delay = path.iter().map(|&link| links[link as usize].2).sum();
+            let delay = path.iter().map(|&link| links[link.index()].2).sum();
             routes.push((delay, path.len(), path.clone()));
             return;
         }
         for (index, link) in (0u32..).zip(links) {
             if link.0 == node && !nodes.contains(&link.1) {
                 nodes.push(link.1);
-                path.push(index);
+                path.push(index.into());
                 extend(links, to, nodes, path, routes);
                 nodes.pop();
                 path.pop();
@@ -56,7 +57,7 @@ fn document(nodes: usize, links: &Links, flows: &[(usize, usize)]) -> Value {
 }
 
 /// Routes by pairs of nodes; `None` if there is no path.
-type Routes = BTreeMap<(usize, usize), Option<Vec<u32>>>;
+type Routes = BTreeMap<(usize, usize), Option<Vec<LinkId>>>;
 
 /// The planned and the expected routes between all pairs of nodes that are connected in both directions.
 fn planned(nodes: usize, links: &Links) -> (Routes, Routes) {
@@ -120,6 +121,8 @@ fn a_plan_may_have_10_000_flows_with_their_own_links() {
     let scenario = Scenario::from_json(&document.to_string(), None).unwrap();
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     assert_eq!((plan.nodes.len(), plan.links.len(), plan.flows.len()), (20_002, 40_002, 10_000));
-    assert_eq!((&*plan.flows[7].forward, &*plan.flows[7].reverse), (&[30, 0, 32][..], &[33, 1, 31][..]));
-    assert_eq!(plan.link_name(33), "d7-r2");
+    let route = |links: [u32; 3]| Box::from(links.map(LinkId::from));
+    assert_eq!(plan.flows[7].forward, route([30, 0, 32]));
+    assert_eq!(plan.flows[7].reverse, route([33, 1, 31]));
+    assert_eq!(plan.link_name(33.into()), "d7-r2");
 }

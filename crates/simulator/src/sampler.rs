@@ -8,7 +8,7 @@ use cwndlab_records::rows::{FindingRow, FlowRow, Records, SampleRow};
 use cwndlab_records::stall::{SenderProgress, Stall};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::NEVER;
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{Bytes, Duration, LinkId, Time};
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
@@ -27,7 +27,7 @@ pub(crate) struct Sampler {
     /// The times of samples.
     pub(crate) times: SampleTimes,
     /// The sampled links.
-    links: Vec<u32>,
+    links: Vec<LinkId>,
 }
 
 /// Totals of a flow over several connections.
@@ -67,7 +67,7 @@ impl Sampler {
     /// Empty tables. The first sample is due after one interval; without an interval there are no samples.
     pub(crate) fn new(plan: &Plan) -> Self {
         let interval = plan.sample_interval;
-        let links: Vec<u32> = (0..).zip(&plan.links).filter(|(_, link)| link.sampled).map(|(index, _)| index).collect();
+        let links: Vec<LinkId> = plan.links.ids().filter(|&link| plan.links[link].sampled).collect();
         let instants = plan.duration.as_nanos().checked_div(interval.as_nanos()).unwrap_or(0);
         let rows = |each: usize| instants.saturating_mul(each as u64).min(MAX_RESERVED_ROWS) as usize;
         Self {
@@ -119,8 +119,8 @@ impl Sampler {
         }
         simulation.network.station_rows(now, &mut self.records.stations);
         for &link in &self.links {
-            let plan = &simulation.plan.links[link as usize];
-            self.records.link_samples.push(simulation.network.link_snapshot(now, link as usize, plan).row(now, link));
+            let plan = &simulation.plan.links[link];
+            self.records.link_samples.push(simulation.network.link_snapshot(now, link, plan).row(now, link));
         }
     }
 

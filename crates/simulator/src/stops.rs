@@ -3,7 +3,7 @@
 use cwndlab_path::link_snapshot::LinkSnapshot;
 use cwndlab_traffic::NEVER;
 use cwndlab_transport::sender::{Counters, State};
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, LinkId, Rate, Time};
 
 use crate::simulation::Simulation;
 
@@ -75,7 +75,7 @@ pub struct FlowState {
     /// Packets of the flow that queues dropped, and that wires lost.
     pub losses: (u64, u64),
     /// The slowest sampled link of the forward route, and its state.
-    pub bottleneck: Option<(u32, LinkSnapshot)>,
+    pub bottleneck: Option<(LinkId, LinkSnapshot)>,
 }
 
 impl<'s, 'p> RunState<'s, 'p> {
@@ -99,11 +99,10 @@ impl<'s, 'p> RunState<'s, 'p> {
         }
         simulation.network.count_losses_until(now);
         let plan = simulation.plan;
-        let sampled = plan.flows[index].forward.iter().copied().filter(|&link| plan.links[link as usize].sampled);
-        let slowest = sampled.min_by_key(|&link| plan.links[link as usize].rate.map_or(u64::MAX, |rate| rate.0));
+        let sampled = plan.flows[index].forward.iter().copied().filter(|&link| plan.links[link].sampled);
+        let slowest = sampled.min_by_key(|&link| plan.links[link].rate.map_or(u64::MAX, |rate| rate.0));
         let network = &mut simulation.network;
-        let bottleneck =
-            slowest.map(|link| (link, network.link_snapshot(now, link as usize, &plan.links[link as usize])));
+        let bottleneck = slowest.map(|link| (link, network.link_snapshot(now, link, &plan.links[link])));
         let losses = network.losses[index];
         let connection = &simulation.connections[index];
         let sender = &connection.sender;

@@ -1,9 +1,11 @@
-//! Types for time, durations, sizes and rates: integers in nanoseconds, bytes and bits per second.
+//! Types for time, durations, sizes and rates: integers in nanoseconds, bytes and bits per second; and for the
+//! identities of flows, connections and links.
 //!
 //! All crates compute with these types. Only equations use floating point, with `cbrt`, `pow`, `exp` and `ln` from
 //! [`maths`], so that a run has the same result on every machine.
 
 mod fault;
+mod identities;
 pub mod maths;
 pub mod panics;
 mod parse;
@@ -12,6 +14,7 @@ pub mod random;
 pub mod spelling;
 
 pub use fault::{printable, Fault, FaultKind};
+pub use identities::{ConnectionId, FlowId, IndexVec, LinkId};
 pub use parse::{parse_bytes, parse_duration, parse_rate, rate_units, size_units, time_units};
 
 use std::iter::Sum;

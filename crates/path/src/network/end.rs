@@ -28,8 +28,8 @@ impl Network {
             while self.routes.is_fused_delay(index) && packet.at > end + self.routes.hop(index).delay {
                 let &Hop { delay, link, position, .. } = self.routes.hop(index);
                 (packet.at, packet.hop) = (Time::ZERO + (packet.at - Time::ZERO - delay), position);
-                self.crossed[link as usize].packets -= 1;
-                self.crossed[link as usize].bytes -= u64::from(packet.size);
+                self.crossed[link].packets -= 1;
+                self.crossed[link].bytes -= u64::from(packet.size);
                 index -= 1;
             }
             returned.push((self.routes.hop(index).link, packet));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cwndlab_network::aqm::CapacitySpec;
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, LinkId};
 
 use super::builder::{LinkTemplate, Network};
 use crate::plan::Name;
@@ -29,16 +29,16 @@ impl Hosts {
         index: usize,
         (near, far): (u32, u32),
         rest: u64,
-        (there, back): (&[u32], &[u32]),
+        (there, back): (&[LinkId], &[LinkId]),
         network: &mut Network,
-    ) -> (Box<[u32]>, Box<[u32]>) {
+    ) -> (Box<[LinkId]>, Box<[LinkId]>) {
         let source = network.add_node(Name::numbered(self.sources.clone(), index as u32));
         let destination = network.add_node(Name::numbered(self.destinations.clone(), index as u32));
         let ends = [(source, near), (far, destination), (destination, far), (near, source)];
         let delay = |n: u64| Duration::from_nanos(rest / 4 + u64::from(n < rest % 4));
         let [up, down, back_up, back_down] =
             [0, 1, 2, 3].map(|n| network.add(None, ends[n], delay(n as u64), &self.link));
-        let route = |first: u32, middle: &[u32], last: u32| [&[first], middle, &[last]].concat().into_boxed_slice();
+        let route = |first, middle: &[LinkId], last| [&[first], middle, &[last]].concat().into_boxed_slice();
         (route(up, there, down), route(back_up, back, back_down))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cwndlab_network::aqm::CapacitySpec;
-use cwndlab_units::{Duration, Rate};
+use cwndlab_units::{Duration, IndexVec, LinkId, Rate};
 
 use super::interner::Interner;
 use crate::plan::{Capacity, LinkKind, LinkPlan, Name, RadioPlan, SchedulePlan, StepPlan};
@@ -18,9 +18,9 @@ pub(super) struct Network {
     /// Indices by name of the nodes that a topology looks up.
     pub(super) index: BTreeMap<Arc<str>, u32>,
     /// The links so far.
-    pub(super) links: Vec<LinkPlan>,
+    pub(super) links: IndexVec<LinkId, LinkPlan>,
     /// Configured capacity of each link's queue, and the link's path in the document; resolved when the RTTs are known.
-    pub(super) sizes: Vec<(CapacitySpec, Arc<str>)>,
+    pub(super) sizes: IndexVec<LinkId, (CapacitySpec, Arc<str>)>,
     /// Duration of the scenario.
     pub(super) duration: Duration,
     /// Properties shared between links.
@@ -84,19 +84,18 @@ impl Network {
         }
     }
 
-    /// Adds a link, with `own_name` if its name is not `FROM-TO`; returns its index.
+    /// Adds a link, with `own_name` if its name is not `FROM-TO`.
     pub(super) fn add(
         &mut self,
         own_name: Option<&str>,
         (from, to): (u32, u32),
         delay: Duration,
         declared: &LinkTemplate,
-    ) -> u32 {
+    ) -> LinkId {
         let own_name = own_name.map(Into::into);
         let kind = declared.kind.clone();
-        self.links.push(LinkPlan { own_name, from, to, delay, capacity: Capacity::Unlimited, kind });
         self.sizes.push((declared.size, declared.path.clone()));
-        self.links.len() as u32 - 1
+        self.links.push(LinkPlan { own_name, from, to, delay, capacity: Capacity::Unlimited, kind })
     }
 
     /// The rate for derived capacities; for a schedule the mean over its period, or over the run without a period.
@@ -117,13 +116,13 @@ impl Network {
     }
 
     /// Propagation delay of a route, ns.
-    pub(super) fn delay(&self, route: &[u32]) -> u64 {
-        route.iter().map(|&link| self.links[link as usize].delay.as_nanos()).sum()
+    pub(super) fn delay(&self, route: &[LinkId]) -> u64 {
+        route.iter().map(|&link| self.links[link].delay.as_nanos()).sum()
     }
 
     /// Rate of the slowest line of a route.
-    pub(super) fn slowest(&self, route: &[u32]) -> Option<Rate> {
-        route.iter().filter_map(|&link| self.links[link as usize].rate).min()
+    pub(super) fn slowest(&self, route: &[LinkId]) -> Option<Rate> {
+        route.iter().filter_map(|&link| self.links[link].rate).min()
     }
 }
 

@@ -7,7 +7,7 @@ use cwndlab_control::{Algorithm, FackOptions, FackRampdown, Need, RackOptions, R
 use cwndlab_traffic::configuration::PacketSizes;
 use cwndlab_traffic::{Workload, UDP_HEADER};
 use cwndlab_transport::recovery::with_negotiated_sack;
-use cwndlab_units::{Bytes, Duration};
+use cwndlab_units::{Bytes, Duration, LinkId};
 
 use super::builder::Network;
 use super::interner::Interner;
@@ -89,7 +89,7 @@ impl<'a> FlowPlans<'a> {
         if let Some(rate) = network.slowest(&placed.forward) {
             workload.set_line(rate, &PacketSizes { mss: stack.mss, header: stack.header, ack: stack.ack });
         }
-        let buffer = |&link: &u32| match network.links[link as usize].capacity {
+        let buffer = |&link: &LinkId| match network.links[link].capacity {
             Capacity::Unlimited => None,
             Capacity::Packets(n) => Some(u64::from(n) * PACKET),
             Capacity::Bytes(bytes) => Some(bytes.0),
@@ -113,8 +113,8 @@ impl<'a> FlowPlans<'a> {
 }
 
 /// Number of routers on the route that can process requests: links with a rate, without the first of several links.
-fn routers(forward: &[u32], network: &Network) -> u8 {
-    let rated = |link: u32| network.links[link as usize].rate.is_some();
+fn routers(forward: &[LinkId], network: &Network) -> u8 {
+    let rated = |link: LinkId| network.links[link].rate.is_some();
     let count = forward.iter().filter(|&&link| rated(link)).count();
     let first = forward.first().is_some_and(|&link| rated(link));
     count.saturating_sub(usize::from(first && forward.len() > 1)).min(255) as u8

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use cwndlab_config::Faults;
 use cwndlab_network::aqm::CapacitySpec;
+use cwndlab_units::LinkId;
 
 use super::access::Hosts;
 use super::builder::Network;
@@ -12,8 +13,8 @@ use crate::schema::{Access, Flow, Link, Schema};
 
 /// A bottleneck in both directions.
 struct Hop {
-    there: u32,
-    back: u32,
+    there: LinkId,
+    back: LinkId,
     /// Sum of the delays of both directions, ns.
     delay: u64,
 }
@@ -36,8 +37,8 @@ pub(super) fn parking_lot<'a>(
         let mut far = router(crossed.end, network);
         let hops = &hops[crossed];
         let Some(rest) = one.remaining_rtt(hops.iter().map(|hop| hop.delay).sum(), faults) else { continue };
-        let mut there: Vec<u32> = hops.iter().map(|hop| hop.there).collect();
-        let mut back: Vec<u32> = hops.iter().rev().map(|hop| hop.back).collect();
+        let mut there: Vec<LinkId> = hops.iter().map(|hop| hop.there).collect();
+        let mut back: Vec<LinkId> = hops.iter().rev().map(|hop| hop.back).collect();
         if one.flow.reverse {
             std::mem::swap(&mut near, &mut far);
             std::mem::swap(&mut there, &mut back);

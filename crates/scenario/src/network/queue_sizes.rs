@@ -2,7 +2,7 @@
 
 use cwndlab_config::Faults;
 use cwndlab_network::aqm::CapacitySpec;
-use cwndlab_units::{Bytes, Duration, Rate};
+use cwndlab_units::{Bytes, Duration, IndexVec, LinkId, Rate};
 
 use super::builder::Network;
 use super::routed_flows::RoutedFlow;
@@ -29,7 +29,7 @@ pub(super) fn size_queues(
 ) {
     let rtts = longest_rtts(network, placed);
     let Network { links, nodes, sizes, .. } = network;
-    for ((link, (size, path)), longest) in links.iter_mut().zip(&*sizes).zip(rtts) {
+    for ((link, (size, path)), longest) in links.iter_mut().zip(&*sizes).zip(&rtts) {
         let Some(rate) = link.rate else { continue }; // no packet waits
         let name = || link.name(nodes);
         if longest.is_some() && link.varies() && matches!(size, CapacitySpec::Time(_) | CapacitySpec::Bdp(..)) {
@@ -40,7 +40,7 @@ pub(super) fn size_queues(
             CapacitySpec::Packets(n) => Capacity::Packets(n.min(u64::from(u32::MAX)) as u32),
             CapacitySpec::Bytes(bytes) => Capacity::Bytes(bytes),
             CapacitySpec::Time(time) => within(time, rate, name, notes),
-            CapacitySpec::Bdp(factor, rtt) => match rtt.or(longest) {
+            CapacitySpec::Bdp(factor, rtt) => match rtt.or(*longest) {
                 Some(rtt) => Bdp { rate, rtt }.times(factor, name, path, notes, faults),
                 None => Capacity::Unlimited, // no flow crosses the link
             },
@@ -49,12 +49,12 @@ pub(super) fn size_queues(
 }
 
 /// For each link the largest base RTT of the flows that cross it; `None` without flows.
-fn longest_rtts(network: &Network, placed: &[RoutedFlow<'_>]) -> Vec<Option<Duration>> {
-    let mut longest = vec![None; network.links.len()];
+fn longest_rtts(network: &Network, placed: &[RoutedFlow<'_>]) -> IndexVec<LinkId, Option<Duration>> {
+    let mut longest = IndexVec::from(vec![None; network.links.len()]);
     for one in placed {
         let rtt = Some(Duration::from_nanos(network.delay(&one.forward) + network.delay(&one.reverse)));
         for link in one.links() {
-            longest[link as usize] = longest[link as usize].max(rtt);
+            longest[link] = longest[link].max(rtt);
         }
     }
     longest

@@ -78,12 +78,12 @@ fn plan_medium(medium: &Medium, on: &[&LinkPlan], network: &Network, faults: &mu
 /// Rejects different queues of links that leave the same station on a medium, since a station has one queue.
 fn reject_unequal_queues(network: &Network, faults: &mut Faults) {
     let mut firsts = BTreeMap::new();
-    for (n, link) in network.links.iter().enumerate() {
+    for (id, link) in network.links.enumerate() {
         let Some(radio) = link.radio else { continue };
-        let first = *firsts.entry((radio.medium, link.from)).or_insert(n);
-        if network.links[first].discipline != link.discipline || network.sizes[first].0 != network.sizes[n].0 {
+        let first = *firsts.entry((radio.medium, link.from)).or_insert(id);
+        if network.links[first].discipline != link.discipline || network.sizes[first].0 != network.sizes[id].0 {
             faults.add(
-                format!("{}.queue", network.sizes[n].1),
+                format!("{}.queue", network.sizes[id].1),
                 format!(
                     "'{}' has a different queue on the link '{}'",
                     network.nodes[link.from as usize],

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cwndlab_config::Faults;
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, LinkId};
 
 use crate::plan::Name;
 use crate::schema::{Flow, Schema};
@@ -12,14 +12,14 @@ use crate::schema::{Flow, Schema};
 pub(super) struct RoutedFlow<'a> {
     pub(super) single: FlowInstance<'a>,
     /// Links from sender to receiver.
-    pub(super) forward: Box<[u32]>,
+    pub(super) forward: Box<[LinkId]>,
     /// Links from receiver to sender.
-    pub(super) reverse: Box<[u32]>,
+    pub(super) reverse: Box<[LinkId]>,
 }
 
 impl RoutedFlow<'_> {
-    /// Indices of all links of both routes.
-    pub(super) fn links(&self) -> impl Iterator<Item = u32> + '_ {
+    /// All links of both routes.
+    pub(super) fn links(&self) -> impl Iterator<Item = LinkId> + '_ {
         self.forward.iter().chain(&*self.reverse).copied()
     }
 }
@@ -39,7 +39,7 @@ pub(super) struct FlowInstance<'a> {
 
 impl<'a> FlowInstance<'a> {
     /// The flow with these routes.
-    pub(super) fn with_routes(self, forward: Box<[u32]>, reverse: Box<[u32]>) -> RoutedFlow<'a> {
+    pub(super) fn with_routes(self, forward: Box<[LinkId]>, reverse: Box<[LinkId]>) -> RoutedFlow<'a> {
         RoutedFlow { single: self, forward, reverse }
     }
 

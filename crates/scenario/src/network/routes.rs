@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_config::Faults;
+use cwndlab_units::LinkId;
 
 use super::builder::Network;
 use super::shortest_paths::ShortestPaths;
@@ -11,15 +12,15 @@ use crate::plan::Name;
 /// Route computation, from link names or by shortest paths.
 pub(super) struct Routes<'a> {
     network: &'a Network,
-    by_name: BTreeMap<String, u32>,
+    by_name: BTreeMap<String, LinkId>,
     shortest: ShortestPaths<'a>,
 }
 
 impl<'a> Routes<'a> {
     pub(super) fn new(network: &'a Network) -> Self {
         let mut by_name = BTreeMap::new();
-        for (index, link) in (0u32..).zip(&network.links) {
-            by_name.entry(link.name(&network.nodes)).or_insert(index);
+        for (id, link) in network.links.enumerate() {
+            by_name.entry(link.name(&network.nodes)).or_insert(id);
         }
         Self { network, by_name, shortest: ShortestPaths::new(network.nodes.len(), &network.links) }
     }
@@ -31,7 +32,7 @@ impl<'a> Routes<'a> {
         names: Option<&[String]>,
         path: String,
         faults: &mut Faults,
-    ) -> Option<Vec<u32>> {
+    ) -> Option<Vec<LinkId>> {
         if from == to {
             faults.add(path, "the flow ends at its start", "");
             return None;
@@ -51,15 +52,15 @@ impl<'a> Routes<'a> {
     ///
     /// # Errors
     /// A message and a hint if the links do not form a path between the nodes.
-    fn by_names(&self, (from, to): (u32, u32), names: &[String]) -> Result<Vec<u32>, (String, &'static str)> {
+    fn by_names(&self, (from, to): (u32, u32), names: &[String]) -> Result<Vec<LinkId>, (String, &'static str)> {
         let mut node = from;
         let mut route = Vec::new();
         let mut visited = BTreeSet::from([from]);
         for name in names {
-            let Some(&index) = self.by_name.get(name.as_str()) else {
+            let Some(&id) = self.by_name.get(name.as_str()) else {
                 return Err((format!("no link is called '{name}'"), ""));
             };
-            let link = &self.network.links[index as usize];
+            let link = &self.network.links[id];
             if link.from != node {
                 let start = self.node(link.from);
                 let end = self.node(node);
@@ -69,7 +70,7 @@ impl<'a> Routes<'a> {
             if !visited.insert(node) {
                 return Err((format!("the route visits '{}' twice", self.node(node)), "a route has no cycle"));
             }
-            route.push(index);
+            route.push(id);
         }
         if node != to {
             return Err((format!("the route ends at '{}', not at '{}'", self.node(node), self.node(to)), ""));

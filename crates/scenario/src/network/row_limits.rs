@@ -128,7 +128,7 @@ fn expect(plan: &Plan, flow: &FlowPlan) -> Expected {
         }
         OfferedLoad::Bytes(bytes) => {
             let size = (flow.stack.mss.0 + flow.stack.header.0) as f64;
-            let rates = flow.forward.iter().filter_map(|&link| plan.links[link as usize].rate);
+            let rates = flow.forward.iter().filter_map(|&link| plan.links[link].rate);
             let line = rates.min().map_or(0.0, |rate| rate.0 as f64 / 8.0 * span * 1e-9);
             let carried = bytes.map_or(line, |bytes| line.min(bytes.0 as f64));
             let data_packets = carried / size;

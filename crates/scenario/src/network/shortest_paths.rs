@@ -8,10 +8,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use cwndlab_units::{IndexVec, LinkId};
+
 use crate::plan::LinkPlan;
 
-/// No link.
-const NONE: u32 = u32::MAX;
 /// Maximum number of entries of all cached trees, 64 MB.
 const MAX_TREE_ENTRIES: usize = 16_000_000;
 
@@ -21,19 +21,19 @@ struct OutsideCore {
     /// The neighbour towards the core.
     parent: u32,
     /// The best link to the parent.
-    up: u32,
+    up: LinkId,
     /// The best link from the parent.
-    down: u32,
+    down: LinkId,
 }
 
 /// The shortest paths of a network.
 pub(super) struct ShortestPaths<'a> {
-    links: &'a [LinkPlan],
+    links: &'a IndexVec<LinkId, LinkPlan>,
     outside: Vec<Option<OutsideCore>>,
     /// For each node of the core: its links to other nodes of the core.
-    leaving: Vec<Vec<u32>>,
+    leaving: Vec<Vec<LinkId>>,
     /// Shortest-path trees by source: for each node the last link of its path.
-    trees: BTreeMap<u32, Vec<u32>>,
+    trees: BTreeMap<u32, Vec<LinkId>>,
     /// Number of computed trees.
     pub(super) trees_computed: usize,
 }
@@ -61,7 +61,7 @@ fn outside_core(nodes: usize, links: &[LinkPlan]) -> Vec<Option<OutsideCore>> {
     while let Some(node) = open.pop() {
         let parent = neighbours[node as usize].iter().find(|&&one| outside[one as usize].is_none());
         let Some(&parent) = parent else { continue }; // the root of a tree
-        outside[node as usize] = Some(OutsideCore { parent, up: NONE, down: NONE });
+        outside[node as usize] = Some(OutsideCore { parent, up: LinkId::NONE, down: LinkId::NONE });
         left[parent as usize] -= 1;
         if left[parent as usize] == 1 {
             open.push(parent);
@@ -71,20 +71,19 @@ fn outside_core(nodes: usize, links: &[LinkPlan]) -> Vec<Option<OutsideCore>> {
 }
 
 impl<'a> ShortestPaths<'a> {
-    pub(super) fn new(nodes: usize, links: &'a [LinkPlan]) -> Self {
+    pub(super) fn new(nodes: usize, links: &'a IndexVec<LinkId, LinkPlan>) -> Self {
         let mut outside = outside_core(nodes, links);
         let mut leaving = vec![Vec::new(); nodes];
-        let better =
-            |known: u32, index: u32| known == NONE || links[index as usize].delay < links[known as usize].delay;
-        for (index, link) in (0u32..).zip(links) {
+        let better = |known: LinkId, id: LinkId| known == LinkId::NONE || links[id].delay < links[known].delay;
+        for (id, link) in links.enumerate() {
             let from = link.from as usize;
             let to = link.to as usize;
             if let Some(at) = outside[from].as_mut().filter(|at| at.parent == link.to) {
-                at.up = if better(at.up, index) { index } else { at.up };
+                at.up = if better(at.up, id) { id } else { at.up };
             } else if let Some(at) = outside[to].as_mut().filter(|at| at.parent == link.from) {
-                at.down = if better(at.down, index) { index } else { at.down };
+                at.down = if better(at.down, id) { id } else { at.down };
             } else {
-                leaving[from].push(index);
+                leaving[from].push(id);
             }
         }
         Self { links, outside, leaving, trees: BTreeMap::new(), trees_computed: 0 }
@@ -96,7 +95,7 @@ impl<'a> ShortestPaths<'a> {
     }
 
     /// The links of the shortest path; `None` if there is no path.
-    pub(super) fn path(&mut self, from: u32, to: u32) -> Option<Vec<u32>> {
+    pub(super) fn path(&mut self, from: u32, to: u32) -> Option<Vec<LinkId>> {
         let mut up = self.ancestors(from);
         let mut down = self.ancestors(to);
         let through = if up.last() == down.last() {
@@ -108,17 +107,18 @@ impl<'a> ShortestPaths<'a> {
         } else {
             self.through_core(up.pop()?, down.pop()?)?
         };
-        let links = |node: &u32| self.outside[*node as usize].map_or((NONE, NONE), |at| (at.up, at.down));
+        let links =
+            |node: &u32| self.outside[*node as usize].map_or((LinkId::NONE, LinkId::NONE), |at| (at.up, at.down));
         let up = up.iter().map(|node| links(node).0);
-        let path: Vec<u32> = up.chain(through).chain(down.iter().rev().map(|node| links(node).1)).collect();
-        path.iter().all(|&link| link != NONE).then_some(path)
+        let path: Vec<LinkId> = up.chain(through).chain(down.iter().rev().map(|node| links(node).1)).collect();
+        path.iter().all(|&link| link != LinkId::NONE).then_some(path)
     }
 
     /// The shortest path between two nodes of the core.
-    fn through_core(&mut self, from: u32, to: u32) -> Option<Vec<u32>> {
+    fn through_core(&mut self, from: u32, to: u32) -> Option<Vec<LinkId>> {
         let mut path = Vec::new();
         let mut node = from;
-        let mut last = NONE;
+        let mut last = None;
         while node != to {
             let Some(link) = self.only_link(node, last) else {
                 path.extend(self.by_tree(node, to)?);
@@ -128,21 +128,21 @@ impl<'a> ShortestPaths<'a> {
                 return None; // a cycle
             }
             path.push(link);
-            (last, node) = (node, self.links[link as usize].to);
+            (last, node) = (Some(node), self.links[link].to);
         }
         Some(path)
     }
 
     /// The best link to the next node of a path that came from `last`, if only one next node is possible.
-    fn only_link(&self, node: u32, last: u32) -> Option<u32> {
-        let links = || self.leaving[node as usize].iter().filter(|&&link| self.links[link as usize].to != last);
-        let to = self.links[*links().next()? as usize].to;
-        let best = links().min_by_key(|&&link| self.links[link as usize].delay).copied();
-        best.filter(|_| links().all(|&link| self.links[link as usize].to == to))
+    fn only_link(&self, node: u32, last: Option<u32>) -> Option<LinkId> {
+        let links = || self.leaving[node as usize].iter().filter(|&&link| Some(self.links[link].to) != last);
+        let to = self.links[*links().next()?].to;
+        let best = links().min_by_key(|&&link| self.links[link].delay).copied();
+        best.filter(|_| links().all(|&link| self.links[link].to == to))
     }
 
     /// The shortest path between two nodes of the core by the tree of the first node.
-    fn by_tree(&mut self, from: u32, to: u32) -> Option<Vec<u32>> {
+    fn by_tree(&mut self, from: u32, to: u32) -> Option<Vec<LinkId>> {
         if !self.trees.contains_key(&from) {
             if (self.trees.len() + 1) * self.leaving.len() > MAX_TREE_ENTRIES {
                 self.trees.clear();
@@ -151,40 +151,40 @@ impl<'a> ShortestPaths<'a> {
             self.trees.insert(from, self.tree(from));
         }
         let tree = &self.trees[&from];
-        (tree[to as usize] != NONE).then(|| self.walk_back(tree, from, to))
+        (tree[to as usize] != LinkId::NONE).then(|| self.walk_back(tree, from, to))
     }
 
     /// The path of a tree from its source to this node.
-    fn walk_back(&self, tree: &[u32], from: u32, mut to: u32) -> Vec<u32> {
+    fn walk_back(&self, tree: &[LinkId], from: u32, mut to: u32) -> Vec<LinkId> {
         let mut path = Vec::new();
         while to != from {
             path.push(tree[to as usize]);
-            to = self.links[tree[to as usize] as usize].from;
+            to = self.links[tree[to as usize]].from;
         }
         path.reverse();
         path
     }
 
     /// The last links of the shortest paths from a node of the core to all others (Dijkstra).
-    fn tree(&self, from: u32) -> Vec<u32> {
+    fn tree(&self, from: u32) -> Vec<LinkId> {
         let mut best = vec![(u64::MAX, u32::MAX); self.leaving.len()];
-        let mut tree = vec![NONE; self.leaving.len()];
+        let mut tree = vec![LinkId::NONE; self.leaving.len()];
         best[from as usize] = (0, 0);
         let mut open = BinaryHeap::from([Reverse((0u64, 0u32, from))]);
         while let Some(Reverse((delay, hops, node))) = open.pop() {
             if best[node as usize] != (delay, hops) {
                 continue;
             }
-            for &index in &self.leaving[node as usize] {
-                let link = &self.links[index as usize];
+            for &id in &self.leaving[node as usize] {
+                let link = &self.links[id];
                 let to = link.to as usize;
                 let length = (delay.saturating_add(link.delay.as_nanos()), hops + 1);
                 if length < best[to] {
                     best[to] = length;
-                    tree[to] = index;
+                    tree[to] = id;
                     open.push(Reverse((length.0, length.1, link.to)));
-                } else if length == best[to] && self.comes_first(&tree, from, index, tree[to]) {
-                    tree[to] = index;
+                } else if length == best[to] && self.comes_first(&tree, from, id, tree[to]) {
+                    tree[to] = id;
                 }
             }
         }
@@ -192,8 +192,8 @@ impl<'a> ShortestPaths<'a> {
     }
 
     /// Whether, of two equally long paths that end with these links, the first one is smaller in the order of links.
-    fn comes_first(&self, tree: &[u32], from: u32, one: u32, other: u32) -> bool {
-        let path = |last: u32| (self.walk_back(tree, from, self.links[last as usize].from), last);
+    fn comes_first(&self, tree: &[LinkId], from: u32, one: LinkId, other: LinkId) -> bool {
+        let path = |last: LinkId| (self.walk_back(tree, from, self.links[last].from), last);
         path(one) < path(other)
     }
 }
@@ -225,11 +225,12 @@ mod tests {
         let hosts = (2..2002).flat_map(|host| both(host, u32::from(host >= 1002)));
         let network = network(&both(0, 1).into_iter().chain(hosts).collect::<Vec<_>>());
         let mut shortest = ShortestPaths::new(2002, &network.links);
+        let route = |links: [u32; 3]| Some(links.map(LinkId::from).to_vec());
         for host in 0..1000 {
             let near = 2 + 2 * host;
             let far = 2002 + 2 * host;
-            assert_eq!(shortest.path(2 + host, 1002 + host), Some(vec![near, 0, far + 1]));
-            assert_eq!(shortest.path(1002 + host, 2 + host), Some(vec![far, 1, near + 1]));
+            assert_eq!(shortest.path(2 + host, 1002 + host), route([near, 0, far + 1]));
+            assert_eq!(shortest.path(1002 + host, 2 + host), route([far, 1, near + 1]));
         }
         assert_eq!(shortest.trees_computed, 0);
     }

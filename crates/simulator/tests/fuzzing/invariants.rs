@@ -72,7 +72,7 @@ fn link(plan: &LinkPlan, row: &LinkRow) -> CheckResult {
 fn link_samples(plan: &Plan, records: &Records) -> CheckResult {
     let mut last: BTreeMap<u32, &LinkSampleRow> = BTreeMap::new();
     for row in &records.link_samples {
-        let name = plan.link_name(row.link);
+        let name = plan.link_name(row.link.into());
         let describe = |what: &str| format!("link {name} at {} ns: {what}: {row:?}", row.time_ns);
         for value in [row.queue_packet_ns, row.queue_byte_ns] {
             ensure(value.is_finite() && value >= 0.0, || describe("an integral is negative or not a number"))?;
@@ -95,7 +95,7 @@ fn link_samples(plan: &Plan, records: &Records) -> CheckResult {
     // At the end at max one packet is in service.
     for (index, row) in last.into_iter().filter(|(_, row)| row.time_ns == plan.duration.as_nanos()) {
         let total = &records.links[index as usize];
-        let plan = &plan.links[index as usize];
+        let plan = &plan.links[index.into()];
         let rest = total.arrived_packets.cast_signed()
             - (total.dropped_packets + total.sent_packets + row.queue_packets).cast_signed();
         let max = if plan.radio.is_some() { total.lost_packets.cast_signed() } else { 1 };
@@ -120,7 +120,7 @@ fn flows(plan: &Plan, records: &Records) -> CheckResult {
     for (flow_plan, row) in plan.flows.iter().zip(&records.flows) {
         let describe = |what: &str| format!("flow {}: {what}: {row:?}", row.name);
         let routes = flow_plan.forward.iter().chain(&flow_plan.reverse);
-        let delay_varies = routes.clone().any(|&link| plan.links[link as usize].schedule.changes_wire());
+        let delay_varies = routes.clone().any(|&link| plan.links[link].schedule.changes_wire());
         if let (Some(min), false) = (row.min_rtt_ns, delay_varies) {
             ensure(min >= row.base_rtt_ns, || describe("an RTT sample is below the base RTT"))?;
         }

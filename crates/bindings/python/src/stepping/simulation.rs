@@ -198,7 +198,7 @@ fn full(values: &Bound<'_, PyDict>, state: &FlowState, mss: Bytes) -> PyResult<(
     values.set_item("timeouts", state.counters.timeouts)?;
     values.set_item("phase", format!("{:?}", state.state).to_lowercase())?;
     if let Some((link, snapshot)) = &state.bottleneck {
-        values.set_item("link", link)?;
+        values.set_item("link", u32::from(*link))?;
         values.set_item("queue_packets", snapshot.queue_packets)?;
         values.set_item("queue_bytes", snapshot.queue_bytes)?;
     }
