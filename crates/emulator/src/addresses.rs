@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use cwndlab_units::Bytes;
+use cwndlab_units::{Bytes, FlowId};
 
 /// Size of the TCP header without options, bytes (RFC 9293, section 3.1).
 const TCP_HEADER: u64 = 20;
@@ -93,7 +93,7 @@ impl Side {
 
     /// The address of a flow's endpoint: the last two bytes are the flow's number plus one.
     #[must_use]
-    pub fn address(self, flow: u32, family: Family) -> IpAddr {
+    pub fn address(self, flow: FlowId, family: Family) -> IpAddr {
         match family {
             Family::V4 => self.address4(flow).into(),
             Family::V6 => self.address6(flow).into(),
@@ -102,15 +102,15 @@ impl Side {
 
     /// The IPv4 address of a flow's endpoint.
     #[must_use]
-    pub fn address4(self, flow: u32) -> Ipv4Addr {
-        let ([a, b, ..], [_, _, c, d]) = (self.prefix().octets(), (flow + 1).to_be_bytes());
+    pub fn address4(self, flow: FlowId) -> Ipv4Addr {
+        let ([a, b, ..], [_, _, c, d]) = (self.prefix().octets(), (u32::from(flow) + 1).to_be_bytes());
         Ipv4Addr::new(a, b, c, d)
     }
 
     /// The IPv6 address of a flow's endpoint.
     #[must_use]
-    pub fn address6(self, flow: u32) -> Ipv6Addr {
-        Ipv6Addr::from(u128::from(self.prefix6()) | u128::from((flow + 1) as u16))
+    pub fn address6(self, flow: FlowId) -> Ipv6Addr {
+        Ipv6Addr::from(u128::from(self.prefix6()) | u128::from((u32::from(flow) + 1) as u16))
     }
 
     /// Whether the address belongs to this side.
@@ -142,7 +142,7 @@ fn number_of(address: IpAddr) -> Option<u16> {
 /// Programs that choose no address use those of the first flow. A client selects a route by its destination address, or
 /// by binding to another flow's address.
 #[must_use]
-pub fn flow_of(sender: IpAddr, receiver: IpAddr, flows: u32) -> Option<u32> {
+pub fn flow_of(sender: IpAddr, receiver: IpAddr, flows: u32) -> Option<FlowId> {
     if !Side::Senders.contains(sender) || !Side::Receivers.contains(receiver) {
         return None;
     }
@@ -150,7 +150,7 @@ pub fn flow_of(sender: IpAddr, receiver: IpAddr, flows: u32) -> Option<u32> {
         let flow = u32::from(number_of(address)?).wrapping_sub(1);
         Some(flow).filter(|&flow| flow > 0 && flow < flows)
     };
-    Some(named(receiver).or_else(|| named(sender)).unwrap_or(0))
+    Some(named(receiver).or_else(|| named(sender)).unwrap_or(0).into())
 }
 
 #[cfg(test)]
@@ -161,12 +161,12 @@ mod tests {
     #[test]
     fn the_receivers_address_selects_the_flow_unless_it_is_the_first_flows() {
         for family in [Family::V4, Family::V6] {
-            let from = |n| Side::Senders.address(n, family);
-            let to = |n| Side::Receivers.address(n, family);
+            let from = |n: u32| Side::Senders.address(n.into(), family);
+            let to = |n: u32| Side::Receivers.address(n.into(), family);
             for (sender, receiver, flow) in
-                [(0, 0, 0), (2, 2, 2), (0, 1, 1), (2, 0, 2), (2, 1, 1), (9, 0, 0), (0, 9, 0), (1, 9, 1)]
+                [(0, 0, 0u32), (2, 2, 2), (0, 1, 1), (2, 0, 2), (2, 1, 1), (9, 0, 0), (0, 9, 0), (1, 9, 1)]
             {
-                assert_eq!(flow_of(from(sender), to(receiver), 3), Some(flow), "{sender} -> {receiver}");
+                assert_eq!(flow_of(from(sender), to(receiver), 3), Some(flow.into()), "{sender} -> {receiver}");
             }
             assert_eq!(flow_of(to(0), from(0), 3), None);
             assert_eq!(flow_of(from(0), Ipv4Addr::new(224, 0, 0, 1).into(), 3), None);
@@ -178,10 +178,10 @@ mod tests {
     /// flow's.
     #[test]
     fn addresses_of_ipv6_have_the_flows_numbers() {
-        let text = |side: Side, flow| side.address(flow, Family::V6).to_string();
+        let text = |side: Side, flow: u32| side.address(flow.into(), Family::V6).to_string();
         assert_eq!((text(Side::Senders, 0), text(Side::Receivers, 254)), ("fdcc:101::1".into(), "fdcc:102::ff".into()));
         let to = "fdcc:102::1:0:0:2".parse().expect("an address");
-        assert_eq!(flow_of(Side::Senders.address(0, Family::V6), to, 3), Some(0));
+        assert_eq!(flow_of(Side::Senders.address(0.into(), Family::V6), to, 3), Some(0.into()));
     }
 
     /// 20 bytes of IPv4 (RFC 791), 40 of IPv6 (RFC 8200), 20 of TCP (RFC 9293), 12 of timestamps (RFC 7323, appendix A).

@@ -3,7 +3,7 @@
 use cwndlab_control::kernel_name::{self, kernel_name, kernels_own};
 use cwndlab_linux::sysctl::{self, available_congestion_controls};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
-use cwndlab_units::Fault;
+use cwndlab_units::{Fault, FlowId};
 
 /// The implementation of congestion control that the emulator's own endpoints use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,8 +114,8 @@ fn available(flow: &FlowPlan, datapath: Datapath, known: &[String]) -> Option<St
     native.filter(is_known).or_else(|| Some(kernel_name(algorithm)).filter(is_known))
 }
 
-/// The kernel's name for the algorithm of flow number `index`; empty for a flow over UDP.
-pub(crate) fn of_flow(index: usize, flow: &FlowPlan, datapath: Datapath) -> Result<String, Fault> {
+/// The kernel's name for the algorithm of a flow; empty for a flow over UDP.
+pub(crate) fn of_flow(id: FlowId, flow: &FlowPlan, datapath: Datapath) -> Result<String, Fault> {
     let Some(algorithm) = &flow.algorithm else { return Ok(String::new()) };
     let requested = algorithm.growth.spec.name;
     let known = available_congestion_controls();
@@ -125,7 +125,7 @@ pub(crate) fn of_flow(index: usize, flow: &FlowPlan, datapath: Datapath) -> Resu
     let native = kernels_own(algorithm).filter(|_| datapath == Datapath::Kernel);
     let name = native.map_or_else(|| kernel_name(algorithm), str::to_owned);
     let known = known.join(" ");
-    let place = format!("flow[{index}].algorithm");
+    let place = format!("flow[{id}].algorithm");
     let hint = match name.strip_prefix(kernel_name::PREFIX) {
         Some(_) => format!("`cwndlab kernel run --algorithm '{}'` registers it while it runs", flow.algorithm_text),
         None => "choose another algorithm, or cwndlab's in the kernel: --datapath cwndlab".to_owned(),

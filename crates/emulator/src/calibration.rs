@@ -10,6 +10,7 @@
 
 use cwndlab_records::rows::CalibrationRow;
 use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan, Plan};
+use cwndlab_units::FlowId;
 
 use crate::addresses::Side;
 use crate::ip::checksum;
@@ -29,7 +30,7 @@ const HEADERS: usize = 28;
 
 /// An ICMP echo request (RFC 792) from a flow's sender to its receiver, or an unsolicited reply, which a kernel
 /// discards.
-pub(crate) fn probe(flow: u32, request: bool, number: u16, size: usize) -> Vec<u8> {
+pub(crate) fn probe(flow: FlowId, request: bool, number: u16, size: usize) -> Vec<u8> {
     let mut packet = vec![0u8; size.max(HEADERS)];
     packet[0] = 0x45;
     let length = packet.len() as u16;
@@ -51,8 +52,8 @@ pub(crate) fn probe(flow: u32, request: bool, number: u16, size: usize) -> Vec<u
 pub(crate) const ECHO_SIZE: usize = 64;
 
 /// The expected minimum RTT of an echo request, ns; `None` where delays are random.
-pub(crate) fn base_rtt(plan: &Plan, flow: u32) -> Option<f64> {
-    let flow = &plan.flows[flow as usize];
+pub(crate) fn base_rtt(plan: &Plan, flow: FlowId) -> Option<f64> {
+    let flow = &plan.flows[flow];
     let links = flow.forward.iter().chain(&flow.reverse).map(|&link| &plan.links[link]);
     let mut total = flow.base_rtt.as_nanos() as f64;
     for link in links {
@@ -94,8 +95,8 @@ pub(crate) struct Train {
 
 impl Train {
     /// The train of a flow; `None` where its route cannot be measured.
-    pub(crate) fn for_flow(plan: &Plan, flow: u32) -> Option<Self> {
-        let flow = &plan.flows[flow as usize];
+    pub(crate) fn for_flow(plan: &Plan, flow: FlowId) -> Option<Self> {
+        let flow = &plan.flows[flow];
         let links: Vec<&LinkPlan> = flow.forward.iter().map(|&link| &plan.links[link]).collect();
         let rate = links.iter().filter_map(|link| link.rate).map(|rate| rate.0).min()?;
         let line = links.iter().find(|link| link.rate.is_some())?;
@@ -121,7 +122,8 @@ impl Train {
     }
 
     /// Measured rate and capacity, from the arrival times in ns.
-    pub(crate) fn rows(&self, flow: u32, arrivals: &[u64]) -> Vec<CalibrationRow> {
+    pub(crate) fn rows(&self, flow: FlowId, arrivals: &[u64]) -> Vec<CalibrationRow> {
+        let flow = flow.into();
         let mut rows = Vec::new();
         let number = arrivals.len() as u64;
         if let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) {
@@ -149,7 +151,7 @@ mod tests {
     #[test]
     fn a_probe_is_a_valid_echo_request() {
         for (size, number) in [(ECHO_SIZE, 3), (1500, 60_000)] {
-            let packet = probe(1, true, number, size);
+            let packet = probe(1.into(), true, number, size);
             assert_eq!(packet.len(), size);
             assert_eq!((checksum(&packet[..20]), checksum(&packet[20..])), (0, 0));
             assert_eq!((packet[20], &packet[16..20]), (8, &[10, 102, 0, 2][..]));
@@ -168,11 +170,11 @@ mod tests {
             overflows: true,
         };
         let arrivals: Vec<u64> = (0..51).map(|n| 7_000 + n * 1_000_000).collect();
-        let rows = train.rows(2, &arrivals);
+        let rows = train.rows(2.into(), &arrivals);
         let values: Vec<_> = rows.iter().map(|row| (row.quantity, row.expected, row.measured)).collect();
         assert_eq!(values, [("rate_bps", 12e6, 12e6), ("capacity_packets", 50.0, 50.0)]);
-        let lost = train.rows(2, &arrivals[..49]);
+        let lost = train.rows(2.into(), &arrivals[..49]);
         assert_eq!((lost[1].expected, lost[1].measured), (50.0, 48.0));
-        assert_eq!(train.rows(2, &[])[0].measured, 0.0);
+        assert_eq!(train.rows(2.into(), &[])[0].measured, 0.0);
     }
 }

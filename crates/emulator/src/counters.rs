@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cwndlab_path::losses::Losses;
 use cwndlab_records::rows::{LinkSampleRow, SampleRow};
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, FlowId, IndexVec, Time};
 
 use crate::lateness::Lateness;
 
@@ -20,7 +20,7 @@ pub struct PathCounters {
     /// Samples of the links.
     pub link_samples: Vec<LinkSampleRow>,
     /// Traffic of each flow.
-    pub traffic: Vec<FlowTraffic>,
+    pub traffic: IndexVec<FlowId, FlowTraffic>,
     /// Samples of the flows that the path samples itself.
     pub flow_samples: Vec<SampleRow>,
     /// The thread had real-time priority.
@@ -31,7 +31,7 @@ impl PathCounters {
     /// Zero counters for `flows` flows.
     #[must_use]
     pub fn new(flows: usize) -> Self {
-        Self { traffic: vec![FlowTraffic::default(); flows], ..Self::default() }
+        Self { traffic: vec![FlowTraffic::default(); flows].into(), ..Self::default() }
     }
 }
 
@@ -97,10 +97,10 @@ impl FlowTraffic {
 
     /// A sample of the flow.
     #[must_use]
-    pub fn sample(&self, time: Time, flow: u32, losses: Losses) -> SampleRow {
+    pub fn sample(&self, time: Time, flow: FlowId, losses: Losses) -> SampleRow {
         SampleRow {
             time_ns: time.as_nanos(),
-            flow,
+            flow: flow.into(),
             delivered_bytes: self.delivered_payload,
             sent_bytes: self.sent_payload,
             queue_drops: losses.queue,
@@ -114,8 +114,8 @@ impl FlowTraffic {
 /// Data packets of each flow that queues dropped or wires lost, shared with the threads that sample the flows.
 #[derive(Debug)]
 pub struct DropCounters {
-    queue: Vec<AtomicU64>,
-    wire: Vec<AtomicU64>,
+    queue: IndexVec<FlowId, AtomicU64>,
+    wire: IndexVec<FlowId, AtomicU64>,
 }
 
 impl DropCounters {
@@ -128,15 +128,15 @@ impl DropCounters {
 
     /// The current losses of a flow.
     #[must_use]
-    pub fn get(&self, flow: usize) -> Losses {
+    pub fn get(&self, flow: FlowId) -> Losses {
         Losses { queue: self.queue[flow].load(Ordering::Relaxed), wire: self.wire[flow].load(Ordering::Relaxed) }
     }
 
     /// Publishes the losses of all flows.
     pub fn set(&self, losses: &[Losses]) {
-        for (flow, one) in losses.iter().enumerate() {
-            self.queue[flow].store(one.queue, Ordering::Relaxed);
-            self.wire[flow].store(one.wire, Ordering::Relaxed);
+        for ((queue, wire), one) in self.queue.iter().zip(&self.wire).zip(losses) {
+            queue.store(one.queue, Ordering::Relaxed);
+            wire.store(one.wire, Ordering::Relaxed);
         }
     }
 
@@ -163,6 +163,6 @@ mod tests {
             (delay.count, delay.sum, delay.min, delay.max, delay.last),
             (2, Duration::from_nanos(40), Duration::from_nanos(10), Duration::from_nanos(30), Duration::from_nanos(10))
         );
-        assert_eq!(traffic.sample(Time::from_nanos(7), 0, Losses::default()).delivered_bytes, 1_500);
+        assert_eq!(traffic.sample(Time::from_nanos(7), 0.into(), Losses::default()).delivered_bytes, 1_500);
     }
 }

@@ -10,7 +10,7 @@ use cwndlab_path::start_times::start_times;
 use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::application::ApplicationKind;
-use cwndlab_units::{Duration, Fault, Rate, Time};
+use cwndlab_units::{Duration, Fault, FlowId, Rate, Time};
 
 use crate::algorithm::{self, Datapath, ProgramAlgorithm};
 use crate::endpoints::application::Application;
@@ -40,7 +40,7 @@ struct FlowRun {
 /// Creates the listeners of all flows.
 fn create_flows(session: &Session, algorithms: Vec<String>, seed: u64) -> Result<Vec<FlowRun>, Fault> {
     let plan = session.plan();
-    let flows = (0u32..).zip(&plan.flows).zip(start_times(plan, seed)).zip(algorithms);
+    let flows = plan.flows.enumerate().zip(start_times(plan, seed)).zip(algorithms);
     flows
         .map(|(((flow, one), start), algorithm)| {
             let side = Application::client_side(one).other();
@@ -69,8 +69,8 @@ pub fn emulate(
     cancel: &AtomicBool,
 ) -> Result<(Records, Quality), Fault> {
     let mut algorithms = Vec::new();
-    for (index, flow) in plan.flows.iter().enumerate() {
-        algorithms.push(algorithm::of_flow(index, flow, datapath)?);
+    for (id, flow) in plan.flows.enumerate() {
+        algorithms.push(algorithm::of_flow(id, flow, datapath)?);
     }
     let options = Options { algorithm: ProgramAlgorithm::Program, programs: false, ..options.clone() };
     let mut session = Session::open(Arc::clone(&plan), seed, &options)?;
@@ -87,9 +87,9 @@ pub fn emulate(
     let mut records = Records { samples: sampled.samples, events: sampled.events, ..records };
     records.samples.append(&mut path.counters.flow_samples);
     records.samples.sort_by_key(|row| (row.time_ns, row.flow));
-    for (flow, (one, run)) in (0u32..).zip(plan.flows.iter().zip(flows)) {
+    for ((flow, one), run) in plan.flows.enumerate().zip(flows) {
         records.findings.extend(run.sampler.finding(flow, &one.name.to_string()));
-        let udp = path.sources.row(flow, one, path.network.losses[flow as usize]);
+        let udp = path.sources.row(flow, one, path.network.losses[flow.into()]);
         records.flows.push(udp.unwrap_or_else(|| tcp_row(flow, one, &run, &path)));
         records.events.append(&mut run.state.events.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut transfers = run.state.transfers.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -120,9 +120,9 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
     let mut sampled = Records::default();
     let mut failure = None;
     let shared: &[FlowRun] = flows;
-    let applications: Vec<_> = (0u32..)
-        .zip(session.plan().flows.iter().zip(shared))
-        .map(|(flow, (plan, one))| {
+    let each = session.plan().flows.enumerate().zip(shared);
+    let applications: Vec<_> = each
+        .map(|((flow, plan), one)| {
             let listener = one.listener.as_ref()?;
             let &FlowRun { ref algorithm, start, line_rate, ref state, .. } = one;
             let application = Application::new(Endpoint { run, flow, plan, seed, start, line_rate, algorithm, state })?;
@@ -183,12 +183,12 @@ fn sample_flows(
         let next = next_read.min(next_sample).min(end);
         std::thread::sleep(Wait::from_nanos(next.as_nanos().saturating_sub(run.now().as_nanos())));
         let now = run.now();
-        for (flow, (sampler, one)) in (0u32..).zip(samplers.iter_mut().zip(flows)) {
+        for ((flow, flow_plan), (sampler, one)) in plan.flows.enumerate().zip(samplers.iter_mut().zip(flows)) {
             sampler.update(now, flow, &one.state, &mut records.events);
-            let losses = session.drops().get(flow as usize);
-            sampler.watch(now, losses.queue + losses.wire, plan.flows[flow as usize].base_rtt, plan.duration);
+            let losses = session.drops().get(flow);
+            sampler.watch(now, losses.queue + losses.wire, flow_plan.base_rtt, plan.duration);
             if next_sample <= now {
-                let many = plan.flows[flow as usize].workload.application_kind() == ApplicationKind::Arrivals;
+                let many = flow_plan.workload.application_kind() == ApplicationKind::Arrivals;
                 records.samples.extend(sampler.sample(next_sample, flow, many, &one.state, session.drops()));
             }
         }
@@ -202,14 +202,14 @@ fn sample_flows(
 }
 
 /// The row of a flow over kernel TCP.
-fn tcp_row(flow: u32, plan: &FlowPlan, run: &FlowRun, path: &Path) -> FlowRow {
+fn tcp_row(flow: FlowId, plan: &FlowPlan, run: &FlowRun, path: &Path) -> FlowRow {
     let sampler = &run.sampler;
     let info = run.sampler.info;
     let counters = run.sampler.info.counters;
-    let losses = path.network.losses[flow as usize];
+    let losses = path.network.losses[flow.into()];
     let at = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|&at| at != u64::MAX);
     FlowRow {
-        flow,
+        flow: flow.into(),
         name: plan.name.to_string(),
         algorithm: format!("kernel:{}", run.algorithm),
         profile: "kernel".to_owned(),

@@ -14,7 +14,7 @@ use cwndlab_path::network::{Network, Observed};
 use cwndlab_path::packet::{Packet, ACK, CE, DATA, ECT, SYN};
 use cwndlab_records::rows::CalibrationRow;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{Duration, Fault, Time};
+use cwndlab_units::{Duration, Fault, FlowId, Time};
 
 use crate::addresses::flow_of;
 use crate::calibration;
@@ -100,7 +100,7 @@ impl Path {
         self.delivered = Some(Vec::new());
         let next_sample = std::mem::replace(&mut self.next_sample, NEVER);
         let mut rows = Vec::new();
-        for flow in 0..self.plan.flows.len().min(calibration::MEASURED_FLOWS) as u32 {
+        for flow in self.plan.flows.ids().take(calibration::MEASURED_FLOWS) {
             rows.extend(self.measure_base_rtt(flow, stop, drops)?);
             rows.extend(self.measure_train(flow, stop, drops)?);
         }
@@ -121,13 +121,13 @@ impl Path {
     }
 
     /// The timeout of a flow's probe.
-    fn probe_timeout(&self, flow: u32) -> Duration {
-        self.plan.flows[flow as usize].base_rtt * 2 + PROBE_TIMEOUT
+    fn probe_timeout(&self, flow: FlowId) -> Duration {
+        self.plan.flows[flow].base_rtt * 2 + PROBE_TIMEOUT
     }
 
     fn measure_base_rtt(
         &mut self,
-        flow: u32,
+        flow: FlowId,
         stop: &AtomicBool,
         drops: &DropCounters,
     ) -> Result<Option<CalibrationRow>, Fault> {
@@ -143,12 +143,12 @@ impl Path {
             }
         }
         let measured = min.map_or(f64::NAN, |min| min.as_nanos() as f64);
-        Ok(Some(CalibrationRow { flow, quantity: "base_rtt_ns", expected, measured }))
+        Ok(Some(CalibrationRow { flow: flow.into(), quantity: "base_rtt_ns", expected, measured }))
     }
 
     fn measure_train(
         &mut self,
-        flow: u32,
+        flow: FlowId,
         stop: &AtomicBool,
         drops: &DropCounters,
     ) -> Result<Vec<CalibrationRow>, Fault> {
@@ -221,12 +221,12 @@ impl Path {
 
     /// The flow of a packet from `side`; `None` if the packet belongs to no flow, or to a flow over UDP, whose packets
     /// are not the kernel's.
-    fn flow_of(&self, side: usize, headers: &Headers) -> Option<u32> {
+    fn flow_of(&self, side: usize, headers: &Headers) -> Option<FlowId> {
         let (sender, receiver) = match side {
             0 => (headers.source, headers.destination),
             _ => (headers.destination, headers.source),
         };
-        flow_of(sender, receiver, self.plan.flows.len() as u32).filter(|&flow| !self.sources.has(flow as usize))
+        flow_of(sender, receiver, self.plan.flows.len() as u32).filter(|&flow| !self.sources.has(flow.into()))
     }
 
     /// Puts a packet from the kernel of `side` on the first link of its flow.
@@ -236,7 +236,7 @@ impl Path {
             self.counters.unmatched += 1;
             return;
         };
-        let traffic = &mut self.counters.traffic[flow as usize];
+        let traffic = &mut self.counters.traffic[flow];
         if side == 0 {
             traffic.on_sent(bytes.len() as u64, u64::from(headers.payload));
         } else {
@@ -253,7 +253,8 @@ impl Path {
         let flags = kind | if headers.ecn_capable && headers.payload > 0 { ECT } else { 0 };
         let size = bytes.len().min(usize::from(u16::MAX)) as u16;
         self.network.clock = now;
-        let packet = Packet { timestamp: now, seq: headers.sequence, flow, aux, size, flags, ..Packet::default() };
+        let packet =
+            Packet { timestamp: now, seq: headers.sequence, flow: flow.into(), aux, size, flags, ..Packet::default() };
         self.network.forward(now, packet);
     }
 
@@ -276,7 +277,7 @@ impl Path {
 
     /// Delivers a packet that left its last link at `at` to the kernel of the other side.
     fn deliver(&mut self, at: Time, packet: Packet) {
-        if self.sources.has(packet.flow()) {
+        if self.sources.has(packet.connection()) {
             self.sources.receive(at, &packet);
             return;
         }
@@ -288,7 +289,7 @@ impl Path {
         let side = usize::from(packet.is_forward());
         if side == 1 {
             let payload = Headers::parse(bytes).map_or(0, |headers| u64::from(headers.payload));
-            self.counters.traffic[packet.flow()].on_delivered(payload, at - packet.timestamp);
+            self.counters.traffic[self.network.owner(packet.connection())].on_delivered(payload, at - packet.timestamp);
         }
         if !self.devices[side].write(bytes) {
             self.counters.refused += 1;
@@ -305,7 +306,7 @@ impl Path {
     /// be duplicated and delivered in one call of [`Self::advance_to`].
     fn record_copies(&mut self) {
         let Some(observed) = &mut self.network.observed else { return };
-        for packet in observed.duplicated.drain(..).filter(|packet| !self.sources.has(packet.flow())) {
+        for packet in observed.duplicated.drain(..).filter(|packet| !self.sources.has(packet.connection())) {
             self.store.add_copy(packet.aux);
         }
     }
@@ -318,7 +319,7 @@ impl Path {
         if !counted && observed.lost.is_empty() {
             return;
         }
-        for packet in observed.lost.drain(..).filter(|packet| !self.sources.has(packet.flow())) {
+        for packet in observed.lost.drain(..).filter(|packet| !self.sources.has(packet.connection())) {
             self.store.remove_copy(packet.aux);
         }
         drops.set(&self.network.losses);
@@ -331,13 +332,13 @@ impl Path {
                 let row = self.network.link_snapshot(now, link, plan).row(self.next_sample, link);
                 self.counters.link_samples.push(row);
             }
-            for flow in 0..self.plan.flows.len() as u32 {
-                let losses = self.network.losses[flow as usize];
+            for flow in self.plan.flows.ids() {
+                let losses = self.network.losses[flow.into()];
                 self.counters.flow_samples.extend(self.sources.sample(self.next_sample, flow, losses));
             }
             if self.samples_flows {
-                for (flow, traffic) in (0u32..).zip(&self.counters.traffic).filter(|(_, one)| one.first.is_some()) {
-                    let losses = self.network.losses[flow as usize];
+                for (flow, traffic) in self.counters.traffic.enumerate().filter(|(_, one)| one.first.is_some()) {
+                    let losses = self.network.losses[flow.into()];
                     self.counters.flow_samples.push(traffic.sample(self.next_sample, flow, losses));
                 }
             }

@@ -9,7 +9,7 @@ use std::time::{Duration as Wait, Instant};
 use cwndlab_linux::sock_diag::{Connection, SockDiag};
 use cwndlab_linux::tcp_info::{TcpCounters, TcpInfo};
 use cwndlab_records::rows::SampleRow;
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, FlowId, Time};
 
 use crate::addresses::flow_of;
 
@@ -28,15 +28,15 @@ struct FlowSample {
 }
 
 /// Samples by flow and time.
-type Samples = BTreeMap<(u32, u64), FlowSample>;
+type Samples = BTreeMap<(FlowId, u64), FlowSample>;
 
 /// The counters of the connections that were read.
 #[derive(Debug, Default)]
 struct Known {
     /// Flow and last counters of each open connection, by its cookie.
-    open: BTreeMap<u64, (u32, TcpCounters)>,
+    open: BTreeMap<u64, (FlowId, TcpCounters)>,
     /// Sums over the closed connections of each flow.
-    closed: BTreeMap<u32, TcpCounters>,
+    closed: BTreeMap<FlowId, TcpCounters>,
 }
 
 /// The thread that reads the connections.
@@ -70,7 +70,8 @@ impl ProgramSampler {
         self.stop.store(true, Ordering::Relaxed);
         let samples = self.thread.join().unwrap_or_default();
         for row in rows {
-            let until_now = samples.range((row.flow, 0)..=(row.flow, row.time_ns));
+            let flow = FlowId::from(row.flow);
+            let until_now = samples.range((flow, 0)..=(flow, row.time_ns));
             if let Some(((_, time), sample)) = until_now.last() {
                 sample.add_to(row, *time == row.time_ns);
             }
@@ -120,8 +121,8 @@ fn read(mut socket: SockDiag, schedule: &Schedule, stop: &AtomicBool) -> Samples
 }
 
 /// The samples of the flows that have or had connections, of which `open` are open now.
-fn by_flow(open: &[Connection], known: &mut Known, flows: u32) -> BTreeMap<u32, FlowSample> {
-    let mut samples = BTreeMap::<u32, FlowSample>::new();
+fn by_flow(open: &[Connection], known: &mut Known, flows: u32) -> BTreeMap<FlowId, FlowSample> {
+    let mut samples = BTreeMap::<FlowId, FlowSample>::new();
     let mut before = std::mem::take(&mut known.open);
     for one in open {
         let Some(flow) = flow_of(one.local.ip(), one.remote.ip(), flows) else { continue };
@@ -168,7 +169,8 @@ mod tests {
         let stray = connection(4, "127.0.0.1:5000", "127.0.0.1:5201", 7, 7);
         let mut known = Known::default();
         let first = by_flow(&[control, data, other, stray], &mut known, 2);
-        let told = |samples: &BTreeMap<u32, FlowSample>, flow: u32| {
+        let told = |samples: &BTreeMap<FlowId, FlowSample>, flow: u32| {
+            let flow = FlowId::from(flow);
             (samples[&flow].largest.map(|info| info.cwnd), samples[&flow].counters.timeouts)
         };
         assert_eq!((told(&first, 0), told(&first, 1), first.len()), ((Some(90), 2), (Some(5), 1), 2));
@@ -177,7 +179,7 @@ mod tests {
         let third = by_flow(&[control], &mut known, 2);
         assert_eq!((told(&third, 0), told(&third, 1)), ((Some(10), 2), (None, 1)));
         let mut row = SampleRow::default();
-        first[&0].add_to(&mut row, true);
+        first[&0.into()].add_to(&mut row, true);
         assert_eq!((row.cwnd_bytes, row.timeouts), (Some(90_000), 2));
     }
 }

@@ -16,7 +16,7 @@ use cwndlab_linux::{interface, netlink, sysctl};
 use cwndlab_path::findings;
 use cwndlab_records::rows::{CalibrationRow, FlowRow, LatenessRow, Records};
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
-use cwndlab_units::{Bytes, Duration, Fault, Time};
+use cwndlab_units::{Bytes, Duration, Fault, FlowId, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
 use crate::algorithm::ProgramAlgorithm;
@@ -138,7 +138,7 @@ fn write_settings(plan: &Plan, programs: bool) -> Result<(), Fault> {
     let rtt = plan.flows.iter().map(|flow| flow.base_rtt.as_nanos()).max().unwrap_or(0);
     let buffer = ((rate as f64 / 8.0 * (rtt as f64 * 1e-9 + 0.2)) as u64 * 4).clamp(64 << 20, 512 << 20);
     let (receive, send) = if programs { (131_072, 65_536) } else { (INITIAL_BUFFER, INITIAL_BUFFER) };
-    let stack = &plan.flows[0].stack;
+    let stack = &plan.flows[0.into()].stack;
     let flag = |on: bool| if on { "1" } else { "0" };
     for (name, value) in [
         // Otherwise the kernel keeps ssthresh per destination, from one connection to the next.
@@ -218,9 +218,9 @@ fn add_routes(plan: &Plan, side: Side, family: Family, algorithms: &[Option<Stri
         Family::V6 => ((other.prefix6().into(), 64), 128),
     };
     let first = algorithms.first().and_then(Option::as_deref);
-    let route = Route { prefix, source: side.address(0, family), algorithm: first, ecn: false };
+    let route = Route { prefix, source: side.address(0.into(), family), algorithm: first, ecn: false };
     netlink::add_route(&route, DEVICE)?;
-    for (flow, (one, algorithm)) in (0u32..).zip(plan.flows.iter().zip(algorithms)) {
+    for ((flow, one), algorithm) in plan.flows.enumerate().zip(algorithms) {
         let ecn = one.algorithm.is_some() && one.stack.ecn != Ecn::Off;
         let algorithm = algorithm.as_deref();
         if ecn || algorithm != first {
@@ -295,11 +295,11 @@ fn create_side(plan: &Plan, side: Side, options: &Options) -> Result<(Namespace,
     let namespace = Namespace::new()?;
     let tun = namespace.enter(|| {
         write_settings(plan, options.programs)?;
-        interface::add_local_prefix(side.address4(0))?;
+        interface::add_local_prefix(side.address4(0.into()))?;
         let has_ipv6 = require_ipv6(plan, "").is_ok();
         if has_ipv6 {
             write_settings6()?;
-            netlink::add_local_prefix6(side.address6(0))?;
+            netlink::add_local_prefix6(side.address6(0.into()))?;
         }
         let tun = Tun::new(DEVICE, path_mtu(plan))?;
         let algorithms = options.algorithm.by_flow(plan);
@@ -400,7 +400,7 @@ impl Session {
     /// # Errors
     ///
     /// IPv6 where the path has none.
-    pub fn address(&self, side: Side, flow: u32, family: Family) -> Result<IpAddr, Fault> {
+    pub fn address(&self, side: Side, flow: FlowId, family: Family) -> Result<IpAddr, Fault> {
         if family == Family::V6 {
             require_ipv6(&self.plan, "family")?;
         }
@@ -457,7 +457,7 @@ impl Session {
         let end = self.now();
         let mut path = self.stop()?;
         let (mut records, quality) = self.path_records(&mut path, end);
-        for (flow, (one, traffic)) in (0u32..).zip(self.plan.flows.iter().zip(&path.counters.traffic)) {
+        for ((flow, one), traffic) in self.plan.flows.enumerate().zip(&path.counters.traffic) {
             records.flows.push(program_row(flow, one, traffic, &path));
         }
         path.network.set_airtimes(&self.plan, end.max(path.network.clock), &mut records.flows);
@@ -520,12 +520,12 @@ impl Drop for Session {
 }
 
 /// The row of a program's flow, from its traffic on the path.
-fn program_row(flow: u32, plan: &FlowPlan, traffic: &FlowTraffic, path: &Path) -> FlowRow {
-    let losses = path.network.losses[flow as usize];
+fn program_row(flow: FlowId, plan: &FlowPlan, traffic: &FlowTraffic, path: &Path) -> FlowRow {
+    let losses = path.network.losses[flow.into()];
     let delay = traffic.delay;
     let measured = |delay: Duration| (traffic.delay.count > 0).then_some(delay.as_nanos());
     FlowRow {
-        flow,
+        flow: flow.into(),
         name: plan.name.to_string(),
         algorithm: "program".to_owned(),
         profile: "kernel".to_owned(),

@@ -11,12 +11,12 @@ use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::datagrams::Datagrams;
 use cwndlab_traffic::{Application, NEVER};
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, Time};
 
 /// The UDP sources of a plan, by flow.
 #[derive(Debug, Default)]
 pub struct UdpSources {
-    by_flow: Vec<Option<Source>>,
+    by_flow: IndexVec<FlowId, Option<Source>>,
     /// Time of the next packet; the largest time where none is scheduled.
     pub next: Time,
 }
@@ -33,14 +33,14 @@ impl UdpSources {
     /// No sources.
     #[must_use]
     pub fn none() -> Self {
-        Self { by_flow: Vec::new(), next: NEVER }
+        Self { by_flow: IndexVec::default(), next: NEVER }
     }
 
     /// The sources of a plan.
     #[must_use]
     pub fn from_plan(plan: &Plan, seed: u64) -> Self {
         let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
-        let by_flow = (0u32..).zip(&plan.flows).zip(start_times(plan, seed)).map(|((flow, one), start)| {
+        let by_flow = plan.flows.enumerate().zip(start_times(plan, seed)).map(|((flow, one), start)| {
             if one.workload.application_kind() != ApplicationKind::Datagrams {
                 return None; // its endpoints have its application
             }
@@ -61,16 +61,16 @@ impl UdpSources {
         self.next = self.by_flow.iter().flatten().map(|one| one.next).min().unwrap_or(NEVER);
     }
 
-    /// Whether the flow has a UDP source, so that its packets are not the kernel's.
+    /// Whether the connection is that of a UDP source, so that its packets are not the kernel's.
     #[must_use]
-    pub fn has(&self, flow: usize) -> bool {
-        self.by_flow.get(flow).is_some_and(Option::is_some)
+    pub fn has(&self, connection: ConnectionId) -> bool {
+        self.by_flow.get(connection.index()).is_some_and(Option::is_some)
     }
 
     /// Sends the packets of the source with the earliest due time.
     pub fn send(&mut self, network: &mut Network) {
         let now = self.next;
-        let due = (0u32..).zip(&mut self.by_flow).find_map(|(flow, one)| {
+        let due = self.by_flow.ids().zip(&mut self.by_flow).find_map(|(flow, one)| {
             let one = one.as_mut().filter(|one| one.next == now)?;
             Some((flow, one))
         });
@@ -78,7 +78,7 @@ impl UdpSources {
             one.next = if now >= one.stop {
                 NEVER
             } else {
-                let send = |datagram| network.forward(now, Packet::datagram(now, flow, &datagram));
+                let send = |datagram| network.forward(now, Packet::datagram(now, flow.into(), &datagram));
                 one.datagrams.send(now, send).min(one.stop)
             };
         }
@@ -87,19 +87,19 @@ impl UdpSources {
 
     /// Counts a packet that reached its sink.
     pub fn receive(&mut self, at: Time, packet: &Packet) {
-        if let Some(Some(one)) = self.by_flow.get_mut(packet.flow()) {
+        if let Some(Some(one)) = self.by_flow.get_mut(packet.connection().index()) {
             one.datagrams.receive(at, packet.timestamp, packet.seq, packet.aux);
         }
     }
 
     /// A sample of the flow; `None` before the start of its source, or without one.
     #[must_use]
-    pub fn sample(&self, time: Time, flow: u32, losses: Losses) -> Option<SampleRow> {
-        let one = self.by_flow.get(flow as usize)?.as_ref().filter(|one| one.start <= time)?;
+    pub fn sample(&self, time: Time, flow: FlowId, losses: Losses) -> Option<SampleRow> {
+        let one = self.by_flow.get(flow.index())?.as_ref().filter(|one| one.start <= time)?;
         let delays = one.datagrams.delays;
         Some(SampleRow {
             time_ns: time.as_nanos(),
-            flow,
+            flow: flow.into(),
             delivered_bytes: one.datagrams.received_bytes.0,
             sent_bytes: one.datagrams.sent_bytes.0,
             queue_drops: losses.queue,
@@ -114,13 +114,13 @@ impl UdpSources {
 
     /// The totals of the flow; `None` without a UDP source.
     #[must_use]
-    pub fn row(&self, flow: u32, plan: &FlowPlan, losses: Losses) -> Option<FlowRow> {
-        let one = self.by_flow.get(flow as usize)?.as_ref()?;
+    pub fn row(&self, flow: FlowId, plan: &FlowPlan, losses: Losses) -> Option<FlowRow> {
+        let one = self.by_flow.get(flow.index())?.as_ref()?;
         let count = &one.datagrams;
         let delays = one.datagrams.delays;
         let measured = |delay: Duration| (delays.count > 0).then_some(delay.as_nanos());
         Some(FlowRow {
-            flow,
+            flow: flow.into(),
             name: plan.name.to_string(),
             algorithm: plan.algorithm_text.to_string(),
             profile: plan.profile.to_string(),

@@ -187,8 +187,8 @@ fn sensors_publish_at_both_qos_levels() {
 fn drawn_arrivals(document: &Value) -> Vec<(u64, u64)> {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
-    let context = plan.flows[0].context(0, 1, Time::from_nanos(plan.duration.as_nanos()));
-    let Application::Arrivals(mut process) = plan.flows[0].workload.application(&context) else {
+    let context = plan.flows[0.into()].context(0.into(), 1, Time::from_nanos(plan.duration.as_nanos()));
+    let Application::Arrivals(mut process) = plan.flows[0.into()].workload.application(&context) else {
         panic!("the workload is one of arrivals")
     };
     let mut drawn = Vec::new();
@@ -256,7 +256,7 @@ fn connections_of_programs_are_sampled() {
         }
         Err(fault) => panic!("{fault}"),
     };
-    let at = (Side::Receivers.address(0, Family::V6), 5201);
+    let at = (Side::Receivers.address(0.into(), Family::V6), 5201);
     let io = |error: std::io::Error| Fault::new("socket", error.to_string(), "");
     let listener = session.namespace(Side::Receivers).enter(|| TcpListener::bind(at).map_err(io)).expect("bound");
     let mut sender = session.namespace(Side::Senders).enter(|| TcpStream::connect(at).map_err(io)).expect("connected");

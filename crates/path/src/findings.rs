@@ -11,7 +11,7 @@ use cwndlab_records::findings::{
 };
 use cwndlab_records::rows::{FindingRow, FlowRow, Records};
 use cwndlab_scenario::plan::{Capacity, Ecn, FlowPlan, Plan, Workload};
-use cwndlab_units::{Duration, LinkId};
+use cwndlab_units::{Duration, FlowId, LinkId};
 
 /// Round trips after its start in which a flow should deliver data, and the least time for them.
 const START_ROUND_TRIPS: u64 = 20;
@@ -37,7 +37,7 @@ pub fn add(plan: &Plan, records: &mut Records) {
         if row.algorithm == PROGRAM {
             continue; // a program chooses its algorithm, its start and what it sends
         }
-        on_plan(plan, row.flow, flow, &mut found);
+        on_plan(plan, row.flow.into(), flow, &mut found);
         on_start(plan, row, &mut found);
         on_deliveries(plan, flow, row, &mut found);
         on_ecn(flow, row, records, &mut found);
@@ -50,17 +50,17 @@ pub fn add(plan: &Plan, records: &mut Records) {
 }
 
 /// Findings that follow from the scenario alone.
-fn on_plan(plan: &Plan, index: u32, flow: &FlowPlan, found: &mut Vec<FindingRow>) {
+fn on_plan(plan: &Plan, id: FlowId, flow: &FlowPlan, found: &mut Vec<FindingRow>) {
     let name = &flow.name;
     let measured = plan.duration.saturating_sub(plan.measure_from);
-    found.extend(findings::short_run(index, &name.to_string(), measured, flow.base_rtt));
+    found.extend(findings::short_run(id, &name.to_string(), measured, flow.base_rtt));
     let Some(algorithm) = &flow.algorithm else { return };
     let window = flow.stack.receive_window;
     let mss = flow.stack.mss;
     if window < mss {
         let text =
             format!("the receive window of {name} is {} bytes, less than a segment of {} bytes", window.0, mss.0);
-        found.push(RECEIVE_WINDOW.of_flow(index, text));
+        found.push(RECEIVE_WINDOW.of_flow(id, text));
     }
     if let Some((scheme, _)) = algorithm.router_assistance() {
         if let Some(link) = router_without_agent(plan, flow, scheme) {
@@ -69,12 +69,12 @@ fn on_plan(plan: &Plan, index: u32, flow: &FlowPlan, found: &mut Vec<FindingRow>
             let text = format!(
                 "{name}: {text} needs the router agent '{scheme}', which link {link} does not have: it runs without"
             );
-            found.push(MISSING_AGENT.of_flow(index, text));
+            found.push(MISSING_AGENT.of_flow(id, text));
         }
     }
     if algorithm.needs(Need::Ecn) && flow.stack.ecn == Ecn::Off {
         let text = format!("{name}: {} needs ECN, which its stack turns off", flow.algorithm_text);
-        found.push(MISSING_ECN.of_flow(index, text));
+        found.push(MISSING_ECN.of_flow(id, text));
     }
 }
 
@@ -96,16 +96,18 @@ fn on_start(plan: &Plan, row: &FlowRow, found: &mut Vec<FindingRow>) {
     let name = &row.name;
     let start = seconds(row.start_ns);
     let finding = if row.start_ns >= end {
-        NEVER_STARTS
-            .of_flow(row.flow, format!("{name} would start at {start:.3} s, but the run ends at {:.3} s", seconds(end)))
+        NEVER_STARTS.of_flow(
+            row.flow.into(),
+            format!("{name} would start at {start:.3} s, but the run ends at {:.3} s", seconds(end)),
+        )
     } else if row.start_ns > end - end / 10 {
         STARTS_LATE.of_flow(
-            row.flow,
+            row.flow.into(),
             format!("{name} starts at {start:.3} s, in the last tenth of a run of {:.3} s", seconds(end)),
         )
     } else if warm_up > 0 && row.start_ns > warm_up {
         STARTS_AFTER_WARM_UP.of_flow(
-            row.flow,
+            row.flow.into(),
             format!("{name} starts at {start:.3} s, after the end of the warm-up at {:.3} s", seconds(warm_up)),
         )
     } else {
@@ -130,7 +132,7 @@ fn on_deliveries(plan: &Plan, flow: &FlowPlan, row: &FlowRow, found: &mut Vec<Fi
                 row.sent_packets
             )
         };
-        found.push(FindingRow { time_ns: Some(row.start_ns), ..NOTHING_DELIVERED.of_flow(row.flow, text) });
+        found.push(FindingRow { time_ns: Some(row.start_ns), ..NOTHING_DELIVERED.of_flow(row.flow.into(), text) });
     }
     found.extend(findings::repetitions(row));
 }
@@ -146,7 +148,7 @@ fn on_ecn(flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<Fin
                 "{}: {} needs ECN, but no queue on its route marks ({dropped} packets dropped)",
                 row.name, flow.algorithm_text
             );
-            found.push(MISSING_ECN.of_flow(row.flow, text));
+            found.push(MISSING_ECN.of_flow(row.flow.into(), text));
         }
         return;
     }
@@ -158,7 +160,7 @@ fn on_ecn(flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<Fin
             row.name
         );
         let time_ns = echoes().map(|event| event.time_ns).next();
-        found.push(FindingRow { time_ns, ..IGNORED_MARKS.of_flow(row.flow, text) });
+        found.push(FindingRow { time_ns, ..IGNORED_MARKS.of_flow(row.flow.into(), text) });
     }
 }
 
@@ -215,5 +217,5 @@ fn on_counters(plan: &Plan, flow: &FlowPlan, row: &FlowRow, found: &mut Vec<Find
     } else {
         return;
     };
-    found.push(COUNTERS.of_flow(row.flow, format!("{}: {wrong}", row.name)));
+    found.push(COUNTERS.of_flow(row.flow.into(), format!("{}: {wrong}", row.name)));
 }

@@ -2,7 +2,7 @@
 
 use cwndlab_records::rows::{FlowRow, LinkRow, PacketRow, StationRow};
 use cwndlab_scenario::plan::{Capacity, LinkPlan, Plan};
-use cwndlab_units::{LinkId, Time};
+use cwndlab_units::{ConnectionId, LinkId, Time};
 
 use crate::aqm_links::Server;
 use crate::link_snapshot::LinkSnapshot;
@@ -68,7 +68,7 @@ impl Network {
     /// Removes and returns the rows of the table `packets`, with those of packets that queues hold at the end of the run.
     pub fn take_packets(&mut self) -> Vec<PacketRow> {
         let Some(mut tap) = self.packet_tap.take() else { return Vec::new() };
-        tap.record_queued(|packet| self.owners[packet.flow()], &self.options);
+        tap.record_queued(|packet| self.owners[packet.connection()], &self.options);
         tap.rows
     }
 
@@ -118,8 +118,8 @@ impl Network {
             let Server::Wifi(wifi) = server else { continue };
             for (flow, airtime) in wifi.flow_airtimes(end) {
                 // The word of the packet, and whether it travels forward (`enqueue`).
-                let connection = (flow >> 1) as u32 & FLOW;
-                let row = &mut rows[self.owners[connection as usize].0 as usize];
+                let connection = ConnectionId::from((flow >> 1) as u32 & FLOW);
+                let row = &mut rows[self.owners[connection].0.index()];
                 let column = if flow & 1 == 1 { &mut row.airtime_ns } else { &mut row.ack_airtime_ns };
                 *column.get_or_insert(0) += airtime.as_nanos();
             }

@@ -13,7 +13,7 @@ use cwndlab_network::router_assist::{Agent, Arrival};
 use cwndlab_network::wifi::FrameOutcome;
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Ecn, Plan};
-use cwndlab_units::{Duration, IndexVec, LinkId, Time};
+use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, LinkId, Time};
 
 use crate::agenda::Agenda;
 use crate::aqm_links::{self, Server, COMPUTED};
@@ -81,9 +81,9 @@ pub struct Network {
     /// Losses and duplicates, if the caller stores the contents of packets.
     pub observed: Option<Observed>,
     /// By connection, its flow of the plan, and whether its packets carry ECT(1).
-    pub(crate) owners: Vec<(u32, bool)>,
-    /// Losses by flow, up to the last [`Network::count_losses_until`].
-    pub losses: Vec<Losses>,
+    pub(crate) owners: IndexVec<ConnectionId, (FlowId, bool)>,
+    /// Losses by connection, up to the last [`Network::count_losses_until`].
+    pub losses: IndexVec<ConnectionId, Losses>,
     upcoming_losses: UpcomingLosses,
 }
 
@@ -121,8 +121,8 @@ impl Network {
             first_server: first_server as u32,
             dropped: Vec::new(),
             observed: None,
-            owners: (0..).zip(&plan.flows).map(|(index, flow)| (index, flow.stack.ecn == Ecn::Accurate)).collect(),
-            losses: vec![Losses::default(); plan.flows.len()],
+            owners: plan.flows.enumerate().map(|(id, flow)| (id, flow.stack.ecn == Ecn::Accurate)).collect(),
+            losses: vec![Losses::default(); plan.flows.len()].into(),
             upcoming_losses: UpcomingLosses::default(),
             links,
         }
@@ -130,9 +130,9 @@ impl Network {
 
     /// Enables look-ahead for endpoints of flows where results do not depend on it: [`advance`](Self::advance) and
     /// [`take_early`](Self::take_early) then return packets ahead of the clock. Returns whether it is enabled for any.
-    pub fn look_ahead(&mut self, plan: &Plan, flows: impl Iterator<Item = usize>) -> bool {
+    pub fn look_ahead(&mut self, plan: &Plan, flows: impl Iterator<Item = FlowId>) -> bool {
         let links = LookAhead::new(plan, &self.links, &self.server_of, &self.routes.fused);
-        let ends: Vec<(usize, usize)> = flows
+        let ends: Vec<(FlowId, usize)> = flows
             .flat_map(|flow| [(flow, 0), (flow, 1)])
             .filter(|&(flow, direction)| {
                 let flow = &plan.flows[flow];
@@ -144,14 +144,14 @@ impl Network {
             })
             .collect();
         for &(flow, direction) in &ends {
-            self.routes.look_ahead(flow, direction);
+            self.routes.look_ahead(flow.into(), direction);
         }
         !ends.is_empty()
     }
 
     /// The flow of the plan to which a connection belongs.
     #[must_use]
-    pub fn owner(&self, connection: usize) -> u32 {
+    pub fn owner(&self, connection: ConnectionId) -> FlowId {
         self.owners[connection].0
     }
 
@@ -162,10 +162,10 @@ impl Network {
     }
 
     /// Adds a secondary connection of the flow `owner`. If `reversed`, its data uses the route of `owner`'s ACKs.
-    pub fn add_connection(&mut self, owner: u32, reversed: bool) {
-        self.routes.add_flow(owner, reversed);
-        self.owners.push((owner, self.owners[owner as usize].1));
+    pub fn add_connection(&mut self, owner: FlowId, reversed: bool) -> ConnectionId {
+        self.routes.add_connection(owner, reversed);
         self.losses.push(Losses::default());
+        self.owners.push((owner, self.owners[owner.into()].1))
     }
 
     /// Time of the next arrival; `Time::MAX` if there is none.
@@ -344,7 +344,7 @@ impl Network {
         let arrival = Arrival {
             now,
             size: u32::from(packet.size),
-            flow: packet.flow() as u32,
+            connection: packet.connection(),
             hop: packet.hop,
             backlog: self.backlog_time(now, link),
             syn: packet.kind() == SYN,
@@ -410,7 +410,7 @@ impl Network {
         }
         let server = self.server_of[link];
         let ecn = match packet.flags & ECT != 0 && packet.kind() == DATA {
-            true if self.owners[packet.flow()].1 => Codepoint::Scalable,
+            true if self.owners[packet.connection()].1 => Codepoint::Scalable,
             true => Codepoint::Classic,
             false => Codepoint::NotCapable,
         };
@@ -553,7 +553,7 @@ impl Network {
                 Outcome::Lost { departure } => (departure, true),
                 _ => (since, false),
             };
-            self.upcoming_losses.push(at, packet.flow() as u32, by_wire);
+            self.upcoming_losses.push(at, packet.connection(), by_wire);
             self.count_losses_until(self.clock);
         }
     }
@@ -568,7 +568,7 @@ impl Network {
     #[cold]
     fn record(&mut self, since: Time, link: LinkId, packet: Packet, outcome: Outcome) {
         if let Some(tap) = &mut self.packet_tap {
-            let owner = self.owners[packet.flow()];
+            let owner = self.owners[packet.connection()];
             tap.record(since, link, packet, outcome, owner, &self.options);
         }
     }

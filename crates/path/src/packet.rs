@@ -1,7 +1,7 @@
 //! A packet in transit, a plain value of 32 bytes.
 
 use cwndlab_traffic::datagrams::Datagram;
-use cwndlab_units::Time;
+use cwndlab_units::{ConnectionId, Time};
 
 /// A data segment.
 pub const DATA: u8 = 0;
@@ -69,11 +69,11 @@ impl Packet {
         self.flags & KIND
     }
 
-    /// The index of its connection.
+    /// Its connection.
     #[inline]
     #[must_use]
-    pub fn flow(&self) -> usize {
-        (self.flow & FLOW) as usize
+    pub fn connection(&self) -> ConnectionId {
+        ConnectionId::from(self.flow & FLOW)
     }
 
     /// Whether it travels from the sender to the receiver.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cwndlab_control::Feedback;
 use cwndlab_network::router_assist::{Header, MAX_HOPS};
 use cwndlab_transport::wire::SackBlocks;
+use cwndlab_units::ConnectionId;
 
 use crate::packet::{Packet, ACK};
 
@@ -32,7 +33,7 @@ pub struct RouterHeader {
     pub len: u32,
 }
 
-/// The state of a returned header at the two endpoints of a flow: each request continues the previous one.
+/// The state of a returned header at the two endpoints of a connection: each request continues the previous one.
 #[derive(Clone, Copy, Debug)]
 pub struct ReturnedHeader {
     /// At the sender: the initial shares of the next request.
@@ -48,8 +49,8 @@ pub struct PacketOptions {
     free_acks: Vec<u32>,
     headers: Vec<RouterHeader>,
     free_headers: Vec<u32>,
-    /// Returned headers by flow.
-    pub returned: BTreeMap<u32, ReturnedHeader>,
+    /// Returned headers by connection.
+    pub returned: BTreeMap<ConnectionId, ReturnedHeader>,
 }
 
 impl PacketOptions {

@@ -2,7 +2,7 @@
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{Duration, IndexVec, LinkId};
+use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, LinkId};
 
 use crate::aqm_links::COMPUTED;
 use crate::link_fusion::fused_links;
@@ -61,12 +61,12 @@ impl Hop {
     }
 }
 
-/// The routes of all flows.
+/// The routes of all connections.
 #[derive(Debug)]
 pub(crate) struct Routes {
     hops: Vec<Hop>,
-    /// By flow, the first hop of its forward and of its reverse route.
-    first: Vec<[u32; 2]>,
+    /// The first hop of its forward and of its reverse route.
+    first: IndexVec<ConnectionId, [u32; 2]>,
     /// By link, whether it is fused with the preceding link.
     pub(crate) fused: IndexVec<LinkId, bool>,
 }
@@ -76,7 +76,7 @@ impl Routes {
     pub(crate) fn new(plan: &Plan, links: &IndexVec<LinkId, Link>, server_of: &IndexVec<LinkId, u32>) -> Self {
         let fused = fused_links(plan, links, server_of);
         let mut hops = Vec::new();
-        let mut first = Vec::new();
+        let mut first = IndexVec::default();
         for flow in &plan.flows {
             let mut begin = [0; 2];
             for (direction, path) in [&flow.forward, &flow.reverse].into_iter().enumerate() {
@@ -135,22 +135,22 @@ impl Routes {
 
     /// The index of the hop that a packet on a wire has crossed last.
     pub(crate) fn last_crossed(&self, packet: &Packet) -> usize {
-        let first = self.first[packet.flow()][usize::from(!packet.is_forward())] as usize;
+        let first = self.first[packet.connection()][usize::from(!packet.is_forward())] as usize;
         if packet.hop != ARRIVED {
             return first + packet.hop as usize - 1;
         }
         (first..self.hops.len()).find(|&index| self.hops[index].is_last()).expect("a route has a last link")
     }
 
-    /// Adds a flow on the routes of `owner`, exchanged if `reversed`.
-    pub(crate) fn add_flow(&mut self, owner: u32, reversed: bool) {
-        let [forward, reverse] = self.first[owner as usize];
+    /// Adds a connection on the routes of `owner`, exchanged if `reversed`.
+    pub(crate) fn add_connection(&mut self, owner: FlowId, reversed: bool) {
+        let [forward, reverse] = self.first[owner.into()];
         self.first.push(if reversed { [reverse, forward] } else { [forward, reverse] });
     }
 
-    /// Delivers packets of `flow` in one direction (0: data, 1: ACKs) ahead of the clock.
-    pub(crate) fn look_ahead(&mut self, flow: usize, direction: usize) {
-        let mut at = self.first[flow][direction] as usize;
+    /// Delivers packets of `connection` in one direction (0: data, 1: ACKs) ahead of the clock.
+    pub(crate) fn look_ahead(&mut self, connection: ConnectionId, direction: usize) {
+        let mut at = self.first[connection][direction] as usize;
         while !self.hops[at].is_last() {
             at += 1;
         }
@@ -160,7 +160,7 @@ impl Routes {
     /// The index of the packet's current hop; the remaining hops of its route follow.
     #[inline]
     pub(crate) fn index(&self, packet: &Packet) -> usize {
-        self.first[packet.flow()][usize::from(!packet.is_forward())] as usize + packet.hop as usize
+        self.first[packet.connection()][usize::from(!packet.is_forward())] as usize + packet.hop as usize
     }
 
     /// The hop with this index.

@@ -11,7 +11,7 @@ use cwndlab_records::rows::PacketRow;
 use cwndlab_scenario::plan::{Ecn, Plan};
 use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::wire::SackBlocks;
-use cwndlab_units::{LinkId, Time};
+use cwndlab_units::{FlowId, IndexVec, LinkId, Time};
 
 use crate::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, OPTIONS, RETRANSMISSION, SYN, SYN_ACK};
 use crate::packet_options::PacketOptions;
@@ -44,8 +44,7 @@ pub struct PacketTap {
     /// By entry, the packets in queues that decide later: time of arrival, link and packet.
     queued: BTreeMap<u32, (Time, LinkId, Packet)>,
     sent: u64,
-    /// By flow of the plan.
-    negotiated: Vec<Negotiated>,
+    negotiated: IndexVec<FlowId, Negotiated>,
 }
 
 impl PacketTap {
@@ -106,7 +105,7 @@ impl PacketTap {
 
     /// Records the packets whose outcome is not known at the end of the run, in the order of their arrival. `owner` gives
     /// the flow of a packet, and whether it has ECT(1).
-    pub(crate) fn record_queued(&mut self, owner: impl Fn(&Packet) -> (u32, bool), options: &PacketOptions) {
+    pub(crate) fn record_queued(&mut self, owner: impl Fn(&Packet) -> (FlowId, bool), options: &PacketOptions) {
         let mut queued: Vec<_> = std::mem::take(&mut self.queued).into_values().collect();
         queued.sort_by_key(|&(since, link, packet)| (since, link, self.entries[packet.aux as usize].number));
         for (since, link, packet) in queued {
@@ -121,7 +120,7 @@ impl PacketTap {
         link: LinkId,
         packet: Packet,
         outcome: Outcome,
-        owner: (u32, bool),
+        owner: (FlowId, bool),
         options: &PacketOptions,
     ) {
         self.queued.remove(&packet.aux);
@@ -134,11 +133,11 @@ impl PacketTap {
         link: LinkId,
         packet: Packet,
         (fate, departure_ns, arrival_ns): (u8, Option<u64>, Option<u64>),
-        (owner, scalable): (u32, bool),
+        (owner, scalable): (FlowId, bool),
         options: &PacketOptions,
     ) {
         let entry = self.entries[packet.aux as usize];
-        let Negotiated { mss, timestamps, sack, ecn, window_shift } = self.negotiated[owner as usize];
+        let Negotiated { mss, timestamps, sack, ecn, window_shift } = self.negotiated[owner];
         let kind = packet.kind();
         let contents = Contents::of(&packet, entry.aux, window_shift, options);
         let negotiates = ecn != Ecn::Off;
@@ -148,7 +147,7 @@ impl PacketTap {
         self.rows.push(PacketRow {
             time_ns: since.as_nanos(),
             link: link.into(),
-            flow: owner,
+            flow: owner.into(),
             kind,
             sequence_bytes: u64::from(number) * u64::from(mss),
             size_bytes: u32::from(packet.size),

@@ -3,7 +3,7 @@
 //! [`CODES`] lists all of them. Detection is in the crate `path` for engines with links (`cwndlab_path::findings`), in
 //! [`crate::stall`] for connections that stop, and in Python for comparisons of runs.
 
-use cwndlab_units::{Duration, LinkId};
+use cwndlab_units::{Duration, FlowId, LinkId};
 
 use crate::rows::{FindingRow, FlowRow};
 
@@ -57,8 +57,8 @@ impl Code {
 
     /// A finding on a flow.
     #[must_use]
-    pub fn of_flow(self, flow: u32, text: impl Into<String>) -> FindingRow {
-        FindingRow { flow: Some(flow), ..self.finding(text) }
+    pub fn of_flow(self, flow: FlowId, text: impl Into<String>) -> FindingRow {
+        FindingRow { flow: Some(flow.into()), ..self.finding(text) }
     }
 
     /// A finding on a link.
@@ -142,13 +142,13 @@ const MIN_SENT: u64 = 100;
 pub fn repetitions(row: &FlowRow) -> Option<FindingRow> {
     (row.sent_packets >= MIN_SENT && row.retransmitted_packets * 3 > row.sent_packets).then(|| {
         let share = 100.0 * row.retransmitted_packets as f64 / row.sent_packets as f64;
-        REPETITIONS.of_flow(row.flow, format!("{share:.0} % of the packets of {} are retransmissions", row.name))
+        REPETITIONS.of_flow(row.flow.into(), format!("{share:.0} % of the packets of {} are retransmissions", row.name))
     })
 }
 
 /// The finding on a measured time of less than ten round trips of a flow.
 #[must_use]
-pub fn short_run(flow: u32, name: &str, measured: Duration, base_rtt: Duration) -> Option<FindingRow> {
+pub fn short_run(flow: FlowId, name: &str, measured: Duration, base_rtt: Duration) -> Option<FindingRow> {
     (measured < base_rtt * MIN_ROUND_TRIPS).then(|| {
         let span = measured.as_nanos() as f64 / 1e9;
         let rtt = base_rtt.as_nanos() as f64 / 1e6;
@@ -184,8 +184,9 @@ mod tests {
 
     #[test]
     fn severe_findings_come_first() {
-        let late = FindingRow { time_ns: Some(9), ..UNANSWERED.of_flow(1, "b") };
-        let mut findings = vec![DERIVED.finding("c"), late.clone(), UNANSWERED.of_flow(0, "a"), HANG.of_flow(3, "d")];
+        let late = FindingRow { time_ns: Some(9), ..UNANSWERED.of_flow(1.into(), "b") };
+        let mut findings =
+            vec![DERIVED.finding("c"), late.clone(), UNANSWERED.of_flow(0.into(), "a"), HANG.of_flow(3.into(), "d")];
         sort(&mut findings);
         let order: Vec<&str> = findings.iter().map(|row| row.text.as_str()).collect();
         assert_eq!(order, ["d", "a", "b", "c"]);

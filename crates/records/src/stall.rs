@@ -3,7 +3,7 @@
 //! An engine passes the state of each sender to its [`StallWatch`] at samples, as often as the timeout needs it, and at the
 //! end of the run. Between two samples there is no cost.
 
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, FlowId, Time};
 
 use crate::findings::{Code, HANG, STARVED, UNANSWERED};
 use crate::rows::{FindingRow, SampleRow};
@@ -90,7 +90,7 @@ impl Stall {
 
     /// The finding on the flow `flow`.
     #[must_use]
-    pub fn finding(&self, flow: u32, name: &str) -> FindingRow {
+    pub fn finding(&self, flow: FlowId, name: &str) -> FindingRow {
         let span = format!("{:.3} s from {:.3} s on", seconds(self.length().as_nanos()), seconds(self.from.as_nanos()));
         let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         let sent = count(self.sent_packets, "segment");
@@ -322,7 +322,10 @@ mod tests {
         watch.observe(at(2100), waiting(1000, 1));
         let stall = watch.worst().unwrap();
         assert_eq!((stall.code, stall.from, stall.until), (HANG, at(0), at(2100)));
-        assert_eq!(stall.finding(4, "flow").text, "flow sent nothing for 2.100 s from 0.000 s on, with data to send");
+        assert_eq!(
+            stall.finding(4.into(), "flow").text,
+            "flow sent nothing for 2.100 s from 0.000 s on, with data to send"
+        );
     }
 
     #[test]

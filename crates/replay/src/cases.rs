@@ -86,12 +86,12 @@ impl Case {
             scenario.plan(&cwndlab_simulator::catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
         let entries = SharedEntries::default();
         let path = Arc::new(Mutex::new(None));
-        let flow = Arc::make_mut(&mut plan.flows[0].kind);
+        let flow = Arc::make_mut(&mut plan.flows[0.into()].kind);
         flow.algorithm = Some(Arc::new(algorithm.clone()));
         if let Some(recovery) = algorithm.recovery_kind() {
             flow.recovery = recovery;
         }
-        wrap_flow(&mut plan, 0, WithRecorder { entries: Arc::clone(&entries), path: Arc::clone(&path) });
+        wrap_flow(&mut plan, 0.into(), WithRecorder { entries: Arc::clone(&entries), path: Arc::clone(&path) });
         cwndlab_simulator::run(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled");
         let path = path.lock().unwrap_or_else(PoisonError::into_inner).take().expect("the flow was created");
         EventLog { path, entries: take_entries(&entries) }

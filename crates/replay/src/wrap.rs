@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cwndlab_control::{Algorithm, CongestionControl, Constructor, Path};
 use cwndlab_scenario::plan::Plan;
+use cwndlab_units::FlowId;
 
 /// Makes the wrapper of a new algorithm. A flow with several connections has an algorithm for each.
 pub trait Wrap: fmt::Debug + Send + Sync {
@@ -13,7 +14,7 @@ pub trait Wrap: fmt::Debug + Send + Sync {
 }
 
 /// Wraps the algorithm of one flow of a plan, and returns it. `None` for a flow without one.
-pub fn wrap_flow<W: Wrap + 'static>(plan: &mut Plan, flow: usize, wrap: W) -> Option<Arc<Algorithm>> {
+pub fn wrap_flow<W: Wrap + 'static>(plan: &mut Plan, flow: FlowId, wrap: W) -> Option<Arc<Algorithm>> {
     let algorithm = plan.flows[flow].algorithm.clone()?;
     let wrapped = Arc::clone(&algorithm);
     let constructor = Constructor::new(move |path| wrap.wrap(wrapped.build(path), path));

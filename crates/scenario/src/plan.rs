@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cwndlab_config::{fields, words, Faults, Probability, RateOrOutage, Reader};
 use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
 use cwndlab_network::{aqm, loss, router_assist};
-use cwndlab_units::{Bytes, Duration, IndexVec, LinkId, Rate, Time};
+use cwndlab_units::{Bytes, Duration, FlowId, IndexVec, LinkId, Rate, Time};
 
 pub use cwndlab_transport::stack::{
     AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack,
@@ -43,7 +43,7 @@ pub struct Plan {
     /// Shared media of 802.11.
     pub media: Vec<MediumPlan>,
     /// The flows.
-    pub flows: Vec<FlowPlan>,
+    pub flows: IndexVec<FlowId, FlowPlan>,
 }
 
 fields! {
@@ -434,9 +434,9 @@ impl Deref for FlowPlan {
 }
 
 impl FlowPlan {
-    /// The context of the flow's application: index of the flow, seed of the run, stop time.
+    /// The context of the flow's application: the flow, seed of the run, stop time.
     #[must_use]
-    pub fn context(&self, flow: u32, seed: u64, stop: Time) -> FlowContext {
+    pub fn context(&self, flow: FlowId, seed: u64, stop: Time) -> FlowContext {
         FlowContext { flow, seed, stop, header: self.stack.header }
     }
 

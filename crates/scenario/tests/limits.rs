@@ -45,7 +45,7 @@ fn a_route_of_more_than_255_links_is_rejected() {
         let hop = json!({ "rate": "10 Mbps" });
         json!({ "schema_version": 1, "duration": "1 s", "parking_lot": { "hops": vec![hop; hops] }, "flow": [cubic()] })
     };
-    assert_eq!(plan(&lot(253)).flows[0].forward.len(), 255);
+    assert_eq!(plan(&lot(253)).flows[0.into()].forward.len(), 255);
     let message = "flow[0]: the forward route of 'flow0' has 256 links; the maximum is 255\n  hint: shorten the path\n\
                    flow[0]: the reverse route of 'flow0' has 256 links; the maximum is 255\n  hint: shorten the path";
     assert_eq!(messages(&lot(254)), message);
@@ -58,7 +58,7 @@ fn a_route_of_more_than_255_links_is_rejected() {
         json!({ "schema_version": 1, "duration": "1 s", "link": (0..links).map(link).collect::<Vec<_>>(), "flow": [flow] })
     };
     for explicit in [false, true] {
-        assert_eq!(plan(&chain(255, explicit)).flows[0].forward.len(), 255);
+        assert_eq!(plan(&chain(255, explicit)).flows[0.into()].forward.len(), 255);
         assert_eq!(messages(&chain(256, explicit)), message);
     }
 }
@@ -71,7 +71,7 @@ fn routes_are_shortest_by_delay_then_hops_then_order() {
     let route = |links: Value| {
         let flow = json!({ "algorithm": "cubic", "from": "a", "to": "d" });
         let plan = plan(&json!({ "schema_version": 1, "duration": "1 s", "link": links, "flow": [flow] }));
-        plan.flows[0].forward.iter().map(|&one| plan.link_name(one)).collect::<Vec<_>>().join(" ")
+        plan.flows[0.into()].forward.iter().map(|&one| plan.link_name(one)).collect::<Vec<_>>().join(" ")
     };
     let (ab, bd, ac, cd) =
         (link("a", "b", "1 ms"), link("b", "d", "1 ms"), link("a", "c", "1 ms"), link("c", "d", "1 ms"));
@@ -252,9 +252,11 @@ fn too_many_rows_are_rejected_before_the_run() {
 fn a_load_of_small_transfers_is_computed_from_their_packets() {
     let plan = plan(&dumbbell(json!({ "algorithm": "cubic", "rtt": "50 ms",
         "workload": { "kind": "arrivals", "load": 0.5, "size": "1 B" } })));
-    let stack = &plan.flows[0].stack;
+    let stack = &plan.flows[0.into()].stack;
     let bits = 8.0 * (1 + stack.header.0 + stack.ack.0) as f64;
-    let Workload::Arrivals(arrivals) = &plan.flows[0].workload else { panic!("{:?}", plan.flows[0].workload) };
+    let Workload::Arrivals(arrivals) = &plan.flows[0.into()].workload else {
+        panic!("{:?}", plan.flows[0.into()].workload)
+    };
     let rate = arrivals.per_second.unwrap();
     assert!((rate - 5e6 / bits).abs() < 1e-6 * rate, "{rate}");
 }
@@ -285,7 +287,7 @@ fn a_plan_may_have_100_000_flows() {
     ));
     assert_eq!((planned.flows.len(), planned.links.len()), (100_000, 400_002));
     let mut names = String::new();
-    write!(names, "{} {}", planned.flows[99_999].name, planned.nodes[200_001]).unwrap();
+    write!(names, "{} {}", planned.flows[99_999.into()].name, planned.nodes[200_001]).unwrap();
     assert_eq!(names, "flow0-100000 d99999");
 }
 
@@ -306,7 +308,7 @@ fn a_day_at_400_gigabit_is_planned() {
     };
     let planned = plan(&document(json!([tcp, udp])));
     assert_eq!(
-        (planned.duration.as_nanos(), planned.flows[999].start.as_nanos()),
+        (planned.duration.as_nanos(), planned.flows[999.into()].start.as_nanos()),
         (86_400_000_000_000, 79_920_000_000_000)
     );
     assert_eq!(planned.links[0.into()].capacity, Capacity::Packets(3_333_333));
@@ -330,7 +332,7 @@ fn equal_flows_and_links_share_their_common_properties() {
     tables["flow"] = (0..1000).map(flow).collect();
     for document in [counted, tables] {
         let planned = plan(&document);
-        let flow = &planned.flows[0].kind;
+        let flow = &planned.flows[0.into()].kind;
         let link = &planned.links[2.into()].kind;
         assert_eq!((planned.flows.len(), planned.links.len()), (1000, 4002));
         assert!(planned.flows.iter().all(|one| Arc::ptr_eq(&one.kind, flow)));

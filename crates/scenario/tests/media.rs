@@ -3,7 +3,7 @@
 use cwndlab_algorithms::catalogue;
 use cwndlab_scenario::plan::{Capacity, ModePlan, Plan, StandardPlan};
 use cwndlab_scenario::Scenario;
-use cwndlab_units::{Duration, Rate};
+use cwndlab_units::{Duration, LinkId, Rate};
 
 fn plan(text: &str) -> Result<Plan, String> {
     let join =
@@ -24,11 +24,11 @@ const END: &str = "[[flow]]\nalgorithm = \"cubic\"\nfrom = \"ap\"\nto = \"sta\"\
 fn a_wireless_lan_has_a_station_for_every_flow() {
     let upload = FLOW.replace("rtt", "direction = \"upload\"\nrtt");
     let plan = plan(&format!("{WLAN}stations = [{{}}, {{ rate = \"6 Mbps\" }}]\n{FLOW}{upload}")).unwrap();
-    let names = |route: &[u32]| route.iter().map(|&link| plan.link_name(link)).collect::<Vec<_>>();
-    assert_eq!(names(&plan.flows[0].forward), ["s0-ap", "ap-sta0"]);
-    assert_eq!(names(&plan.flows[0].reverse), ["sta0-ap", "ap-s0"]);
-    assert_eq!(names(&plan.flows[1].forward), ["sta1-ap", "ap-s1"]);
-    assert_eq!(plan.flows[1].base_rtt, Duration::from_millis(40));
+    let names = |route: &[LinkId]| route.iter().map(|&link| plan.link_name(link)).collect::<Vec<_>>();
+    assert_eq!(names(&plan.flows[0.into()].forward), ["s0-ap", "ap-sta0"]);
+    assert_eq!(names(&plan.flows[0.into()].reverse), ["sta0-ap", "ap-s0"]);
+    assert_eq!(names(&plan.flows[1.into()].forward), ["sta1-ap", "ap-s1"]);
+    assert_eq!(plan.flows[1.into()].base_rtt, Duration::from_millis(40));
     let link = |name: &str| plan.links.iter().find(|link| link.name(&plan.nodes) == name).unwrap();
     assert_eq!(link("ap-sta0").rate, Some(Rate::from_mbps(54)));
     assert_eq!(link("sta1-ap").radio.unwrap().mode, ModePlan::Ofdm { mbps: 6 });

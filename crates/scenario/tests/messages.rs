@@ -6,7 +6,7 @@ use cwndlab_algorithms::catalogue;
 use cwndlab_control::{Domain, Kind, Value};
 use cwndlab_scenario::plan::{AckCounting, Capacity, Plan};
 use cwndlab_scenario::Scenario;
-use cwndlab_units::{Duration, Rate};
+use cwndlab_units::{Duration, LinkId, Rate};
 use proptest::prelude::*;
 
 fn plan(text: &str) -> Result<Plan, String> {
@@ -36,8 +36,8 @@ fn the_plan_of_the_example_matches_its_document() {
             ("reno+standard/rack", Duration::from_millis(50), Duration::from_secs(5)),
         ]
     );
-    let names = |route: &[u32]| route.iter().map(|&link| plan.link_name(link)).collect::<Vec<_>>();
-    assert_eq!(names(&plan.flows[1].forward), ["s1-r1", "bottleneck", "r2-d1"]);
+    let names = |route: &[LinkId]| route.iter().map(|&link| plan.link_name(link)).collect::<Vec<_>>();
+    assert_eq!(names(&plan.flows[1.into()].forward), ["s1-r1", "bottleneck", "r2-d1"]);
 }
 
 #[test]
@@ -146,10 +146,10 @@ fn a_receive_window_of_zero_is_a_fault() {
 fn without_sack_the_plan_names_newreno() {
     for (profile, named) in [("linux", "cubic+hystart-pp/newreno"), ("ns2", "cubic+hystart-pp/newreno")] {
         let text = format!("{HEAD}{NET}{FLOW}profile = \"{profile}\"\nstack = {{ sack = false }}\n");
-        assert_eq!(&*plan(&text).unwrap().flows[0].algorithm_text, named);
+        assert_eq!(&*plan(&text).unwrap().flows[0.into()].algorithm_text, named);
     }
     let text = format!("{HEAD}{NET}{FLOW}stack = {{ sack = false }}\n").replace("cubic", "cubic/tahoe");
-    assert_eq!(&*plan(&text).unwrap().flows[0].algorithm_text, "cubic+hystart-pp/tahoe");
+    assert_eq!(&*plan(&text).unwrap().flows[0.into()].algorithm_text, "cubic+hystart-pp/tahoe");
 }
 
 /// RFC 5681, section 3.1: a segment per ACK in slow start, bytes after it. RFC 9406, section 4.2, and RFC 3465 have a
@@ -158,7 +158,7 @@ fn without_sack_the_plan_names_newreno() {
 fn the_profile_rfc_limits_slow_starts_that_do_not_limit_themselves() {
     let counting = |algorithm: &str, stack: &str| {
         let text = format!("{HEAD}{NET}{FLOW}profile = \"rfc\"\nstack = {{ {stack} }}\n");
-        plan(&text.replace("\"cubic\"", &format!("\"{algorithm}\""))).unwrap().flows[0].stack.ack_counting
+        plan(&text.replace("\"cubic\"", &format!("\"{algorithm}\""))).unwrap().flows[0.into()].stack.ack_counting
     };
     for limited in ["reno", "cubic+standard", "cubic-8312", "reno+hystart", "vegas", "hybla"] {
         assert_eq!(counting(limited, ""), AckCounting::AcksInSlowStart, "{limited}");
@@ -175,7 +175,7 @@ fn set_changes_a_field_and_reports_unknown_fields() {
     scenario.set("dumbbell.bottleneck.rate", "20 Mbps").unwrap();
     scenario.set("flow[0].stack.initial_window", "2").unwrap();
     let plan = scenario.plan(&catalogue()).unwrap().0;
-    assert_eq!((plan.links[0.into()].rate, plan.flows[0].stack.initial_window), (Some(Rate::from_mbps(20)), 2));
+    assert_eq!((plan.links[0.into()].rate, plan.flows[0.into()].stack.initial_window), (Some(Rate::from_mbps(20)), 2));
     let message = |scenario: &mut Scenario, path: &str| scenario.set(path, "1").unwrap_err()[0].to_string();
     assert_eq!(message(&mut scenario, "flow[0].rt"), "flow[0].rt: no such field\n  hint: did you mean 'rtt'?");
     assert_eq!(
@@ -247,7 +247,7 @@ fn mechanisms_have_stack_fields_with_linux_defaults() {
     let stack = |set: &str| {
         let flow = format!("{FLOW}stack = {{ {set} }}\n");
         let plan = plan(&format!("{HEAD}{NET}{flow}")).unwrap_or_else(|faults| panic!("{set}: {faults}"));
-        format!("{:?}", plan.flows[0].stack)
+        format!("{:?}", plan.flows[0.into()].stack)
     };
     let plain = stack("");
     let mut fields = 0;

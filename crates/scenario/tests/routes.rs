@@ -122,7 +122,7 @@ fn a_plan_may_have_10_000_flows_with_their_own_links() {
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     assert_eq!((plan.nodes.len(), plan.links.len(), plan.flows.len()), (20_002, 40_002, 10_000));
     let route = |links: [u32; 3]| Box::from(links.map(LinkId::from));
-    assert_eq!(plan.flows[7].forward, route([30, 0, 32]));
-    assert_eq!(plan.flows[7].reverse, route([33, 1, 31]));
+    assert_eq!(plan.flows[7.into()].forward, route([30, 0, 32]));
+    assert_eq!(plan.flows[7.into()].reverse, route([33, 1, 31]));
     assert_eq!(plan.link_name(33.into()), "d7-r2");
 }

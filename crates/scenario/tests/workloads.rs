@@ -17,18 +17,19 @@ fn read(flow: &str) -> Result<Plan, String> {
 }
 
 fn tcp(workload: &str) -> Result<Workload, String> {
-    read(&format!("algorithm = \"reno\"\nworkload = {{ {workload} }}")).map(|plan| plan.flows[0].workload.clone())
+    read(&format!("algorithm = \"reno\"\nworkload = {{ {workload} }}"))
+        .map(|plan| plan.flows[0.into()].workload.clone())
 }
 
 fn udp(workload: &str) -> Result<Workload, String> {
-    read(&format!("transport = \"udp\"\nworkload = {{ {workload} }}")).map(|plan| plan.flows[0].workload.clone())
+    read(&format!("transport = \"udp\"\nworkload = {{ {workload} }}")).map(|plan| plan.flows[0.into()].workload.clone())
 }
 
 #[test]
 fn datagrams_have_neither_algorithm_nor_stack() {
     let plan =
         read("transport = \"udp\"\nworkload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"500 B\" }").unwrap();
-    let flow = &plan.flows[0];
+    let flow = &plan.flows[0.into()];
     assert!(flow.algorithm.is_none());
     assert_eq!((&*flow.algorithm_text, &*flow.profile), ("none", "udp"));
     assert_eq!((flow.stack.mss, flow.stack.header), (Bytes(472), Bytes(28)));

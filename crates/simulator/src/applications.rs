@@ -4,7 +4,7 @@ use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::arrival_process::ArrivalProcess;
 use cwndlab_traffic::dialogue::Dialogue;
 use cwndlab_traffic::{Application, NEVER};
-use cwndlab_units::Time;
+use cwndlab_units::{ConnectionId, FlowId, Time};
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
@@ -14,18 +14,17 @@ use crate::simulation::Simulation;
 impl Simulation<'_> {
     /// Sets up the applications that need more than their connection, before the run. Applications that only write are
     /// set up when their flow starts. Returns the flows of bulk data, on whose endpoints only the transport acts.
-    pub(crate) fn prepare_applications(&mut self) -> Vec<usize> {
+    pub(crate) fn prepare_applications(&mut self) -> Vec<FlowId> {
         let duplicates = self.plan.links.iter().any(|link| link.duplicate > 0.0);
         let mut bulk = Vec::new();
-        for index in 0..self.plan.flows.len() {
-            let plan = &self.plan.flows[index];
+        for (flow, plan) in self.plan.flows.enumerate() {
             match plan.workload.application_kind() {
-                ApplicationKind::ByteSource { bulk: true } if plan.needs_no_agent() => bulk.push(index),
+                ApplicationKind::ByteSource { bulk: true } if plan.needs_no_agent() => bulk.push(flow),
                 ApplicationKind::ByteSource { .. } => {}
-                ApplicationKind::Arrivals | ApplicationKind::Dialogue(_) => self.begin(index),
+                ApplicationKind::Arrivals | ApplicationKind::Dialogue(_) => self.begin(flow),
                 ApplicationKind::Datagrams => {
-                    self.begin(index);
-                    if let Some(datagrams) = self.connections[index].datagrams.as_mut().filter(|_| duplicates) {
+                    self.begin(flow);
+                    if let Some(datagrams) = self.connections[flow.into()].datagrams.as_mut().filter(|_| duplicates) {
                         datagrams.expect_duplicates();
                     }
                 }
@@ -35,43 +34,43 @@ impl Simulation<'_> {
     }
 
     /// Sets the application of a flow that starts.
-    pub(crate) fn set_application(&mut self, index: usize, application: Application) {
+    pub(crate) fn set_application(&mut self, flow: FlowId, application: Application) {
         match application {
-            Application::ByteSource(source) => self.connections[index].set_source(source),
-            Application::Arrivals(process) => self.set_arrivals(index, process),
-            Application::Dialogue(dialogue) => self.set_dialogue(index, dialogue),
-            Application::Datagrams(datagrams) => self.connections[index].set_datagrams(datagrams),
+            Application::ByteSource(source) => self.connections[flow.into()].set_source(source),
+            Application::Arrivals(process) => self.set_arrivals(flow, process),
+            Application::Dialogue(dialogue) => self.set_dialogue(flow, dialogue),
+            Application::Datagrams(datagrams) => self.connections[flow.into()].set_datagrams(datagrams),
         }
     }
 
-    fn set_arrivals(&mut self, index: usize, process: ArrivalProcess) {
-        self.arrivals.insert(index, ArrivalConnections::new(process));
-        self.connections[index].shared_application = true;
+    fn set_arrivals(&mut self, flow: FlowId, process: ArrivalProcess) {
+        self.arrivals.insert(flow, ArrivalConnections::new(process));
+        self.connections[flow.into()].shared_application = true;
     }
 
     /// Sets a dialogue as the application, and adds the connection of its other direction.
-    fn set_dialogue(&mut self, index: usize, dialogue: Box<dyn Dialogue>) {
-        let plan = &self.plan.flows[index];
-        let peer = self.connections.len() as u32;
+    fn set_dialogue(&mut self, flow: FlowId, dialogue: Box<dyn Dialogue>) {
         let nagle = dialogue.nagle();
-        self.network.add_connection(index as u32, true);
-        let mut other = Connection::secondary(plan, peer, index as u32, self.seed);
-        other.set_dialogue(Direction::responding(index as u32), nagle);
+        let peer = self.network.add_connection(flow, true);
+        let mut other = Connection::secondary(&self.plan.flows[flow], peer, flow, self.seed);
+        other.set_dialogue(Direction::responding(flow.into()), nagle);
         self.connections.push(other);
-        let start = self.connections[index].start;
-        self.connections[index].set_dialogue(Direction::new(peer, start, Some(dialogue)), nagle);
+        let first = &mut self.connections[flow.into()];
+        let start = first.start;
+        first.set_dialogue(Direction::new(peer, start, Some(dialogue)), nagle);
     }
 
     /// Runs the application of a connection whose timer is due.
-    pub(crate) fn run_application(&mut self, index: usize, now: Time) {
-        let connection = &mut self.connections[index];
+    pub(crate) fn run_application(&mut self, id: ConnectionId, now: Time) {
+        let connection = &mut self.connections[id];
         if connection.dialogue.is_some() {
-            self.run_dialogue(index, now);
-        } else if connection.owner as usize == index {
+            self.run_dialogue(id, now);
+        } else if id == connection.owner.into() {
             connection.application = NEVER;
-            self.on_arrival(index, now);
+            let owner = connection.owner;
+            self.on_arrival(owner, now);
         } else {
-            self.release_connection(index, now);
+            self.release_connection(id, now);
         }
     }
 }

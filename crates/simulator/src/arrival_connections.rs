@@ -1,6 +1,7 @@
 //! The connections of a flow with the workload "arrivals".
 
 use cwndlab_traffic::arrival_process::ArrivalProcess;
+use cwndlab_units::ConnectionId;
 
 /// An arrival process, and the connections for its transfers.
 #[derive(Debug)]
@@ -10,9 +11,9 @@ pub(crate) struct ArrivalConnections {
     /// Maximum number of simultaneous connections.
     pub(crate) limit: usize,
     /// Connections without a transfer.
-    pub(crate) free: Vec<u32>,
+    pub(crate) free: Vec<ConnectionId>,
     /// All connections.
-    pub(crate) all: Vec<u32>,
+    pub(crate) all: Vec<ConnectionId>,
 }
 
 impl ArrivalConnections {

@@ -15,7 +15,7 @@ use cwndlab_transport::receiver::Receiver;
 use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::sender::{Sender, ENDLESS};
 use cwndlab_transport::wire::{expand, AckPacket, Data, Output, PlainAck};
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, IndexVec, Time};
 
 use crate::dialogue::Direction;
 use crate::end_samples::{SampleCounters, Samples};
@@ -26,6 +26,9 @@ use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, OPTIONS, PUSH, RETRANSMISSION, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, ReturnedHeader, RouterHeader};
 use cwndlab_path::timers::{PACE, RECEIVER, SENDER, TIMERS};
+
+/// The plans of all flows.
+type Plans = IndexVec<FlowId, FlowPlan>;
 
 /// The number of a connection for datagrams, which no packet carries.
 const NO_NUMBER: u32 = 256;
@@ -39,10 +42,10 @@ pub(crate) struct Connection {
     pub(crate) armed: [Time; TIMERS],
     /// Time of the next action of the application.
     pub(crate) application: Time,
-    /// Its index among all connections.
-    pub(crate) index: u32,
+    /// Its identity.
+    pub(crate) id: ConnectionId,
     /// The flow of the plan to which it belongs.
-    pub(crate) owner: u32,
+    pub(crate) owner: FlowId,
     /// Its number, which distinguishes its packets from those of its predecessors.
     number: u32,
     /// The segment number after the current transfer, or 0 if any delivery may complete a message.
@@ -86,7 +89,7 @@ fn router_request(algorithm: &Algorithm) -> Option<(Scheme, f64)> {
     Some((scheme, scheme.requested_rate(&parameter)))
 }
 
-fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionControl> {
+fn build_control(plan: &FlowPlan, seed: u64, id: ConnectionId) -> Box<dyn CongestionControl> {
     let stack = &plan.stack;
     let Some(algorithm) = &plan.algorithm else { return Box::new(NoControl(stack.mss)) };
     let path = Path {
@@ -94,7 +97,7 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
         initial_cwnd: stack.mss * u64::from(stack.initial_window),
         initial_ssthresh: stack.initial_ssthresh.map(|segments| stack.mss * u64::from(segments)),
         paced: stack.pacing == Pacing::Always,
-        seed: Stream::new(seed, Purpose::Algorithm, u64::from(index)).bits(),
+        seed: Stream::new(seed, Purpose::Algorithm, id.into()).bits(),
         oracle_buffer: plan.oracle_buffer,
     };
     let control = match &plan.constructor {
@@ -107,8 +110,8 @@ fn build_control(plan: &FlowPlan, seed: u64, index: u32) -> Box<dyn CongestionCo
     }
 }
 
-fn new_sender(plan: &FlowPlan, seed: u64, index: u32) -> Sender {
-    let sender = Sender::new(build_control(plan, seed, index), plan.recovery, &plan.stack);
+fn new_sender(plan: &FlowPlan, seed: u64, id: ConnectionId) -> Sender {
+    let sender = Sender::new(build_control(plan, seed, id), plan.recovery, &plan.stack);
     let Some(algorithm) = &plan.algorithm else { return sender };
     let sender = sender.with_requirements(algorithm);
     if plan.constructor.is_some() {
@@ -135,26 +138,30 @@ macro_rules! sink {
 }
 
 impl Connection {
-    /// The connection of a flow of the plan, before its start.
+    /// The first connection of a flow, before its start.
     #[must_use]
-    pub(crate) fn new(plan: &FlowPlan, index: u32, start: Time, seed: u64) -> Self {
+    pub(crate) fn new(plan: &FlowPlan, flow: FlowId, start: Time, seed: u64) -> Self {
+        Self::of_flow(plan, flow.into(), flow, start, seed)
+    }
+
+    fn of_flow(plan: &FlowPlan, id: ConnectionId, owner: FlowId, start: Time, seed: u64) -> Self {
         let stop = plan.stop.map_or(NEVER, |stop| (Time::ZERO + stop).max(start));
         Self {
             armed: [NEVER; TIMERS],
             application: start,
-            index,
-            owner: index,
+            id,
+            owner,
             number: 0,
             transfer_end: u64::MAX,
             format: WireFormat::new(
-                index,
+                id,
                 &plan.stack,
                 plan.algorithm.as_ref().and_then(|algorithm| router_request(algorithm)),
             ),
             shared_application: false,
             receiver: new_receiver(plan),
             samples: Samples::new(),
-            sender: new_sender(plan, seed, index),
+            sender: new_sender(plan, seed, id),
             start,
             end: None,
             transfers: Vec::new(),
@@ -168,9 +175,9 @@ impl Connection {
 
     /// A secondary connection of the flow `owner`, without an application.
     #[must_use]
-    pub(crate) fn secondary(plan: &FlowPlan, index: u32, owner: u32, seed: u64) -> Self {
-        let mut connection = Self::new(plan, index, Time::ZERO, seed);
-        (connection.owner, connection.shared_application) = (owner, true);
+    pub(crate) fn secondary(plan: &FlowPlan, id: ConnectionId, owner: FlowId, seed: u64) -> Self {
+        let mut connection = Self::of_flow(plan, id, owner, Time::ZERO, seed);
+        connection.shared_application = true;
         (connection.application, connection.source.stop) = (NEVER, NEVER);
         connection
     }
@@ -178,7 +185,7 @@ impl Connection {
     /// Delivers a packet to the sender or the receiver. `plans` are the plans of all flows.
     #[allow(clippy::inline_always)] // it only selects the endpoint
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
+    pub(crate) fn deliver(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &Plans) {
         let current = packet.flow >> 24 == self.number;
         match packet.kind() {
             DATA if current => self.deliver_data(now, packet, network, plans),
@@ -189,7 +196,7 @@ impl Connection {
 
     /// Delivers a packet of the handshake, a datagram, or a packet of an earlier connection.
     #[cold]
-    fn deliver_slow_path(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
+    fn deliver_slow_path(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &Plans) {
         let current = packet.flow >> 24 == self.number;
         match packet.kind() {
             SYN if current => {
@@ -197,7 +204,7 @@ impl Connection {
                 self.syn_acks = (now, self.syn_acks.1 + 1);
                 sink!(self, network, now).syn_ack(header);
             }
-            SYN_ACK if current => self.deliver_syn_ack(now, packet, network, &plans[self.owner as usize]),
+            SYN_ACK if current => self.deliver_syn_ack(now, packet, network, &plans[self.owner]),
             _ if packet.flags & OPTIONS != 0 => network.options.free(*packet),
             DATA => {
                 if let Some(datagrams) = &mut self.datagrams {
@@ -209,7 +216,7 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn deliver_data(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &[FlowPlan]) {
+    fn deliver_data(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &Plans) {
         let mut data = Data {
             seq: expand(packet.seq, self.receiver.expected()),
             len: packet.aux,
@@ -222,7 +229,7 @@ impl Connection {
         };
         if packet.flags & OPTIONS != 0 {
             let request = self.take_request(network, packet);
-            (data.len, data.feedback) = (request.len, feedback(&request, &plans[self.owner as usize]));
+            (data.len, data.feedback) = (request.len, feedback(&request, &plans[self.owner]));
         }
         // ACKs do not tell the RTT.
         let mut sink = PacketSink { network, now, format: &self.format, srtt: Duration::ZERO };
@@ -286,7 +293,7 @@ impl Connection {
         let options = network.options.take_ack(packet.aux);
         if let Some(header) = options.header {
             let shares = network.options.take_header(header).header.shares;
-            network.options.returned.entry(self.index).or_insert(ReturnedHeader { shares, echo: None }).shares = shares;
+            network.options.returned.entry(self.id).or_insert(ReturnedHeader { shares, echo: None }).shares = shares;
         }
         let AckOptions { window, ce_count, blocks, feedback, .. } = options;
         AckPacket { window: Bytes(window), ce_count, blocks, feedback, ..plain.into() }
@@ -299,7 +306,7 @@ impl Connection {
         if request.header.scheme.is_returned() {
             let first =
                 ReturnedHeader { shares: Header::new(request.header.scheme, 0.0, Duration::ZERO).shares, echo: None };
-            network.options.returned.entry(self.index).or_insert(first).echo = Some(request.header);
+            network.options.returned.entry(self.id).or_insert(first).echo = Some(request.header);
         }
         request
     }
@@ -387,7 +394,7 @@ impl Connection {
             self.finish(now);
             return;
         }
-        let flow = self.index;
+        let flow = self.id.into();
         let next = datagrams.send(now, |one| network.forward(now, Packet::datagram(now, flow, &one)));
         self.application = next.min(self.source.stop);
     }
@@ -403,7 +410,7 @@ impl Connection {
         }
         let transfer = self.source.complete_transfer();
         self.transfers.push(TransferRow {
-            flow: self.owner,
+            flow: self.owner.into(),
             transfer: transfer.number,
             start_ns: transfer.start.as_nanos(),
             end_ns: now.as_nanos(),
@@ -426,7 +433,7 @@ impl Connection {
     pub(crate) fn finish(&mut self, now: Time) {
         self.source.finish();
         self.end.get_or_insert(now);
-        let released = self.owner != self.index && self.shared_application && self.dialogue.is_none();
+        let released = self.id != self.owner.into() && self.shared_application && self.dialogue.is_none();
         self.application = if released { now } else { NEVER };
     }
 
@@ -507,7 +514,7 @@ impl Connection {
         self.number = (self.number + 1) & 0xff;
         self.format.set_number(self.number);
         let nagle = self.sender.nagle();
-        self.sender = new_sender(plan, seed, self.index);
+        self.sender = new_sender(plan, seed, self.id);
         self.sender.set_nagle(nagle);
         self.receiver = new_receiver(plan);
     }

@@ -3,7 +3,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use cwndlab_units::Time;
+use cwndlab_units::{ConnectionId, IndexVec, Time};
 
 use crate::connection::Connection;
 
@@ -18,7 +18,7 @@ enum Slot {
 
 /// One connection for each flow of the plan, then the secondary ones. Indexing requires a connection that has started.
 #[derive(Debug)]
-pub(crate) struct Connections(Vec<Slot>);
+pub(crate) struct Connections(IndexVec<ConnectionId, Slot>);
 
 impl Connections {
     /// Connections of flows that start at these times.
@@ -26,14 +26,14 @@ impl Connections {
         Self(starts.map(Slot::Pending).collect())
     }
 
-    /// Number of connections.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    /// All connections.
+    pub(crate) fn ids(&self) -> impl ExactSizeIterator<Item = ConnectionId> {
+        self.0.ids()
     }
 
     /// Start time of a connection; `None` if it has started.
-    pub(crate) fn start(&self, index: usize) -> Option<Time> {
-        match &self.0[index] {
+    pub(crate) fn start(&self, id: ConnectionId) -> Option<Time> {
+        match &self.0[id] {
             Slot::Pending(start) => Some(*start),
             Slot::Started(_) => None,
         }
@@ -41,16 +41,16 @@ impl Connections {
 
     /// A connection; `None` if it has not started.
     #[inline]
-    pub(crate) fn started_mut(&mut self, index: usize) -> Option<&mut Connection> {
-        match &mut self.0[index] {
+    pub(crate) fn started_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        match &mut self.0[id] {
             Slot::Pending(_) => None,
             Slot::Started(connection) => Some(connection),
         }
     }
 
     /// Starts a connection.
-    pub(crate) fn begin(&mut self, index: usize, connection: Connection) {
-        self.0[index] = Slot::Started(Box::new(connection));
+    pub(crate) fn begin(&mut self, id: ConnectionId, connection: Connection) {
+        self.0[id] = Slot::Started(Box::new(connection));
     }
 
     /// Adds a connection that starts now.
@@ -59,9 +59,9 @@ impl Connections {
     }
 
     /// Two started connections, the first with the lower index.
-    pub(crate) fn pair(&mut self, first: usize, second: usize) -> (&mut Connection, &mut Connection) {
-        let (before, rest) = self.0.split_at_mut(second);
-        match (&mut before[first], &mut rest[0]) {
+    pub(crate) fn pair(&mut self, first: ConnectionId, second: ConnectionId) -> (&mut Connection, &mut Connection) {
+        let (before, rest) = self.0.split_at_mut(second.index());
+        match (&mut before[first.index()], &mut rest[0]) {
             (Slot::Started(one), Slot::Started(other)) => (one, other),
             _ => panic!("{NOT_STARTED}"),
         }
@@ -79,22 +79,22 @@ impl Connections {
 
 const NOT_STARTED: &str = "the connection has not started";
 
-impl Index<usize> for Connections {
+impl Index<ConnectionId> for Connections {
     type Output = Connection;
 
     #[inline]
-    fn index(&self, index: usize) -> &Connection {
-        match &self.0[index] {
+    fn index(&self, id: ConnectionId) -> &Connection {
+        match &self.0[id] {
             Slot::Started(connection) => connection,
             Slot::Pending(_) => panic!("{NOT_STARTED}"),
         }
     }
 }
 
-impl IndexMut<usize> for Connections {
+impl IndexMut<ConnectionId> for Connections {
     #[inline]
-    fn index_mut(&mut self, index: usize) -> &mut Connection {
-        match &mut self.0[index] {
+    fn index_mut(&mut self, id: ConnectionId) -> &mut Connection {
+        match &mut self.0[id] {
             Slot::Started(connection) => connection,
             Slot::Pending(_) => panic!("{NOT_STARTED}"),
         }

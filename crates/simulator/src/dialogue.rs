@@ -3,13 +3,13 @@
 
 use cwndlab_traffic::dialogue::{Dialogue, End, MessageQueue};
 use cwndlab_traffic::NEVER;
-use cwndlab_units::Time;
+use cwndlab_units::{ConnectionId, FlowId, Time};
 
 /// One direction of a dialogue.
 #[derive(Debug)]
 pub(crate) struct Direction {
     /// The connection of the other direction.
-    pub(crate) peer: u32,
+    pub(crate) peer: ConnectionId,
     /// The messages of this direction.
     pub(crate) messages: MessageQueue,
     /// Time of the next action of the application.
@@ -24,12 +24,12 @@ pub(crate) struct Direction {
 
 impl Direction {
     /// A direction, with the first action of its application, if any, at `start`.
-    pub(crate) fn new(peer: u32, start: Time, application: Option<Box<dyn Dialogue>>) -> Self {
+    pub(crate) fn new(peer: ConnectionId, start: Time, application: Option<Box<dyn Dialogue>>) -> Self {
         Self { peer, messages: MessageQueue::default(), next: start, opened: false, accepted: false, application }
     }
 
     /// A direction without application.
-    pub(crate) fn responding(peer: u32) -> Self {
+    pub(crate) fn responding(peer: ConnectionId) -> Self {
         Self::new(peer, NEVER, None)
     }
 
@@ -39,29 +39,29 @@ impl Direction {
     }
 }
 
-/// The two connections of a dialogue: that of the flow, and that of the other direction.
+/// The two connections of a dialogue.
 #[derive(Clone, Copy)]
 pub(crate) struct Endpoints {
-    /// The connection from the flow's sender to its receiver.
-    pub(crate) forward: usize,
+    /// The flow, whose first connection is that from its sender to its receiver.
+    pub(crate) flow: FlowId,
     /// The connection from the flow's receiver to its sender.
-    pub(crate) backward: usize,
+    pub(crate) backward: ConnectionId,
 }
 
 impl Endpoints {
     /// The connection on which an endpoint sends.
-    pub(crate) fn from(self, end: End) -> usize {
+    pub(crate) fn from(self, end: End) -> ConnectionId {
         match end {
-            End::Sender => self.forward,
+            End::Sender => self.flow.into(),
             End::Receiver => self.backward,
         }
     }
 
     /// The connection on which an endpoint receives.
-    pub(crate) fn to(self, end: End) -> usize {
+    pub(crate) fn to(self, end: End) -> ConnectionId {
         match end {
             End::Sender => self.backward,
-            End::Receiver => self.forward,
+            End::Receiver => self.flow.into(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_traffic::NEVER;
-use cwndlab_units::{Fault, FaultKind, Time};
+use cwndlab_units::{ConnectionId, Fault, FaultKind, Time};
 
 use crate::sampler::Sampler;
 use crate::simulation::Simulation;
@@ -107,8 +107,8 @@ impl<'a> Engine<'a> {
         if look_ahead == LookAhead::Enabled {
             simulation.run_ends_ahead(&bulk);
         }
-        for index in 0..simulation.connections.len() {
-            simulation.arm_start(index);
+        for id in simulation.connections.ids() {
+            simulation.arm_start(id);
         }
         Self { simulation, sampler: Sampler::new(plan), events: 0, max_events, deferred: Vec::new(), spare: Vec::new() }
     }
@@ -238,28 +238,28 @@ impl<'a> Engine<'a> {
     }
 
     fn on_timer(&mut self, now: Time, timer: u32) {
-        let index = timer as usize / TIMERS;
+        let id = ConnectionId::from(timer / TIMERS as u32);
         let which = timer as usize % TIMERS;
         let simulation = &mut self.simulation;
         simulation.network.agenda.pop();
-        if simulation.connections.start(index).is_some() {
-            simulation.begin(index);
-            simulation.connections[index].armed[which] = now;
+        if simulation.connections.start(id).is_some() {
+            simulation.begin(simulation.network.owner(id));
+            simulation.connections[id].armed[which] = now;
         }
-        let connection = &mut simulation.connections[index];
+        let connection = &mut simulation.connections[id];
         if connection.armed[which] != now {
             return; // an earlier entry replaced this one
         }
         connection.armed[which] = NEVER;
         if connection.due()[which] <= now {
             if which == APPLICATION && connection.shared_application {
-                simulation.run_application(index, now);
+                simulation.run_application(id, now);
             } else {
-                let plan = &simulation.plan.flows[connection.owner as usize];
+                let plan = &simulation.plan.flows[connection.owner];
                 connection.on_timer(which, now, &mut simulation.network, plan, simulation.seed);
             }
         }
-        simulation.arm(index);
+        simulation.arm(id);
     }
 
     fn finish(mut self) -> (Records, Statistics) {

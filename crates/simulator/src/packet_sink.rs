@@ -5,7 +5,7 @@ use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Stack};
 use cwndlab_transport::wire::{AckPacket, Data, Output};
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, ConnectionId, Duration, Rate, Time};
 
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, ACK, CWR, DATA, ECE, ECT, FLOW, OPTIONS, PUSH, RETRANSMISSION, SYN, SYN_ACK};
@@ -33,10 +33,10 @@ pub(crate) struct WireFormat {
 }
 
 impl WireFormat {
-    /// The packet format of a connection with this index, stack and request to routers.
-    pub(crate) fn new(index: u32, stack: &Stack, request: Option<(Scheme, f64)>) -> Self {
+    /// The packet format of a connection with this identity, stack and request to routers.
+    pub(crate) fn new(id: ConnectionId, stack: &Stack, request: Option<(Scheme, f64)>) -> Self {
         Self {
-            flow: index,
+            flow: id.into(),
             header: stack.header.0 as u32,
             ack_size: stack.ack.0 as u32,
             block_size: stack.sack_block.0 as u32,
@@ -45,6 +45,11 @@ impl WireFormat {
             acks_have_options: stack.ecn != Ecn::Off || request.is_some(),
             request,
         }
+    }
+
+    /// The connection.
+    fn connection(&self) -> ConnectionId {
+        ConnectionId::from(self.flow & FLOW)
     }
 
     /// Sets the connection's number.
@@ -70,7 +75,7 @@ impl PacketSink<'_> {
     fn router_header(&mut self, scheme: Scheme, rate: f64, len: u32) -> u32 {
         let mut header = Header::new(scheme, rate, self.srtt);
         if scheme.is_returned() {
-            if let Some(last) = self.network.options.returned.get(&(self.format.flow & FLOW)) {
+            if let Some(last) = self.network.options.returned.get(&self.format.connection()) {
                 header.shares = last.shares;
             }
         }
@@ -80,7 +85,7 @@ impl PacketSink<'_> {
     /// Stores a copy of the last received router header for its return; returns its index.
     #[cold]
     fn echo_header(&mut self) -> Option<u32> {
-        let header = self.network.options.returned.get(&(self.format.flow & FLOW))?.echo?;
+        let header = self.network.options.returned.get(&self.format.connection())?.echo?;
         Some(self.network.options.store_header(RouterHeader { header, len: 0 }))
     }
 
@@ -206,15 +211,15 @@ impl Output for PacketSink<'_> {
     }
 
     fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64) {
-        let flow = self.format.flow & FLOW;
-        let owner = self.network.owner(flow as usize);
+        let connection = self.format.connection();
+        let owner = self.network.owner(connection);
         // The table of transfers records secondary connections.
-        if owner != flow && matches!(kind, "open" | "established") {
+        if connection != owner.into() && matches!(kind, "open" | "established") {
             return;
         }
         self.network.log(EventRow {
             time_ns: self.now.as_nanos(),
-            flow: owner,
+            flow: owner.into(),
             kind,
             cause,
             cwnd_before_bytes: u64::from(before) * u64::from(self.format.mss),

@@ -10,7 +10,7 @@ use cwndlab_path::packet::Packet;
 use cwndlab_path::timers::{APPLICATION, PACE, RECEIVER, SENDER};
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::FlowPlan;
-use cwndlab_units::Time;
+use cwndlab_units::{FlowId, Time};
 
 use crate::connection::Connection;
 use crate::end_samples::{SampleTimes, SenderSample};
@@ -30,12 +30,12 @@ fn is_user_defined(plan: &FlowPlan) -> bool {
 
 impl Simulation<'_> {
     /// Enables look-ahead for endpoints of bulk-data flows, where possible; called before the flows start.
-    pub(crate) fn run_ends_ahead(&mut self, bulk: &[usize]) {
+    pub(crate) fn run_ends_ahead(&mut self, bulk: &[FlowId]) {
         let plan = self.plan;
         // Several flows that are decided from outside may share a decider as well.
         let several = plan.flows.iter().filter(|flow| flow.constructor.is_some()).nth(1).is_some();
         let shares = |flow: &FlowPlan| is_user_defined(flow) || several && flow.constructor.is_some();
-        let flows = bulk.iter().copied().filter(|&index| !shares(&plan.flows[index]));
+        let flows = bulk.iter().copied().filter(|&flow| !shares(&plan.flows[flow]));
         self.ahead = self.network.look_ahead(plan, flows);
     }
 
@@ -43,14 +43,14 @@ impl Simulation<'_> {
     #[allow(clippy::inline_always)] // part of the engine's loop
     #[inline(always)]
     pub(crate) fn deliver_ahead(&mut self, packet: &Packet, times: SampleTimes) {
-        let index = packet.flow();
+        let id = packet.connection();
         let at = packet.at;
-        let connection = &mut self.connections[index];
+        let connection = &mut self.connections[id];
         let network = &mut self.network;
-        let first_timer = first_timer(network, index);
+        let first_timer = first_timer(network, id);
         let until = if packet.is_forward() { connection.receiver_free_until() } else { connection.sender_free_until() };
         if until < at {
-            let plan = &self.plan.flows[connection.owner as usize];
+            let plan = &self.plan.flows[connection.owner];
             let link = network.events.source;
             let mut catch_up = CatchUp { network, plan, seed: self.seed, first_timer, times };
             if packet.is_forward() {

@@ -3,35 +3,31 @@
 use cwndlab_records::rows::TransferRow;
 use cwndlab_traffic::dialogue::{Action, Dialogue, End};
 use cwndlab_traffic::NEVER;
-use cwndlab_units::{Bytes, Time};
+use cwndlab_units::{Bytes, ConnectionId, FlowId, Time};
 
 use crate::dialogue::{Direction, Endpoints};
 use crate::simulation::Simulation;
 
 impl Simulation<'_> {
     /// Runs the application of a direction: reads the messages that arrived, then handles its timer.
-    pub(crate) fn run_dialogue(&mut self, index: usize, now: Time) {
-        self.connections[index].application = NEVER;
-        let owner = self.connections[index].owner as usize;
-        let peer = self.direction(index).peer as usize;
-        let ends = if owner == index {
-            Endpoints { forward: index, backward: peer }
-        } else {
-            Endpoints { forward: peer, backward: index }
-        };
-        let end = if owner == index { End::Receiver } else { End::Sender };
+    pub(crate) fn run_dialogue(&mut self, id: ConnectionId, now: Time) {
+        self.connections[id].application = NEVER;
+        let flow = self.connections[id].owner;
+        let peer = self.direction(id).peer;
+        let (end, backward) = if id == flow.into() { (End::Receiver, peer) } else { (End::Sender, id) };
+        let ends = Endpoints { flow, backward };
         let mut actions = Vec::new();
-        while let Some(message) = self.direction(index).messages.read() {
-            self.application(owner).on_message(message, now, &mut actions);
+        while let Some(message) = self.direction(id).messages.read() {
+            self.application(flow).on_message(message, now, &mut actions);
             self.accept(ends, end, now);
             self.apply_actions(ends, end, &mut actions, now);
         }
-        if self.direction(index).next <= now {
-            let opener = self.application(owner).opener();
-            self.application(owner).on_timer(now, &mut actions);
+        if self.direction(id).next <= now {
+            let opener = self.application(flow).opener();
+            self.application(flow).on_timer(now, &mut actions);
             self.apply_actions(ends, opener, &mut actions, now);
         }
-        for one in [index, peer] {
+        for one in [id, peer] {
             let connection = &mut self.connections[one];
             if let Some(direction) = &connection.dialogue {
                 connection.application = if direction.messages.is_readable() { now } else { direction.next };
@@ -40,50 +36,50 @@ impl Simulation<'_> {
         }
     }
 
-    fn direction(&mut self, index: usize) -> &mut Direction {
-        self.connections[index].dialogue.as_mut().expect("the connection is a direction of a dialogue")
+    fn direction(&mut self, id: ConnectionId) -> &mut Direction {
+        self.connections[id].dialogue.as_mut().expect("the connection is a direction of a dialogue")
     }
 
-    fn application(&mut self, owner: usize) -> &mut dyn Dialogue {
-        self.direction(owner).application.as_deref_mut().expect("the plan's flow has the application")
+    fn application(&mut self, flow: FlowId) -> &mut dyn Dialogue {
+        self.direction(flow.into()).application.as_deref_mut().expect("the plan's flow has the application")
     }
 
     /// Lets the endpoint that did not open the connection accept it with the first message.
     fn accept(&mut self, ends: Endpoints, end: End, now: Time) {
-        if end == self.application(ends.forward).opener() {
+        if end == self.application(ends.flow).opener() {
             return;
         }
-        let index = ends.from(end);
+        let id = ends.from(end);
         let opener = ends.to(end);
-        if !std::mem::replace(&mut self.direction(index).accepted, true) {
+        if !std::mem::replace(&mut self.direction(id).accepted, true) {
             let syn_ack_at = self.connections[opener].handshake_start();
-            self.connections[index].accept(syn_ack_at, now, &mut self.network);
+            self.connections[id].accept(syn_ack_at, now, &mut self.network);
         }
     }
 
     /// Applies the actions of an endpoint's application, and sets its timer.
     fn apply_actions(&mut self, ends: Endpoints, end: End, actions: &mut Vec<Action>, now: Time) {
-        let owner = ends.forward;
-        let due = self.application(owner).due();
-        self.direction(owner).next = due;
+        let flow = ends.flow;
+        let due = self.application(flow).due();
+        self.direction(flow.into()).next = due;
         for action in actions.drain(..) {
             match action {
                 Action::Connect => self.connect(ends, end, now),
                 Action::Send(bytes, message) => {
-                    let index = ends.from(end);
-                    self.direction(index).messages.write(bytes, message);
-                    self.connections[index].supply(bytes, now, &mut self.network);
+                    let id = ends.from(end);
+                    self.direction(id).messages.write(bytes, message);
+                    self.connections[id].supply(bytes, now, &mut self.network);
                 }
-                Action::Record(start, size) => self.record_transfer(owner, start, now, size),
-                Action::Finish => self.connections[owner].finish(now),
+                Action::Record(start, size) => self.record_transfer(flow, start, now, size),
+                Action::Finish => self.connections[flow.into()].finish(now),
             }
         }
     }
 
     /// Opens the first or another connection from an endpoint.
     fn connect(&mut self, ends: Endpoints, end: End, now: Time) {
-        let again = std::mem::replace(&mut self.direction(ends.forward).opened, true);
-        let plan = &self.plan.flows[ends.forward];
+        let again = std::mem::replace(&mut self.direction(ends.flow.into()).opened, true);
+        let plan = &self.plan.flows[ends.flow];
         for one in [ends.from(end), ends.to(end)] {
             if again {
                 self.connections[one].renew(plan, self.seed);
@@ -96,10 +92,10 @@ impl Simulation<'_> {
     }
 
     /// Records a completed transfer or message.
-    fn record_transfer(&mut self, owner: usize, start: Time, end: Time, size: Bytes) {
-        let rows = &mut self.connections[owner].transfers;
+    fn record_transfer(&mut self, flow: FlowId, start: Time, end: Time, size: Bytes) {
+        let rows = &mut self.connections[flow.into()].transfers;
         rows.push(TransferRow {
-            flow: owner as u32,
+            flow: flow.into(),
             transfer: rows.len() as u64,
             start_ns: start.as_nanos(),
             end_ns: end.as_nanos(),

@@ -8,7 +8,7 @@ use cwndlab_records::rows::{FindingRow, FlowRow, Records, SampleRow};
 use cwndlab_records::stall::{SenderProgress, Stall};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::NEVER;
-use cwndlab_units::{Bytes, Duration, LinkId, Time};
+use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, IndexVec, LinkId, Time};
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
@@ -41,11 +41,11 @@ struct FlowTotals {
 
 impl FlowTotals {
     /// The totals of the connections of the workload "arrivals". `losses`: those of all connections.
-    fn of(arrivals: &ArrivalConnections, connections: &Connections, losses: &[Losses]) -> Self {
+    fn of(arrivals: &ArrivalConnections, connections: &Connections, losses: &IndexVec<ConnectionId, Losses>) -> Self {
         let mut sum = Self::default();
         for &one in &arrivals.all {
-            let connection = &connections[one as usize];
-            let losses = losses[one as usize];
+            let connection = &connections[one];
+            let losses = losses[one];
             let sender = &connection.sender;
             let counts = SampleCounters::of(sender.counters(), sender.rtt().totals());
             let (counts, delivered) = connection.counts(counts, connection.receiver.delivered());
@@ -96,22 +96,23 @@ impl Sampler {
     fn sample(&mut self, now: Time, simulation: &mut Simulation) {
         simulation.network.count_losses_until(now);
         let Simulation { plan, network, connections, arrivals, .. } = simulation;
-        for (index, flow) in plan.flows.iter().enumerate() {
-            let others = arrivals.get(&index).map(|all| FlowTotals::of(all, connections, &network.losses));
-            let Some(connection) = connections.started_mut(index).filter(|one| now >= one.start) else { continue };
-            let losses = network.losses[index];
+        for (id, flow) in plan.flows.enumerate() {
+            let others = arrivals.get(&id).map(|all| FlowTotals::of(all, connections, &network.losses));
+            let first = ConnectionId::from(id);
+            let Some(connection) = connections.started_mut(first).filter(|one| now >= one.start) else { continue };
+            let losses = network.losses[first];
             // The row is made in its place.
             self.records.samples.extend(once_with(|| sample_row(now, connection, losses, flow, plan.duration, others)));
         }
-        for index in plan.flows.len()..connections.len() {
-            let connection = &mut connections[index];
+        for id in connections.ids().skip(plan.flows.len()) {
+            let connection = &mut connections[id];
             if is_watch_due(now, connection) {
-                let flow = &plan.flows[connection.owner as usize];
+                let flow = &plan.flows[connection.owner];
                 observe(
                     now,
                     SenderSample::of(&connection.sender).progress(),
                     connection,
-                    network.losses[index],
+                    network.losses[id],
                     flow,
                     plan.duration,
                 );
@@ -132,17 +133,17 @@ impl Sampler {
         self.records.findings.append(&mut simulation.network.check_counters(simulation.plan, end));
         simulation.collect_arrivals();
         let mut delivered_packets = 0;
-        for (index, plan) in simulation.plan.flows.iter().enumerate() {
+        for (flow, plan) in simulation.plan.flows.enumerate() {
             let mut late = None; // a flow that would start after the end has a row as well
-            let connection = match simulation.connections.start(index) {
-                Some(start) => late.insert(simulation.new_connection(index, start)),
-                None => &mut simulation.connections[index],
+            let connection = match simulation.connections.start(flow.into()) {
+                Some(start) => late.insert(simulation.new_connection(flow, start)),
+                None => &mut simulation.connections[flow.into()],
             };
             self.records.transfers.append(&mut connection.transfers);
             if let Some(values) = &mut connection.samples.values {
                 self.records.named_values.append(&mut values.rows);
             }
-            let row = flow_row(connection, plan, simulation.network.losses[connection.index as usize]);
+            let row = flow_row(connection, plan, simulation.network.losses[flow.into()]);
             let datagrams = connection.datagrams.as_ref().map_or(0, |one| one.delays.count);
             delivered_packets += row.acked_bytes.div_ceil(plan.stack.mss.0) + datagrams;
             self.records.flows.push(row);
@@ -185,23 +186,20 @@ fn observe(
 
 /// The findings on connections that stopped; at most one for each flow.
 fn stalls(end: Time, simulation: &mut Simulation) -> Vec<FindingRow> {
-    let mut worst: BTreeMap<u32, Stall> = BTreeMap::new();
+    let mut worst: BTreeMap<FlowId, Stall> = BTreeMap::new();
     let plan = simulation.plan;
-    for index in 0..simulation.connections.len() {
-        let Some(connection) = simulation.connections.started_mut(index) else { continue };
-        let flow = &plan.flows[connection.owner as usize];
+    for id in simulation.connections.ids() {
+        let Some(connection) = simulation.connections.started_mut(id) else { continue };
+        let flow = &plan.flows[connection.owner];
         let progress = SenderSample::of(&connection.sender).progress();
-        observe(end, progress, connection, simulation.network.losses[index], flow, plan.duration);
+        observe(end, progress, connection, simulation.network.losses[id], flow, plan.duration);
         let Some(stall) = connection.samples.watch.as_ref().and_then(|watch| watch.worst()) else { continue };
         let worse = |other: &Stall| other.code.severity < stall.code.severity;
         if worst.get(&connection.owner).is_none_or(worse) {
             worst.insert(connection.owner, stall);
         }
     }
-    worst
-        .into_iter()
-        .map(|(flow, stall)| stall.finding(flow, &simulation.plan.flows[flow as usize].name.to_string()))
-        .collect()
+    worst.into_iter().map(|(flow, stall)| stall.finding(flow, &simulation.plan.flows[flow].name.to_string())).collect()
 }
 
 /// A row of the table `samples`. `losses`: of the connection; `run`: duration of the run; `others`: the totals of the flow's
@@ -249,7 +247,7 @@ fn row_of(
     let mss = plan.stack.mss.0;
     SampleRow {
         time_ns: now.as_nanos(),
-        flow: connection.index,
+        flow: connection.owner.into(),
         cwnd_bytes: windowed.then_some(u64::from(sender.cwnd) * mss),
         ssthresh_bytes: sender.ssthresh.map(|threshold| threshold.0),
         in_flight_bytes: datagrams.is_none().then_some(in_flight.0),
@@ -281,7 +279,7 @@ fn flow_row(connection: &Connection, plan: &FlowPlan, losses: Losses) -> FlowRow
     let count = &totals.counters;
     let delays = connection.datagrams.as_ref().map(|one| one.delays).filter(|one| one.count > 0);
     FlowRow {
-        flow: connection.index,
+        flow: connection.owner.into(),
         name: plan.name.to_string(),
         algorithm: plan.algorithm_text.to_string(),
         profile: plan.profile.to_string(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::Time;
+use cwndlab_units::{ConnectionId, FlowId, Time};
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
@@ -22,8 +22,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) network: Network,
     /// One connection for each flow of the plan, then the secondary ones.
     pub(crate) connections: Connections,
-    /// Connections of the workload "arrivals", by flow of the plan.
-    pub(crate) arrivals: BTreeMap<usize, ArrivalConnections>,
+    /// Connections of the workload "arrivals".
+    pub(crate) arrivals: BTreeMap<FlowId, ArrivalConnections>,
     /// Some endpoints process packets ahead of the clock.
     pub(crate) ahead: bool,
 }
@@ -42,54 +42,55 @@ impl<'a> Simulation<'a> {
     }
 
     /// The connection of a flow that starts at `start`, without its application.
-    pub(crate) fn new_connection(&self, index: usize, start: Time) -> Connection {
-        let mut connection = Connection::new(&self.plan.flows[index], index as u32, start, self.seed);
+    pub(crate) fn new_connection(&self, flow: FlowId, start: Time) -> Connection {
+        let plan = &self.plan.flows[flow];
+        let mut connection = Connection::new(plan, flow, start, self.seed);
         if self.ahead {
             connection.samples.run_ahead();
         }
-        if index < self.plan.flows.len() && self.plan.flows[index].algorithm.is_some() {
-            let recorder = |plan| Box::new(ValueRecorder::new(plan, index as u32));
+        if plan.algorithm.is_some() {
+            let recorder = |plan| Box::new(ValueRecorder::new(plan, flow));
             connection.samples.values = self.plan.named_values.as_ref().map(recorder);
         }
         connection
     }
 
     /// Starts the connection and the application of a flow, unless it has started.
-    pub(crate) fn begin(&mut self, index: usize) {
-        if let Some(start) = self.connections.start(index) {
-            let connection = self.new_connection(index, start);
-            let plan = &self.plan.flows[index];
-            let context = plan.context(index as u32, self.seed, connection.stop_at());
-            self.connections.begin(index, connection);
-            self.set_application(index, plan.workload.application(&context));
+    pub(crate) fn begin(&mut self, flow: FlowId) {
+        if let Some(start) = self.connections.start(flow.into()) {
+            let connection = self.new_connection(flow, start);
+            let plan = &self.plan.flows[flow];
+            let context = plan.context(flow, self.seed, connection.stop_at());
+            self.connections.begin(flow.into(), connection);
+            self.set_application(flow, plan.workload.application(&context));
         }
     }
 
     /// Delivers a packet to its endpoint.
     #[inline]
     pub(crate) fn deliver(&mut self, now: Time, packet: &Packet) {
-        let index = packet.flow();
-        let connection = &mut self.connections[index];
+        let id = packet.connection();
+        let connection = &mut self.connections[id];
         connection.deliver(now, packet, &mut self.network, &self.plan.flows);
-        arm_end(connection, first_timer(&self.network, index), &mut self.network.agenda, packet.is_forward());
+        arm_end(connection, first_timer(&self.network, id), &mut self.network.agenda, packet.is_forward());
     }
 
     /// Adds the start of a connection to the agenda, or its timers if it has started.
-    pub(crate) fn arm_start(&mut self, index: usize) {
-        match self.connections.start(index) {
+    pub(crate) fn arm_start(&mut self, id: ConnectionId) {
+        match self.connections.start(id) {
             Some(start) => {
-                let source = first_timer(&self.network, index) + APPLICATION as u32;
+                let source = first_timer(&self.network, id) + APPLICATION as u32;
                 self.network.agenda.push(start, source);
             }
-            None => self.arm(index),
+            None => self.arm(id),
         }
     }
 
     /// Adds those timers of a connection to the agenda that are due before their existing entry. Entries that are too
     /// early are rescheduled when they are reached, so that postponing a timer with every ACK costs nothing.
-    pub(crate) fn arm(&mut self, index: usize) {
-        let connection = &mut self.connections[index];
-        let first = first_timer(&self.network, index);
+    pub(crate) fn arm(&mut self, id: ConnectionId) {
+        let connection = &mut self.connections[id];
+        let first = first_timer(&self.network, id);
         for (which, at) in connection.due().into_iter().enumerate() {
             arm_one(connection, which, at, first, &mut self.network.agenda);
         }
@@ -98,8 +99,8 @@ impl<'a> Simulation<'a> {
 
 /// The first timer of a connection among the event sources.
 #[inline]
-pub(crate) fn first_timer(network: &Network, index: usize) -> u32 {
-    (network.links.len() + index * TIMERS) as u32
+pub(crate) fn first_timer(network: &Network, id: ConnectionId) -> u32 {
+    (network.links.len() + id.index() * TIMERS) as u32
 }
 
 /// Adds the timers of the endpoint that received a packet to the agenda. The packet cannot have changed the timers of

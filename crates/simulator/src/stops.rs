@@ -3,7 +3,7 @@
 use cwndlab_path::link_snapshot::LinkSnapshot;
 use cwndlab_traffic::NEVER;
 use cwndlab_transport::sender::{Counters, State};
-use cwndlab_units::{Bytes, Duration, LinkId, Rate, Time};
+use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, LinkId, Rate, Time};
 
 use crate::simulation::Simulation;
 
@@ -91,20 +91,21 @@ impl<'s, 'p> RunState<'s, 'p> {
     }
 
     /// The state of a flow of the plan; `None` before its start.
-    pub fn flow(&mut self, index: usize) -> Option<FlowState> {
+    pub fn flow(&mut self, flow: FlowId) -> Option<FlowState> {
         let now = self.now;
         let simulation = &mut *self.simulation;
-        if simulation.connections.start(index).is_some() {
+        let first = ConnectionId::from(flow);
+        if simulation.connections.start(first).is_some() {
             return None;
         }
         simulation.network.count_losses_until(now);
         let plan = simulation.plan;
-        let sampled = plan.flows[index].forward.iter().copied().filter(|&link| plan.links[link].sampled);
+        let sampled = plan.flows[flow].forward.iter().copied().filter(|&link| plan.links[link].sampled);
         let slowest = sampled.min_by_key(|&link| plan.links[link].rate.map_or(u64::MAX, |rate| rate.0));
         let network = &mut simulation.network;
         let bottleneck = slowest.map(|link| (link, network.link_snapshot(now, link, &plan.links[link])));
-        let losses = network.losses[index];
-        let connection = &simulation.connections[index];
+        let losses = network.losses[first];
+        let connection = &simulation.connections[first];
         let sender = &connection.sender;
         let min = connection.sender.rtt().min_ever();
         Some(FlowState {

@@ -4,7 +4,7 @@ use cwndlab_records::rows::NamedValueRow;
 use cwndlab_scenario::plan::NamedValuesPlan;
 use cwndlab_traffic::NEVER;
 use cwndlab_transport::sender::Sender;
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, FlowId, Time};
 
 /// A named value of the sender.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ struct NamedValue {
 #[derive(Debug)]
 pub(crate) struct ValueRecorder {
     plan: NamedValuesPlan,
-    flow: u32,
+    flow: FlowId,
     /// Values in the order in which the sender reports them.
     values: Vec<NamedValue>,
     /// Time of the next regular snapshot.
@@ -34,7 +34,7 @@ pub(crate) struct ValueRecorder {
 
 impl ValueRecorder {
     /// A recorder without rows.
-    pub(crate) fn new(plan: &NamedValuesPlan, flow: u32) -> Self {
+    pub(crate) fn new(plan: &NamedValuesPlan, flow: FlowId) -> Self {
         let next = plan.interval.map_or(NEVER, |_| Time::ZERO);
         Self { plan: plan.clone(), flow, values: Vec::new(), next, rows: Vec::new() }
     }
@@ -65,7 +65,7 @@ impl ValueRecorder {
             if entry.last_row.is_none_or(|last| last.to_bits() != entry.value.to_bits()) {
                 entry.last_row = Some(entry.value);
                 let time_ns = now.as_nanos();
-                let flow = self.flow;
+                let flow = self.flow.into();
                 self.rows.push(NamedValueRow { time_ns, flow, name: entry.name, value: entry.value });
             }
         }

@@ -162,7 +162,7 @@ impl Stops for OwnersStops {
     fn stop(&mut self, reason: Stop, state: &mut RunState<'_, '_>) {
         let mut message = Suspended::Stopped(reason);
         while let Resume::Show(flow) = self.0.suspend(message) {
-            message = Suspended::State(state.flow(flow).map(Box::new));
+            message = Suspended::State(state.flow((flow as u32).into()).map(Box::new));
         }
     }
 }

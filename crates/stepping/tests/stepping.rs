@@ -74,7 +74,7 @@ struct Copy(Driver);
 
 impl Copy {
     fn new(algorithm: &Algorithm, plan: &Plan) -> Self {
-        let stack = &plan.flows[0].stack;
+        let stack = &plan.flows[0.into()].stack;
         let path = Path {
             mss: stack.mss,
             initial_cwnd: stack.mss * u64::from(stack.initial_window),

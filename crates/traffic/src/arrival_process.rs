@@ -99,7 +99,7 @@ mod tests {
     /// 0.7 % of that.
     #[test]
     fn arrivals_have_the_configured_mean_rate() {
-        let flow = FlowContext { flow: 0, seed: 1, stop: NEVER, header: Bytes(40) };
+        let flow = FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(40) };
         let mut process = ArrivalProcess::new(Some(1_000.0), Distribution::Fixed(10.0), Some(20_000), 1, &flow);
         let mut now = Time::ZERO;
         let mut arrived = 0;

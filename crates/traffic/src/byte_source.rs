@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     fn source(pattern: WritePattern, stop: Time) -> ByteSource {
-        ByteSource::new(pattern, &FlowContext { flow: 0, seed: 1, stop, header: Bytes(40) })
+        ByteSource::new(pattern, &FlowContext { flow: 0.into(), seed: 1, stop, header: Bytes(40) })
     }
 
     /// By hand: active for 5 ns, silent for 3 ns, from 10 ns to 22 ns.

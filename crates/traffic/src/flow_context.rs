@@ -1,13 +1,13 @@
 //! The properties of a flow that its application uses.
 
 use cwndlab_network::random::{Purpose, Stream};
-use cwndlab_units::{Bytes, Time};
+use cwndlab_units::{Bytes, FlowId, Time};
 
 /// The properties of the flow of an application.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowContext {
-    /// Index of the flow.
-    pub flow: u32,
+    /// The flow.
+    pub flow: FlowId,
     /// Seed of the run.
     pub seed: u64,
     /// Time at which the application stops.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cwndlab_control::{Algorithm, EventKind};
 use cwndlab_replay::debug::{diverge, json, kinds, look, lost_packet, transport_at, Search, Wanted};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{Bytes, Fault, Time};
+use cwndlab_units::{Bytes, Fault, FlowId, Time};
 use pyo3::prelude::*;
 use serde_json::{json, Value};
 
@@ -19,7 +19,7 @@ use crate::work::{algorithm_error, run_in_thread, Cancel};
 #[derive(Clone, Copy)]
 struct Question {
     seed: u64,
-    flow: usize,
+    flow: FlowId,
     search: Search,
     context: usize,
     tolerance: Bytes,
@@ -58,9 +58,7 @@ pub(crate) fn debug(
     let to_error = |faults| scenario::scenario_error(py, faults);
     let catalogue = py_algorithms::catalogue(&scenario).map_err(to_error)?;
     let (plan, _) = scenario.plan(&catalogue).map_err(to_error)?;
-    if let Some(fault) = flow_fault(&plan, flow) {
-        return Err(fault_error(py, "ScenarioError", [fault]));
-    }
+    let flow = tcp_flow(&plan, flow).map_err(|fault| fault_error(py, "ScenarioError", [fault]))?;
     let refused = |place: &str, fault: Fault| fault_error(py, "ScenarioError", [fault.at(place)]);
     let other = against.map(|text| catalogue.parse(text)).transpose().map_err(|fault| refused("against", fault))?;
     let (place, kind) = previous.map_or(("next", next), |kind| ("previous", Some(kind)));
@@ -85,15 +83,17 @@ pub(crate) fn debug(
     }
 }
 
-fn flow_fault(plan: &Plan, flow: usize) -> Option<Fault> {
-    let Some(found) = plan.flows.get(flow) else {
-        let what = format!("there is no flow {flow}");
-        return Some(Fault::new("flow", what, format!("the flows are 0 to {}", plan.flows.len().saturating_sub(1))));
+/// The flow of this number, which has a congestion control.
+fn tcp_flow(plan: &Plan, number: usize) -> Result<FlowId, Fault> {
+    let Some(flow) = plan.flows.ids().nth(number) else {
+        let hint = format!("the flows are 0 to {}", plan.flows.len().saturating_sub(1));
+        return Err(Fault::new("flow", format!("there is no flow {number}"), hint));
     };
-    found
-        .algorithm
-        .is_none()
-        .then(|| Fault::new("flow", format!("flow {flow} has no congestion control"), "choose a flow over TCP"))
+    if plan.flows[flow].algorithm.is_none() {
+        let what = format!("flow {number} has no congestion control");
+        return Err(Fault::new("flow", what, "choose a flow over TCP"));
+    }
+    Ok(flow)
 }
 
 fn answer(plan: &Plan, question: Question, other: Option<&Algorithm>, stop: &Arc<AtomicBool>) -> Result<Value, Fault> {

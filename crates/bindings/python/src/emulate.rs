@@ -189,7 +189,7 @@ impl EmulatedPath {
             6 => Family::V6,
             other => return Err(PyValueError::new_err(format!("'{other}' is neither 4 nor 6"))),
         };
-        self.with(py, |session| session.address(side, flow, family)).map(|address| address.to_string())
+        self.with(py, |session| session.address(side, flow.into(), family)).map(|address| address.to_string())
     }
 
     /// Ends all programs and the path; returns the records and the quality of the run.

@@ -283,10 +283,10 @@ fn measured(header: &Header, tables: &BTreeMap<String, Vec<Bound<'_, PyDict>>>) 
         let samples: Vec<SampleRow> = samples.collect::<PyResult<_>>()?;
         let samples: Vec<SampleRow> = samples.into_iter().filter(|sample| sample.flow == flow).collect();
         let stall = stall::of_samples(&samples, count(row, "mss_bytes")?, header.duration);
-        found.extend(stall.map(|stall| stall.finding(flow, &name)));
+        found.extend(stall.map(|stall| stall.finding(flow.into(), &name)));
         found.extend(findings::repetitions(&flow_row));
         found.extend(findings::short_run(
-            flow,
+            flow.into(),
             &name,
             header.duration,
             Duration::from_nanos(count(row, "base_rtt_ns")?),

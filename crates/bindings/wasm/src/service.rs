@@ -163,10 +163,10 @@ fn read(text: &str, format: Format) -> Result<(Scenario, Plan, Vec<String>), Vec
 
 /// The event that a flow's algorithm received at a time, and what the transport reports before and after it.
 fn moment(plan: &Plan, seed: u64, flow: usize, at: Time) -> Result<Value, Vec<Fault>> {
-    if flow >= plan.flows.len() {
+    let Some(flow) = plan.flows.ids().nth(flow) else {
         let hint = format!("the flows are 0 to {}", plan.flows.len().saturating_sub(1));
         return Err(vec![Fault::new("flow", format!("there is no flow {flow}"), hint)]);
-    }
+    };
     let stop = Arc::new(AtomicBool::new(false));
     let (view, algorithm) = look(plan, seed, flow, Search::from(at), CONTEXT, &stop).map_err(|fault| vec![fault])?;
     let Some(algorithm) = algorithm else {

@@ -91,7 +91,7 @@ impl<'a> ArrivalEndpoints<'a> {
     fn refuse(&self, at: Time, cause: &'static str) {
         lock(&self.endpoint.state.events).push(EventRow {
             time_ns: at.as_nanos(),
-            flow: self.endpoint.flow,
+            flow: self.endpoint.flow.into(),
             kind: "refused",
             cause,
             cwnd_before_bytes: 0,
@@ -159,7 +159,7 @@ impl<'a> ArrivalEndpoints<'a> {
             }
             if let Some((arrival, start)) = expected.filter(|(arrival, _)| received == arrival.bytes.0) {
                 lock(&state.transfers).push(TransferRow {
-                    flow,
+                    flow: flow.into(),
                     transfer: arrival.number,
                     start_ns: start.as_nanos(),
                     end_ns: run.now().as_nanos(),

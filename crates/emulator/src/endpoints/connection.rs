@@ -13,7 +13,7 @@ use cwndlab_linux::socket;
 use cwndlab_linux::tcp_info::TcpInfo;
 use cwndlab_records::rows::{EventRow, TransferRow};
 use cwndlab_scenario::plan::FlowPlan;
-use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Fault, FlowId, Rate, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
 
@@ -181,8 +181,8 @@ impl RunClock<'_> {
 pub struct Endpoint<'a> {
     /// The clock of the run.
     pub run: RunClock<'a>,
-    /// The flow's number.
-    pub flow: u32,
+    /// The flow.
+    pub flow: FlowId,
     /// Its plan.
     pub plan: &'a FlowPlan,
     /// The seed of the run.
@@ -227,7 +227,13 @@ impl Endpoint<'_> {
         let mut rows = lock(&self.state.transfers);
         let transfer = rows.len() as u64;
         let end_ns = self.run.now().as_nanos();
-        rows.push(TransferRow { flow: self.flow, transfer, start_ns: start.as_nanos(), end_ns, size_bytes: size.0 });
+        rows.push(TransferRow {
+            flow: self.flow.into(),
+            transfer,
+            start_ns: start.as_nanos(),
+            end_ns,
+            size_bytes: size.0,
+        });
     }
 }
 
@@ -251,7 +257,7 @@ pub(crate) fn read(socket: &TcpStream, limit: u64) -> std::io::Result<u64> {
 
 /// Creates the listener of a side, before any flow starts. On the senders' side accepted connections send data and
 /// inherit the listener's congestion control.
-pub fn listener(flow: u32, plan: &FlowPlan, side: Side, algorithm: &str) -> Result<TcpListener, Fault> {
+pub fn listener(flow: FlowId, plan: &FlowPlan, side: Side, algorithm: &str) -> Result<TcpListener, Fault> {
     let at = SocketAddr::new(side.address(flow, Family::of_headers(plan.stack.header)), PORT);
     let failed =
         |error: std::io::Error| Fault::new(format!("flow {}: listen on {at}", plan.name), error.to_string(), "");

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use cwndlab_linux::tcp_info::{TcpInfo, CA_CWR, CA_RECOVERY};
 use cwndlab_records::rows::{EventRow, FindingRow, SampleRow};
 use cwndlab_records::stall::{SenderProgress, Stall, StallWatch, INITIAL_RTO, MIN_RTO};
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, FlowId, Time};
 
 use super::connection::{FlowInfo, FlowState};
 use crate::counters::DropCounters;
@@ -52,7 +52,7 @@ fn progress(number: u64, info: &TcpInfo, lost_packets: u64) -> SenderProgress {
 
 impl TcpSampler {
     /// Reads the state of the flow, and appends the congestion events since the last read.
-    pub fn update(&mut self, now: Time, flow: u32, state: &FlowState, events: &mut Vec<EventRow>) {
+    pub fn update(&mut self, now: Time, flow: FlowId, state: &FlowState, events: &mut Vec<EventRow>) {
         let Some(FlowInfo { total, open }) = state.info() else { return };
         for (number, info) in &open {
             let before = self.open.iter().find(|(one, _)| one == number).map(|(_, before)| *before);
@@ -89,7 +89,7 @@ impl TcpSampler {
 
     /// The finding on the flow, if a connection stopped.
     #[must_use]
-    pub fn finding(&self, flow: u32, name: &str) -> Option<FindingRow> {
+    pub fn finding(&self, flow: FlowId, name: &str) -> Option<FindingRow> {
         self.worst.map(|stall| stall.finding(flow, name))
     }
 
@@ -99,19 +99,19 @@ impl TcpSampler {
     pub fn sample(
         &self,
         time: Time,
-        flow: u32,
+        flow: FlowId,
         many: bool,
         state: &FlowState,
         drops: &DropCounters,
     ) -> Option<SampleRow> {
         let info = &self.info;
         let counters = self.info.counters;
-        let losses = drops.get(flow as usize);
+        let losses = drops.get(flow);
         let in_flight = self.open.iter().map(|(_, one)| one.in_flight * one.mss.0).sum();
         let one = (!many).then_some(info);
         self.has_info.then(|| SampleRow {
             time_ns: time.as_nanos(),
-            flow,
+            flow: flow.into(),
             cwnd_bytes: one.map(|info| info.cwnd * info.mss.0),
             ssthresh_bytes: one.and_then(|info| Some(info.ssthresh? * info.mss.0)),
             in_flight_bytes: Some(in_flight),
@@ -153,11 +153,11 @@ fn changes(before: &TcpInfo, info: &TcpInfo) -> Vec<&'static str> {
 }
 
 /// The row of an event between two reads of a connection. A reduction leads to the threshold, its end to the window.
-fn event(now: Time, flow: u32, kind: &'static str, before: &TcpInfo, info: &TcpInfo) -> EventRow {
+fn event(now: Time, flow: FlowId, kind: &'static str, before: &TcpInfo, info: &TcpInfo) -> EventRow {
     let after = info.ssthresh.filter(|_| kind != RECOVERED).unwrap_or(info.cwnd);
     EventRow {
         time_ns: now.as_nanos(),
-        flow,
+        flow: flow.into(),
         kind,
         cause: "kernel",
         cwnd_before_bytes: before.cwnd * before.mss.0,
@@ -196,7 +196,7 @@ mod tests {
             let found = changes(&before, &info);
             assert_eq!(found, kinds, "{states:?}");
             for kind in found {
-                let row = event(Time::from_nanos(1), 0, kind, &before, &info);
+                let row = event(Time::from_nanos(1), 0.into(), kind, &before, &info);
                 let after = if kind == "recovered" { 7_000 } else { 5_000 };
                 assert_eq!((row.cwnd_before_bytes, row.cwnd_after_bytes), (states[0].2 * 1000, after), "{states:?}");
             }

@@ -1,6 +1,6 @@
 //! The arrival of a packet at a link with agents.
 
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{ConnectionId, Duration, Time};
 
 /// The properties of an arriving packet that agents use.
 #[derive(Clone, Copy, Debug)]
@@ -9,8 +9,8 @@ pub struct Arrival {
     pub now: Time,
     /// Bytes on the wire.
     pub size: u32,
-    /// Index of the flow.
-    pub flow: u32,
+    /// The connection.
+    pub connection: ConnectionId,
     /// Position of the link in the flow's route, from 0.
     pub hop: u8,
     /// Time until the line has sent all earlier packets.
@@ -25,12 +25,12 @@ pub struct Arrival {
 pub(crate) mod scripted {
     use super::{Arrival, Duration, Time};
 
-    /// A full-size packet of flow 0 at `now` ns.
+    /// A full-size packet of connection 0 at `now` ns.
     pub(crate) fn packet(now: u64) -> Arrival {
         Arrival {
             now: Time::from_nanos(now),
             size: 1500,
-            flow: 0,
+            connection: 0.into(),
             hop: 1,
             backlog: Duration::ZERO,
             syn: false,

@@ -11,7 +11,7 @@
 //! Every packet is a message. A flow without packets for one second is removed.
 
 use cwndlab_config::{fields, Table};
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{ConnectionId, Duration, Time};
 
 use super::arrival::Arrival;
 use super::configuration::Configuration;
@@ -107,7 +107,7 @@ fn min_of_others(shares: &[f64], hop: usize) -> f64 {
 /// A router's state of one flow.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    flow: u32,
+    flow: ConnectionId,
     demand: f64,
     last_packet: Time,
 }
@@ -132,10 +132,10 @@ impl Perc {
         let hop = usize::from(arrival.hop).min(MAX_HOPS - 1);
         let demand = min_of_others(&header.shares, hop); // (1)
         let now = arrival.now;
-        self.flows.retain(|one| one.flow == arrival.flow || one.last_packet + IDLE_TIMEOUT > now);
-        match self.flows.iter_mut().find(|one| one.flow == arrival.flow) {
+        self.flows.retain(|one| one.flow == arrival.connection || one.last_packet + IDLE_TIMEOUT > now);
+        match self.flows.iter_mut().find(|one| one.flow == arrival.connection) {
             Some(one) => (one.demand, one.last_packet) = (demand, now),
-            None => self.flows.push(Entry { flow: arrival.flow, demand, last_packet: now }),
+            None => self.flows.push(Entry { flow: arrival.connection, demand, last_packet: now }),
         }
         self.scratch.clear();
         self.scratch.extend(self.flows.iter().map(|one| one.demand));
@@ -178,7 +178,7 @@ mod tests {
                 let mut header = Header::new(Scheme(0), f64::INFINITY, Duration::ZERO);
                 header.shares = shares[flow];
                 for (hop, &router) in route.iter().enumerate() {
-                    let arrival = Arrival { flow: flow as u32, hop: hop as u8, ..packet(round) };
+                    let arrival = Arrival { connection: (flow as u32).into(), hop: hop as u8, ..packet(round) };
                     routers[router].on_packet(arrival, Some(&mut header));
                 }
                 shares[flow] = header.shares;

@@ -79,7 +79,7 @@ mod tests {
             let mut agent = Agent::Sirens(Sirens::new(capacity, Duration::from_millis(100)));
             for n in 0..100 {
                 let size = (load / 8e3) as u32;
-                agent.on_packet(Arrival { size, flow: 1, ..packet(n * MS) }, None);
+                agent.on_packet(Arrival { size, connection: 1.into(), ..packet(n * MS) }, None);
             }
             let probe = Arrival { size: 40, syn: true, ..packet(100 * MS) };
             agent.on_packet(probe, Some(&mut header));

@@ -86,7 +86,7 @@ fn tables(seed: u64, rows: u64) -> Tables {
         lateness: vec![LatenessRow { late_ns: 1250, packets: 3 }],
         calibration: vec![CalibrationRow { flow: 0, quantity: "rate_bps", expected: 1e6, measured: 999e3 }],
         named_values: vec![NamedValueRow { time_ns: 4, flow: 0, name: "w_max_segments", value: f64::INFINITY }],
-        findings: vec![NEVER_STARTS.of_flow(0, "flow0 would start at 9 s")],
+        findings: vec![NEVER_STARTS.of_flow(0.into(), "flow0 would start at 9 s")],
         ..Records::default()
     };
     Tables::new(header, &records)

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use cwndlab_control::{Cause, Report as Reported};
 use cwndlab_records::rows::{LinkRow, LinkSampleRow, PacketRow, Records, SampleRow};
 use cwndlab_scenario::plan::{ApplicationKind, Plan};
-use cwndlab_units::{Duration, Fault, Time};
+use cwndlab_units::{Duration, Fault, FlowId, Time};
 
 use crate::debug::Moment;
 
@@ -68,7 +68,7 @@ pub struct Occupancy {
 pub fn lost_packet(
     plan: &Plan,
     seed: u64,
-    flow: usize,
+    flow: FlowId,
     moment: &Moment,
     cancel: &AtomicBool,
 ) -> Result<Result<LostPacket, &'static str>, Fault> {
@@ -105,7 +105,7 @@ pub fn lost_packet(
 /// The packets of a connection until an event.
 struct Candidates<'a> {
     records: &'a Records,
-    flow: usize,
+    flow: FlowId,
     connection: u32,
     now: Time,
 }
@@ -114,7 +114,7 @@ impl<'a> Candidates<'a> {
     /// Its data sent before the event.
     fn sent(&self) -> impl Iterator<Item = &'a PacketRow> + '_ {
         self.records.packets.iter().filter(|row| {
-            row.flow as usize == self.flow
+            FlowId::from(row.flow) == self.flow
                 && row.connection == self.connection
                 && row.kind == DATA
                 && row.sent_ns < self.now.as_nanos()
@@ -123,7 +123,7 @@ impl<'a> Candidates<'a> {
 
     /// Whether the sender can know what became of a packet.
     fn is_known(&self, row: &PacketRow) -> bool {
-        row.sent_ns + self.records.flows[self.flow].base_rtt_ns <= self.now.as_nanos()
+        row.sent_ns + self.records.flows[self.flow.index()].base_rtt_ns <= self.now.as_nanos()
     }
 
     /// The first segment whose last transmission was dropped or lost, and their number.
@@ -146,7 +146,7 @@ impl<'a> Candidates<'a> {
     /// and their number.
     fn marked(&self) -> Option<(&'a PacketRow, usize)> {
         let events = self.records.events.iter().filter(|row| {
-            row.flow as usize == self.flow
+            FlowId::from(row.flow) == self.flow
                 && row.time_ns < self.now.as_nanos()
                 && matches!(row.kind, "recovery" | "timeout" | "ecn")
         });

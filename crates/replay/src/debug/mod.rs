@@ -22,7 +22,7 @@ use cwndlab_control::Report as Reported;
 use cwndlab_control::{CongestionControl, Event, State};
 use cwndlab_records::rows::SampleRow;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Fault, FlowId, Rate, Time};
 
 pub use kinds::Wanted;
 pub use lost_packet::{lost_packet, LostPacket};
@@ -77,7 +77,7 @@ pub struct Moment {
 pub fn transport_at(
     plan: &Plan,
     seed: u64,
-    flow: usize,
+    flow: FlowId,
     at: Time,
     cancel: &AtomicBool,
 ) -> Result<Option<SampleRow>, Fault> {
@@ -85,7 +85,7 @@ pub fn transport_at(
     let until = Duration::from_nanos(at.as_nanos().max(1));
     let plan = Plan { duration: until, sample_interval: until, packets: false, ..plan.clone() };
     let records = cwndlab_simulator::run(&plan, seed, cancel, None)?;
-    Ok(records.samples.into_iter().find(|row| row.flow as usize == flow))
+    Ok(records.samples.into_iter().find(|row| FlowId::from(row.flow) == flow))
 }
 
 /// Whether this crate shows an event. Segments that are sent are not shown: an ACK often causes several of them.

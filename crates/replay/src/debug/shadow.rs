@@ -7,7 +7,7 @@ use crate::wrap::{wrap_flow, Wrap};
 use cwndlab_control::Report as Reported;
 use cwndlab_control::{Algorithm, CongestionControl, Event, Observed, Observer, Path};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{Bytes, Duration, Fault, Time};
+use cwndlab_units::{Bytes, Duration, Fault, FlowId, Time};
 
 use crate::debug::{is_shown, Moment, Snapshot};
 
@@ -36,7 +36,7 @@ pub struct Divergence {
 pub fn diverge(
     plan: &Plan,
     seed: u64,
-    flow: usize,
+    flow: FlowId,
     other: &Algorithm,
     (from, tolerance): (Time, Bytes),
     stop: &Arc<AtomicBool>,

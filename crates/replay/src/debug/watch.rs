@@ -8,7 +8,7 @@ use crate::wrap::{wrap_flow, Wrap};
 use cwndlab_control::Report as Reported;
 use cwndlab_control::{Algorithm, CongestionControl, Event, Observed, Observer, Path};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Fault, FlowId, Rate, Time};
 
 use crate::debug::kinds::Wanted;
 use crate::debug::{is_shown, Moment, Snapshot};
@@ -76,7 +76,7 @@ impl Search {
 pub fn look(
     plan: &Plan,
     seed: u64,
-    flow: usize,
+    flow: FlowId,
     search: Search,
     context: usize,
     stop: &Arc<AtomicBool>,

@@ -181,7 +181,7 @@ fn findings(plan: &Plan, records: &Records) -> CheckResult {
             || link.radio.is_some()
     });
     for finding in records.findings.iter().filter(|row| row.code == "hang" && !loses && !varies) {
-        let flow = finding.flow.map(|flow| &plan.flows[flow as usize]);
+        let flow = finding.flow.map(|flow| &plan.flows[flow.into()]);
         // A sender that waits for the receive window has nothing to do.
         let small =
             flow.is_some_and(|flow| flow.stack.receive_window < flow.stack.mss || flow.stack.read_rate.is_some());

@@ -176,7 +176,7 @@ mod tests {
         }
         for document in documents {
             let workload = read(&document);
-            let flow = FlowContext { flow: 0, seed: 1, stop: NEVER, header: Bytes(40) };
+            let flow = FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(40) };
             let kind = match workload.application(&flow) {
                 Application::ByteSource(_) => {
                     ApplicationKind::ByteSource { bulk: document == json!({ "kind": "bulk" }) }

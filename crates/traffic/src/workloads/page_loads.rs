@@ -211,7 +211,7 @@ mod tests {
             count: Some(count),
             new_connection: false,
         };
-        PageLoads::new(&config, &FlowContext { flow: 0, seed: 1, stop: NEVER, header: Bytes(40) })
+        PageLoads::new(&config, &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(40) })
     }
 
     fn at_timer(browser: &mut PageLoads, now: u64) -> Vec<Action> {

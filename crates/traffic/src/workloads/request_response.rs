@@ -124,7 +124,7 @@ mod tests {
             count: Some(count),
             new_connection,
         };
-        RequestResponse::new(&config, &FlowContext { flow: 0, seed: 1, stop, header: Bytes(40) })
+        RequestResponse::new(&config, &FlowContext { flow: 0.into(), seed: 1, stop, header: Bytes(40) })
     }
 
     fn at_timer(client: &mut RequestResponse, now: u64) -> Vec<Action> {
