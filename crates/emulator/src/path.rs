@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use cwndlab_linux::tun::Tun;
 use cwndlab_path::network::{Network, Observed};
-use cwndlab_path::packet::{Packet, ACK, CE, DATA, ECT, SYN};
+use cwndlab_path::packet::{Packet, Tag, ACK, DATA, ECT, SYN};
 use cwndlab_records::rows::CalibrationRow;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Duration, Fault, FlowId, Time};
@@ -249,12 +249,11 @@ impl Path {
             (0, _) => DATA,
             _ => ACK,
         };
-        let aux = self.store.insert(bytes);
         let flags = kind | if headers.ecn_capable && headers.payload > 0 { ECT } else { 0 };
         let size = bytes.len().min(usize::from(u16::MAX)) as u16;
         self.network.clock = now;
-        let packet =
-            Packet { timestamp: now, seq: headers.sequence, flow: flow.into(), aux, size, flags, ..Packet::default() };
+        let mut packet = Packet::new(flags, Tag::new(flow.into(), 0), now, size).with_stored(self.store.insert(bytes));
+        packet.seq = headers.sequence;
         self.network.forward(now, packet);
     }
 
@@ -282,9 +281,10 @@ impl Path {
             return;
         }
         self.record_copies();
-        let bytes = match packet.flags & CE {
-            0 => self.store.bytes(packet.aux),
-            _ => self.store.changed(packet.aux, set_ce),
+        let bytes = if packet.is_marked() {
+            self.store.changed(packet.stored(), set_ce)
+        } else {
+            self.store.bytes(packet.stored())
         };
         let side = usize::from(packet.is_forward());
         if side == 1 {
@@ -294,7 +294,7 @@ impl Path {
         if !self.devices[side].write(bytes) {
             self.counters.refused += 1;
         }
-        self.store.remove_copy(packet.aux);
+        self.store.remove_copy(packet.stored());
         let done = self.now();
         if let Some(delivered) = &mut self.delivered {
             delivered.push((side, done));
@@ -307,7 +307,7 @@ impl Path {
     fn record_copies(&mut self) {
         let Some(observed) = &mut self.network.observed else { return };
         for packet in observed.duplicated.drain(..).filter(|packet| !self.sources.has(packet.connection())) {
-            self.store.add_copy(packet.aux);
+            self.store.add_copy(packet.stored());
         }
     }
 
@@ -320,7 +320,7 @@ impl Path {
             return;
         }
         for packet in observed.lost.drain(..).filter(|packet| !self.sources.has(packet.connection())) {
-            self.store.remove_copy(packet.aux);
+            self.store.remove_copy(packet.stored());
         }
         drops.set(&self.network.losses);
     }
@@ -377,7 +377,7 @@ mod tests {
             let end = Time::from_nanos(end);
             let mut network = observed_network(&plan, 1);
             for _ in 0..10 {
-                network.forward(Time::ZERO, Packet { size: 1000, flags: DATA, ..Packet::default() });
+                network.forward(Time::ZERO, Packet::new(DATA, Tag::default(), Time::ZERO, 1000));
             }
             while network.next_event() <= end {
                 assert!(network.process_next_event(network.next_event()).is_none(), "no packet has arrived");

@@ -3,7 +3,7 @@
 
 use cwndlab_path::losses::Losses;
 use cwndlab_path::network::Network;
-use cwndlab_path::packet::Packet;
+use cwndlab_path::packet::{Packet, Tag};
 use cwndlab_path::start_times::start_times;
 use cwndlab_records::declaration::fitting;
 use cwndlab_records::rows::{FlowRow, SampleRow};
@@ -78,7 +78,8 @@ impl UdpSources {
             one.next = if now >= one.stop {
                 NEVER
             } else {
-                let send = |datagram| network.forward(now, Packet::datagram(now, flow.into(), &datagram));
+                let tag = Tag::new(flow.into(), 0);
+                let send = |datagram| network.forward(now, Packet::datagram(tag, now, &datagram));
                 one.datagrams.send(now, send).min(one.stop)
             };
         }
@@ -88,7 +89,7 @@ impl UdpSources {
     /// Counts a packet that reached its sink.
     pub fn receive(&mut self, at: Time, packet: &Packet) {
         if let Some(Some(one)) = self.by_flow.get_mut(packet.connection().index()) {
-            one.datagrams.receive(at, packet.timestamp, packet.seq, packet.aux);
+            one.datagrams.receive(at, packet.timestamp, packet.seq, packet.payload());
         }
     }
 

@@ -2,12 +2,12 @@
 
 use cwndlab_records::rows::{FlowRow, LinkRow, PacketRow, StationRow};
 use cwndlab_scenario::plan::{Capacity, LinkPlan, Plan};
-use cwndlab_units::{ConnectionId, LinkId, Time};
+use cwndlab_units::{LinkId, Time};
 
 use crate::aqm_links::Server;
 use crate::link_snapshot::LinkSnapshot;
 use crate::network::Network;
-use crate::packet::FLOW;
+use crate::packet::Tag;
 
 impl Network {
     /// The counters and the backlog of the link `id` at `now`.
@@ -117,8 +117,8 @@ impl Network {
         for server in &mut self.servers {
             let Server::Wifi(wifi) = server else { continue };
             for (flow, airtime) in wifi.flow_airtimes(end) {
-                // The word of the packet, and whether it travels forward (`enqueue`).
-                let connection = ConnectionId::from((flow >> 1) as u32 & FLOW);
+                // The tag of the packet, and whether it travels forward (`enqueue`).
+                let connection = Tag((flow >> 1) as u32).connection();
                 let row = &mut rows[self.owners[connection].0.index()];
                 let column = if flow & 1 == 1 { &mut row.airtime_ns } else { &mut row.ack_airtime_ns };
                 *column.get_or_insert(0) += airtime.as_nanos();

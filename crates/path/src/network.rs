@@ -21,7 +21,7 @@ use crate::build_links::{build_agents, build_link};
 use crate::event_log::EventLog;
 use crate::look_ahead::LookAhead;
 use crate::losses::{Losses, UpcomingLosses};
-use crate::packet::{Packet, CE, DATA, ECT, KIND, MAX_FLOWS, OPTIONS, SYN};
+use crate::packet::{Packet, CE, DATA, ECT, KIND, MAX_CONNECTIONS, SYN};
 use crate::packet_options::PacketOptions;
 use crate::routes::{Hop, HopKind, NextStep, Routes, ARRIVED};
 use crate::taps::PacketTap;
@@ -90,7 +90,7 @@ pub struct Network {
 /// The maximum number of simultaneous connections: one for each flow of the plan, and secondary ones.
 fn max_connections(plan: &Plan) -> usize {
     let secondary = plan.flows.iter().map(|flow| flow.workload.secondary_connections() as usize);
-    secondary.fold(plan.flows.len(), usize::saturating_add).min(MAX_FLOWS)
+    secondary.fold(plan.flows.len(), usize::saturating_add).min(MAX_CONNECTIONS)
 }
 
 impl Network {
@@ -290,8 +290,8 @@ impl Network {
                     return true;
                 }
             }
-            let Packet { timestamp, seq, flow, aux, size, flags, .. } = *packet;
-            *self.wires.add(link, at) = Packet { at, timestamp, seq, flow, aux, size, hop: next_position, flags };
+            let Packet { timestamp, seq, tag, aux, size, flags, .. } = *packet;
+            *self.wires.add(link, at) = Packet { at, timestamp, seq, tag, aux, size, hop: next_position, flags };
             return false;
         }
     }
@@ -350,10 +350,9 @@ impl Network {
             syn: packet.kind() == SYN,
             router: packet.hop > 0 || last,
         };
-        let has_header = packet.is_forward() && packet.flags & OPTIONS != 0;
-        let aux = self.original(packet).aux;
+        let header = self.original(packet).options().filter(|_| packet.is_forward());
         for agent in &mut self.agents[link] {
-            let header = has_header.then(|| self.options.header_mut(aux));
+            let header = header.map(|index| self.options.header_mut(index));
             agent.on_packet(arrival, header);
         }
     }
@@ -393,7 +392,7 @@ impl Network {
         let mut aux = self.original(copy).aux;
         if let Some(observed) = &mut self.observed {
             observed.duplicated.push(copy);
-        } else if copy.flags & OPTIONS != 0 {
+        } else if copy.options().is_some() {
             aux = self.options.copy(Packet { aux, ..copy });
         }
         copy.aux = match &mut self.packet_tap {
@@ -417,7 +416,7 @@ impl Network {
         let one = QueuedPacket {
             since: now,
             size: u32::from(packet.size),
-            flow: u64::from(packet.flow) << 1 | u64::from(packet.is_forward()),
+            flow: u64::from(packet.tag.0) << 1 | u64::from(packet.is_forward()),
             ecn,
             marked: false,
             packet,
@@ -545,7 +544,7 @@ impl Network {
         let packet = self.release_entry(packet);
         if let Some(observed) = &mut self.observed {
             observed.lost.push(packet);
-        } else if packet.flags & OPTIONS != 0 {
+        } else if packet.options().is_some() {
             self.options.free(packet);
         }
         if packet.is_forward() {

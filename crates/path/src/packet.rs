@@ -1,7 +1,8 @@
 //! A packet in transit, a plain value of 32 bytes.
 
 use cwndlab_traffic::datagrams::Datagram;
-use cwndlab_units::{ConnectionId, Time};
+use cwndlab_transport::wire::{expand, AckPacket, Data, PlainAck};
+use cwndlab_units::{Bytes, ConnectionId, Time};
 
 /// A data segment.
 pub const DATA: u8 = 0;
@@ -12,26 +13,53 @@ pub const SYN: u8 = 2;
 /// A SYN-ACK.
 pub const SYN_ACK: u8 = 3;
 /// Mask of the kind in `flags`.
-pub const KIND: u8 = 3;
+pub(crate) const KIND: u8 = 3;
 /// A retransmission.
-pub const RETRANSMISSION: u8 = 4;
+pub(crate) const RETRANSMISSION: u8 = 4;
 /// ECN-capable.
 pub const ECT: u8 = 8;
 /// Congestion experienced.
-pub const CE: u8 = 16;
+pub(crate) const CE: u8 = 16;
 /// ECN echo of an ACK (ECE).
-pub const ECE: u8 = 32;
+pub(crate) const ECE: u8 = 32;
 /// PSH of a data segment, which has no ECN echo.
-pub const PUSH: u8 = ECE;
+pub(crate) const PUSH: u8 = ECE;
 /// Congestion window reduced (CWR).
-pub const CWR: u8 = 64;
-/// `aux` is an index (module `packet_options`): of the options of an ACK, or of the router header of any other packet.
-pub const OPTIONS: u8 = 128;
+pub(crate) const CWR: u8 = 64;
+/// The packet has the options of an ACK, or a router header ([`Packet::options`]).
+pub(crate) const OPTIONS: u8 = 128;
 
-/// Mask of the connection's index in [`Packet::flow`]; the bits above are its number.
-pub const FLOW: u32 = 0x00ff_ffff;
+/// Bits of a connection's index in a [`Tag`].
+const INDEX_BITS: u32 = 24;
 /// Maximum number of connections of a run.
-pub const MAX_FLOWS: usize = FLOW as usize + 1;
+pub const MAX_CONNECTIONS: usize = 1 << INDEX_BITS;
+
+/// A connection, and in the highest byte its number modulo 256, which tells its packets from those of its predecessors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Tag(pub(crate) u32);
+
+impl Tag {
+    /// The tag of the connection with this number.
+    #[must_use]
+    pub fn new(connection: ConnectionId, number: u32) -> Self {
+        Self(u32::from(connection) | number << INDEX_BITS)
+    }
+
+    /// The connection.
+    #[inline]
+    #[must_use]
+    pub fn connection(self) -> ConnectionId {
+        ConnectionId::from(self.0 & ((1 << INDEX_BITS) - 1))
+    }
+
+    /// The number of the connection, modulo 256.
+    #[inline]
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.0 >> INDEX_BITS
+    }
+}
 
 /// A packet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,23 +71,131 @@ pub struct Packet {
     pub timestamp: Time,
     /// Segment number of a data segment, cumulative acknowledgement of an ACK, modulo 2³².
     pub seq: u32,
-    /// Index of the connection, and its number modulo 256 in the highest byte.
-    pub flow: u32,
-    /// Payload of a data segment in bytes; window of an ACK, shifted by the window scale; or an index, see [`OPTIONS`].
-    pub aux: u32,
+    /// Its connection.
+    pub(crate) tag: Tag,
+    /// The payload of a data segment, the window of an ACK, or the index of what the packet itself has no room for. While
+    /// packets are recorded, the index of an entry of the tap.
+    pub(crate) aux: u32,
     /// Bytes on the wire.
     pub size: u16,
     /// Position on its route: the number of links entered; 255 after the last one.
-    pub hop: u8,
+    pub(crate) hop: u8,
     /// Kind and flags.
-    pub flags: u8,
+    pub(crate) flags: u8,
 }
 
 impl Packet {
-    /// The packet of a datagram that the connection of index `flow` sends at `now`.
+    /// A packet without contents, with these flags, sent at `now`.
+    #[inline]
     #[must_use]
-    pub fn datagram(now: Time, flow: u32, one: &Datagram) -> Self {
-        Self { timestamp: now, seq: one.seq, flow, aux: one.len, size: one.size, flags: DATA, ..Self::default() }
+    pub fn new(flags: u8, tag: Tag, now: Time, size: u16) -> Self {
+        Self { at: Time::ZERO, timestamp: now, seq: 0, tag, aux: 0, size, hop: 0, flags }
+    }
+
+    /// The packet of a datagram that is sent at `now`.
+    #[must_use]
+    pub fn datagram(tag: Tag, now: Time, one: &Datagram) -> Self {
+        Self { seq: one.seq, aux: one.len, ..Self::new(DATA, tag, now, one.size) }
+    }
+
+    /// The packet of a data segment.
+    #[allow(clippy::inline_always)] // called for each segment of a burst: common values stay in registers
+    #[inline(always)]
+    #[must_use]
+    pub fn data(tag: Tag, segment: &Data, size: u16) -> Self {
+        let mut flags = DATA;
+        if segment.retransmission {
+            flags |= RETRANSMISSION;
+        }
+        if segment.ect {
+            flags |= ECT;
+        }
+        if segment.cwr {
+            flags |= CWR;
+        }
+        if segment.push {
+            flags |= PUSH;
+        }
+        Self { seq: segment.seq as u32, aux: segment.len, ..Self::new(flags, tag, segment.timestamp, size) }
+    }
+
+    /// The packet of an ACK without its options; the window is shifted right by `window_shift` bits.
+    #[allow(clippy::inline_always)] // as a call it would store the ACK and load it again
+    #[inline(always)]
+    #[must_use]
+    pub fn ack(tag: Tag, ack: &AckPacket, window_shift: u8, size: u16) -> Self {
+        let flags = if ack.ece { ACK | ECE } else { ACK };
+        let aux = (ack.window.0 >> window_shift) as u32;
+        Self { seq: ack.ack as u32, aux, ..Self::new(flags, tag, ack.echo, size) }
+    }
+
+    /// The packet with the options or the router header of this index (module `packet_options`), which replaces the window
+    /// or the payload.
+    #[inline]
+    #[must_use]
+    pub fn with_options(self, index: u32) -> Self {
+        Self { aux: index, flags: self.flags | OPTIONS, ..self }
+    }
+
+    /// The packet with contents that the caller has stored under this number.
+    #[must_use]
+    pub fn with_stored(self, number: u32) -> Self {
+        Self { aux: number, ..self }
+    }
+
+    /// The data segment of a packet without router header; `near` is the segment expected.
+    #[inline]
+    #[must_use]
+    pub fn to_data(&self, near: u64) -> Data {
+        Data {
+            seq: expand(self.seq, near),
+            len: self.aux,
+            retransmission: self.flags & RETRANSMISSION != 0,
+            ect: self.flags & ECT != 0,
+            cwr: self.flags & CWR != 0,
+            push: self.flags & PUSH != 0,
+            timestamp: self.timestamp,
+            feedback: None,
+        }
+    }
+
+    /// The ACK of a packet without options; `near` is the segment number acknowledged last.
+    #[inline]
+    #[must_use]
+    pub fn to_plain_ack(&self, near: u64, window_shift: u8) -> PlainAck {
+        PlainAck {
+            ack: expand(self.seq, near),
+            window: self.window(window_shift),
+            echo: self.timestamp,
+            ece: self.flags & ECE != 0,
+        }
+    }
+
+    /// The window of an ACK without options.
+    #[inline]
+    #[must_use]
+    pub fn window(&self, window_shift: u8) -> Bytes {
+        Bytes(u64::from(self.aux) << window_shift)
+    }
+
+    /// The payload of a data packet without router header, bytes.
+    #[inline]
+    #[must_use]
+    pub fn payload(&self) -> u32 {
+        self.aux
+    }
+
+    /// The index of the options of an ACK, or of the router header of another packet.
+    #[inline]
+    #[must_use]
+    pub fn options(&self) -> Option<u32> {
+        (self.flags & OPTIONS != 0).then_some(self.aux)
+    }
+
+    /// The number under which the caller has stored the contents.
+    #[must_use]
+    pub fn stored(&self) -> u32 {
+        self.aux
     }
 
     /// The kind of the packet.
@@ -69,11 +205,25 @@ impl Packet {
         self.flags & KIND
     }
 
+    /// Its connection, and the number of the connection.
+    #[inline]
+    #[must_use]
+    pub fn tag(&self) -> Tag {
+        self.tag
+    }
+
     /// Its connection.
     #[inline]
     #[must_use]
     pub fn connection(&self) -> ConnectionId {
-        ConnectionId::from(self.flow & FLOW)
+        self.tag.connection()
+    }
+
+    /// Whether a queue has marked it: congestion experienced.
+    #[inline]
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        self.flags & CE != 0
     }
 
     /// Whether it travels from the sender to the receiver.

@@ -42,7 +42,7 @@ pub struct ReturnedHeader {
     pub echo: Option<Header>,
 }
 
-/// The options and router headers of packets in transit, by the index in [`Packet::aux`].
+/// The options and router headers of packets in transit, by their index ([`Packet::options`]).
 #[derive(Debug, Default)]
 pub struct PacketOptions {
     acks: Vec<AckOptions>,

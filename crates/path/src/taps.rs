@@ -13,7 +13,7 @@ use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::wire::SackBlocks;
 use cwndlab_units::{FlowId, IndexVec, LinkId, Time};
 
-use crate::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, OPTIONS, RETRANSMISSION, SYN, SYN_ACK};
+use crate::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, RETRANSMISSION, SYN, SYN_ACK};
 use crate::packet_options::PacketOptions;
 
 /// The entry of a packet in transit.
@@ -31,7 +31,7 @@ struct Negotiated {
     timestamps: bool,
     sack: bool,
     ecn: Ecn,
-    window_shift: u32,
+    window_shift: u8,
 }
 
 /// Records packets: the rows so far, and entries of the packets in transit.
@@ -55,7 +55,7 @@ impl PacketTap {
             timestamps: flow.stack.timestamps,
             sack: flow.stack.sack && uses_sack(flow.recovery),
             ecn: flow.stack.ecn,
-            window_shift: flow.stack.window_shift(),
+            window_shift: flow.stack.window_shift() as u8,
         });
         Self {
             rows: Vec::new(),
@@ -139,7 +139,7 @@ impl PacketTap {
         let entry = self.entries[packet.aux as usize];
         let Negotiated { mss, timestamps, sack, ecn, window_shift } = self.negotiated[owner];
         let kind = packet.kind();
-        let contents = Contents::of(&packet, entry.aux, window_shift, options);
+        let contents = Contents::of(&Packet { aux: entry.aux, ..packet }, window_shift, options);
         let negotiates = ecn != Ecn::Off;
         // A window probe has the number below SND.UNA, and no payload.
         let is_probe = kind == DATA && contents.payload_bytes == 0;
@@ -157,7 +157,7 @@ impl PacketTap {
             packet: entry.number,
             sent_ns: entry.sent.as_nanos(),
             arrival_ns,
-            connection: packet.flow >> 24,
+            connection: packet.tag().number(),
             payload_bytes: contents.payload_bytes,
             echo_ns: (timestamps && kind == ACK).then_some(packet.timestamp.as_nanos()),
             window_bytes: contents.window_bytes,
@@ -207,15 +207,15 @@ struct Contents {
 }
 
 impl Contents {
-    fn of(packet: &Packet, aux: u32, window_shift: u32, options: &PacketOptions) -> Self {
-        let has_options = packet.flags & OPTIONS != 0;
-        match packet.kind() {
-            DATA => Self { payload_bytes: if has_options { options.header(aux).len } else { aux }, ..Self::default() },
-            ACK if has_options => {
-                let options = options.ack(aux);
+    fn of(packet: &Packet, window_shift: u8, options: &PacketOptions) -> Self {
+        match (packet.kind(), packet.options()) {
+            (DATA, Some(header)) => Self { payload_bytes: options.header(header).len, ..Self::default() },
+            (DATA, None) => Self { payload_bytes: packet.payload(), ..Self::default() },
+            (ACK, Some(index)) => {
+                let options = options.ack(index);
                 Self { window_bytes: Some(options.window), blocks: options.blocks, ..Self::default() }
             }
-            ACK => Self { window_bytes: Some(u64::from(aux) << window_shift), ..Self::default() },
+            (ACK, None) => Self { window_bytes: Some(packet.window(window_shift).0), ..Self::default() },
             _ => Self::default(),
         }
     }

@@ -14,7 +14,7 @@ use cwndlab_transport::delayed_control::DelayedControl;
 use cwndlab_transport::receiver::Receiver;
 use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::sender::{Sender, ENDLESS};
-use cwndlab_transport::wire::{expand, AckPacket, Data, Output, PlainAck};
+use cwndlab_transport::wire::{AckPacket, Output, PlainAck};
 use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, IndexVec, Time};
 
 use crate::dialogue::Direction;
@@ -23,7 +23,7 @@ use crate::no_control::NoControl;
 use crate::packet_sink::{feedback, PacketSink, WireFormat};
 use crate::totals::Totals;
 use cwndlab_path::network::Network;
-use cwndlab_path::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, OPTIONS, PUSH, RETRANSMISSION, SYN, SYN_ACK};
+use cwndlab_path::packet::{Packet, Tag, ACK, DATA, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, ReturnedHeader, RouterHeader};
 use cwndlab_path::timers::{PACE, RECEIVER, SENDER, TIMERS};
 
@@ -186,7 +186,7 @@ impl Connection {
     #[allow(clippy::inline_always)] // it only selects the endpoint
     #[inline(always)]
     pub(crate) fn deliver(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &Plans) {
-        let current = packet.flow >> 24 == self.number;
+        let current = packet.tag().number() == self.number;
         match packet.kind() {
             DATA if current => self.deliver_data(now, packet, network, plans),
             ACK => self.deliver_ack(now, packet, network, current),
@@ -197,18 +197,17 @@ impl Connection {
     /// Delivers a packet of the handshake, a datagram, or a packet of an earlier connection.
     #[cold]
     fn deliver_slow_path(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &Plans) {
-        let current = packet.flow >> 24 == self.number;
+        let current = packet.tag().number() == self.number;
         match packet.kind() {
             SYN if current => {
-                let header = (packet.flags & OPTIONS != 0).then_some(packet.aux);
                 self.syn_acks = (now, self.syn_acks.1 + 1);
-                sink!(self, network, now).syn_ack(header);
+                sink!(self, network, now).syn_ack(packet.options());
             }
             SYN_ACK if current => self.deliver_syn_ack(now, packet, network, &plans[self.owner]),
-            _ if packet.flags & OPTIONS != 0 => network.options.free(*packet),
+            _ if packet.options().is_some() => network.options.free(*packet),
             DATA => {
                 if let Some(datagrams) = &mut self.datagrams {
-                    datagrams.receive(now, packet.timestamp, packet.seq, packet.aux);
+                    datagrams.receive(now, packet.timestamp, packet.seq, packet.payload());
                 }
             }
             _ => {}
@@ -217,23 +216,14 @@ impl Connection {
 
     #[inline(never)]
     fn deliver_data(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &Plans) {
-        let mut data = Data {
-            seq: expand(packet.seq, self.receiver.expected()),
-            len: packet.aux,
-            retransmission: packet.flags & RETRANSMISSION != 0,
-            ect: packet.flags & ECT != 0,
-            cwr: packet.flags & CWR != 0,
-            push: packet.flags & PUSH != 0,
-            timestamp: packet.timestamp,
-            feedback: None,
-        };
-        if packet.flags & OPTIONS != 0 {
-            let request = self.take_request(network, packet);
+        let mut data = packet.to_data(self.receiver.expected());
+        if let Some(header) = packet.options() {
+            let request = self.take_request(network, header);
             (data.len, data.feedback) = (request.len, feedback(&request, &plans[self.owner]));
         }
         // ACKs do not tell the RTT.
         let mut sink = PacketSink { network, now, format: &self.format, srtt: Duration::ZERO };
-        self.receiver.on_data(now, data, packet.flags & CE != 0, &mut sink);
+        self.receiver.on_data(now, data, packet.is_marked(), &mut sink);
         if self.receiver.expected() >= self.transfer_end {
             self.on_delivered(now);
         }
@@ -241,23 +231,17 @@ impl Connection {
 
     #[inline(never)]
     fn deliver_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, current: bool) {
-        let plain = PlainAck {
-            ack: expand(packet.seq, self.sender.una()),
-            window: Bytes(u64::from(packet.aux) << self.format.window_shift),
-            echo: packet.timestamp,
-            ece: packet.flags & ECE != 0,
-        };
-        if packet.flags & OPTIONS == 0 {
-            if !current {
-                return;
+        let plain = packet.to_plain_ack(self.sender.una(), self.format.window_shift);
+        match packet.options() {
+            None if !current => return,
+            None => self.sender.on_plain_ack(now, plain, &mut sink!(self, network, now)),
+            Some(index) => {
+                let ack = self.take_options(network, index, plain);
+                if !current {
+                    return;
+                }
+                self.sender.on_ack(now, &ack, &mut sink!(self, network, now));
             }
-            self.sender.on_plain_ack(now, plain, &mut sink!(self, network, now));
-        } else {
-            let ack = self.take_options(network, packet, plain);
-            if !current {
-                return;
-            }
-            self.sender.on_ack(now, &ack, &mut sink!(self, network, now));
         }
         if self.sender.is_drained() {
             self.on_drained(now);
@@ -276,7 +260,7 @@ impl Connection {
     }
 
     fn deliver_syn_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
-        let request = (packet.flags & OPTIONS != 0).then(|| network.options.take_header(packet.aux));
+        let request = packet.options().map(|header| network.options.take_header(header));
         let feedback = request.and_then(|request| feedback(&request, plan));
         self.receiver.on_established(now - packet.timestamp);
         let mut sink = sink!(self, network, now);
@@ -289,8 +273,8 @@ impl Connection {
     }
 
     /// The ACK with its options.
-    fn take_options(&mut self, network: &mut Network, packet: &Packet, plain: PlainAck) -> AckPacket {
-        let options = network.options.take_ack(packet.aux);
+    fn take_options(&mut self, network: &mut Network, index: u32, plain: PlainAck) -> AckPacket {
+        let options = network.options.take_ack(index);
         if let Some(header) = options.header {
             let shares = network.options.take_header(header).header.shares;
             network.options.returned.entry(self.id).or_insert(ReturnedHeader { shares, echo: None }).shares = shares;
@@ -301,8 +285,8 @@ impl Connection {
 
     /// Removes and returns the router header of a packet that reached the receiver.
     #[cold]
-    fn take_request(&mut self, network: &mut Network, packet: &Packet) -> RouterHeader {
-        let request = network.options.take_header(packet.aux);
+    fn take_request(&mut self, network: &mut Network, header: u32) -> RouterHeader {
+        let request = network.options.take_header(header);
         if request.header.scheme.is_returned() {
             let first =
                 ReturnedHeader { shares: Header::new(request.header.scheme, 0.0, Duration::ZERO).shares, echo: None };
@@ -394,8 +378,8 @@ impl Connection {
             self.finish(now);
             return;
         }
-        let flow = self.id.into();
-        let next = datagrams.send(now, |one| network.forward(now, Packet::datagram(now, flow, &one)));
+        let tag = Tag::new(self.id, 0);
+        let next = datagrams.send(now, |one| network.forward(now, Packet::datagram(tag, now, &one)));
         self.application = next.min(self.source.stop);
     }
 

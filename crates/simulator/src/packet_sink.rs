@@ -8,14 +8,14 @@ use cwndlab_transport::wire::{AckPacket, Data, Output};
 use cwndlab_units::{Bytes, ConnectionId, Duration, Rate, Time};
 
 use cwndlab_path::network::Network;
-use cwndlab_path::packet::{Packet, ACK, CWR, DATA, ECE, ECT, FLOW, OPTIONS, PUSH, RETRANSMISSION, SYN, SYN_ACK};
+use cwndlab_path::packet::{Packet, Tag, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, RouterHeader};
 
 /// The fields of packets that all packets of a connection share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WireFormat {
-    /// The connection's index and number, as in [`Packet::flow`].
-    pub(crate) flow: u32,
+    /// The connection and its number.
+    pub(crate) tag: Tag,
     /// Header bytes of a data packet.
     pub(crate) header: u32,
     /// Size of an ACK without SACK blocks, bytes.
@@ -36,7 +36,7 @@ impl WireFormat {
     /// The packet format of a connection with this identity, stack and request to routers.
     pub(crate) fn new(id: ConnectionId, stack: &Stack, request: Option<(Scheme, f64)>) -> Self {
         Self {
-            flow: id.into(),
+            tag: Tag::new(id, 0),
             header: stack.header.0 as u32,
             ack_size: stack.ack.0 as u32,
             block_size: stack.sack_block.0 as u32,
@@ -47,14 +47,9 @@ impl WireFormat {
         }
     }
 
-    /// The connection.
-    fn connection(&self) -> ConnectionId {
-        ConnectionId::from(self.flow & FLOW)
-    }
-
     /// Sets the connection's number.
     pub(crate) fn set_number(&mut self, number: u32) {
-        self.flow = self.flow & FLOW | number << 24;
+        self.tag = Tag::new(self.tag.connection(), number);
     }
 }
 
@@ -75,7 +70,7 @@ impl PacketSink<'_> {
     fn router_header(&mut self, scheme: Scheme, rate: f64, len: u32) -> u32 {
         let mut header = Header::new(scheme, rate, self.srtt);
         if scheme.is_returned() {
-            if let Some(last) = self.network.options.returned.get(&self.format.connection()) {
+            if let Some(last) = self.network.options.returned.get(&self.format.tag.connection()) {
                 header.shares = last.shares;
             }
         }
@@ -85,7 +80,7 @@ impl PacketSink<'_> {
     /// Stores a copy of the last received router header for its return; returns its index.
     #[cold]
     fn echo_header(&mut self) -> Option<u32> {
-        let header = self.network.options.returned.get(&self.format.connection())?.echo?;
+        let header = self.network.options.returned.get(&self.format.tag.connection())?.echo?;
         Some(self.network.options.store_header(RouterHeader { header, len: 0 }))
     }
 
@@ -105,13 +100,8 @@ impl PacketSink<'_> {
 
     /// Sends a SYN-ACK with the router header of the SYN.
     pub(crate) fn syn_ack(&mut self, header: Option<u32>) {
-        let flags = SYN_ACK | header.map_or(0, |_| OPTIONS);
-        let size = self.format.ack_size as u16;
-        let aux = header.unwrap_or(0);
-        self.network.forward(
-            self.now,
-            Packet { timestamp: self.now, flow: self.format.flow, size, aux, flags, ..Packet::default() },
-        );
+        let packet = Packet::new(SYN_ACK, self.format.tag, self.now, self.format.ack_size as u16);
+        self.network.forward(self.now, header.map_or(packet, |index| packet.with_options(index)));
     }
 }
 
@@ -135,83 +125,35 @@ impl Output for PacketSink<'_> {
     #[allow(clippy::inline_always)] // called for each segment of a burst: common values stay in registers
     #[inline(always)]
     fn data(&mut self, segment: &Data) {
-        let mut flags = DATA;
-        if segment.retransmission {
-            flags |= RETRANSMISSION;
-        }
-        if segment.ect {
-            flags |= ECT;
-        }
-        if segment.cwr {
-            flags |= CWR;
-        }
-        if segment.push {
-            flags |= PUSH;
-        }
-        let mut aux = segment.len;
+        let mut packet = Packet::data(self.format.tag, segment, (segment.len + self.format.header) as u16);
         if let Some((scheme, rate)) = self.format.request {
-            flags |= OPTIONS;
-            aux = self.router_header(scheme, rate, segment.len);
+            packet = packet.with_options(self.router_header(scheme, rate, segment.len));
         }
-        self.network.forward(
-            self.now,
-            Packet {
-                at: Time::ZERO,
-                timestamp: segment.timestamp,
-                seq: segment.seq as u32,
-                flow: self.format.flow,
-                aux,
-                size: (segment.len + self.format.header) as u16,
-                hop: 0,
-                flags,
-            },
-        );
+        self.network.forward(self.now, packet);
     }
 
     #[allow(clippy::inline_always)] // as a call it would store the ACK and load it again
     #[inline(always)]
     fn ack(&mut self, ack: &AckPacket) {
-        let mut flags = ACK;
-        if ack.ece {
-            flags |= ECE;
-        }
-        let mut aux = (ack.window.0 >> self.format.window_shift) as u32;
+        let size = (self.format.ack_size + u32::from(ack.blocks.len) * self.format.block_size) as u16;
+        let mut packet = Packet::ack(self.format.tag, ack, self.format.window_shift, size);
         if ack.blocks.len > 0 || self.format.acks_have_options {
-            flags |= OPTIONS;
             let copy = *ack; // so that an ACK without options stays in registers
-            aux = self.ack_options(&copy);
+            packet = packet.with_options(self.ack_options(&copy));
         }
-        self.network.forward(
-            self.now,
-            Packet {
-                at: Time::ZERO,
-                timestamp: ack.echo,
-                seq: ack.ack as u32,
-                flow: self.format.flow,
-                aux,
-                size: (self.format.ack_size + u32::from(ack.blocks.len) * self.format.block_size) as u16,
-                hop: 0,
-                flags,
-            },
-        );
+        self.network.forward(self.now, packet);
     }
 
     fn syn(&mut self) {
-        let size = self.format.ack_size as u16;
-        let mut flags = SYN;
-        let mut aux = 0;
+        let mut packet = Packet::new(SYN, self.format.tag, self.now, self.format.ack_size as u16);
         if let Some((scheme, rate)) = self.format.request {
-            flags |= OPTIONS;
-            aux = self.router_header(scheme, rate, 0);
+            packet = packet.with_options(self.router_header(scheme, rate, 0));
         }
-        self.network.forward(
-            self.now,
-            Packet { timestamp: self.now, flow: self.format.flow, size, aux, flags, ..Packet::default() },
-        );
+        self.network.forward(self.now, packet);
     }
 
     fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64) {
-        let connection = self.format.connection();
+        let connection = self.format.tag.connection();
         let owner = self.network.owner(connection);
         // The table of transfers records secondary connections.
         if connection != owner.into() && matches!(kind, "open" | "established") {

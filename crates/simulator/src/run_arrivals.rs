@@ -8,7 +8,7 @@ use cwndlab_units::{ConnectionId, FlowId, Time};
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
 use crate::simulation::Simulation;
-use cwndlab_path::packet::MAX_FLOWS;
+use cwndlab_path::packet::MAX_CONNECTIONS;
 
 impl Simulation<'_> {
     /// Handles the arrival timer of the flow `owner`.
@@ -28,7 +28,7 @@ impl Simulation<'_> {
         let Some(arrivals) = self.arrivals.get_mut(&owner) else { return };
         let id = match arrivals.free.pop() {
             Some(id) => id,
-            None if arrivals.all.len() < arrivals.limit && self.connections.ids().len() < MAX_FLOWS => {
+            None if arrivals.all.len() < arrivals.limit && self.connections.ids().len() < MAX_CONNECTIONS => {
                 let id = self.network.add_connection(owner, false);
                 arrivals.all.push(id);
                 self.connections.push(Connection::secondary(plan, id, owner, self.seed));

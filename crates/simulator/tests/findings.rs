@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use cwndlab_path::network::Network;
-use cwndlab_path::packet::Packet;
+use cwndlab_path::packet::{Packet, Tag, DATA};
 use cwndlab_records::rows::{FindingRow, Records};
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::{catalogue, run_within};
@@ -95,7 +95,7 @@ fn counters_that_do_not_add_up_are_found() {
     let (plan, _) = scenario.plan(&catalogue()).unwrap();
     let mut network = Network::new(&plan, 1);
     let idle = network.links.clone();
-    network.forward(Time::ZERO, Packet { size: 1500, ..Packet::default() });
+    network.forward(Time::ZERO, Packet::new(DATA, Tag::default(), Time::ZERO, 1500));
     assert_eq!(network.check_counters(&plan, Time::from_nanos(1)), []);
     network.links = idle;
     let findings = network.check_counters(&plan, Time::from_nanos(1));
