@@ -235,3 +235,33 @@ impl Packet {
 }
 
 const _: () = assert!(size_of::<Packet>() == 32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 300 is 44 modulo 256.
+    #[test]
+    fn a_tag_has_the_connection_and_its_number_modulo_256() {
+        let tag = Tag::new(ConnectionId::from(MAX_CONNECTIONS as u32 - 1), 300);
+        assert_eq!((tag.connection().index(), tag.number()), (MAX_CONNECTIONS - 1, 44));
+    }
+
+    /// RFC 9293, section 3.4: a number of 32 bits stands for the one nearest to the number expected.
+    #[test]
+    fn a_packet_returns_its_segment_unless_a_router_header_replaces_the_payload() {
+        let segment = Data {
+            seq: (1 << 32) + 5,
+            len: 1448,
+            retransmission: true,
+            ect: false,
+            cwr: true,
+            push: true,
+            timestamp: Time::from_nanos(9),
+            feedback: None,
+        };
+        let packet = Packet::data(Tag::default(), &segment, 1500);
+        assert_eq!((packet.to_data((1 << 32) - 7), packet.options()), (segment, None));
+        assert_eq!(packet.with_options(3).options(), Some(3));
+    }
+}

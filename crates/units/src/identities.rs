@@ -84,6 +84,15 @@ impl From<FlowId> for ConnectionId {
 /// let second = names.ids().nth(1).expect("there are two");
 /// assert_eq!(names[second], "back");
 /// ```
+///
+/// The identity of a flow does not index links:
+///
+/// ```compile_fail,E0308
+/// use cwndlab_units::{FlowId, IndexVec, LinkId};
+///
+/// let names: IndexVec<LinkId, &str> = ["there", "back"].into_iter().collect();
+/// names[FlowId::from(1)];
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexVec<I, T> {
     items: Vec<T>,
