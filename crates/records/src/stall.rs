@@ -3,7 +3,7 @@
 //! An engine passes the state of each sender to its [`StallWatch`] at samples, as often as the timeout needs it, and at the
 //! end of the run. Between two samples there is no cost.
 
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, SenderCounters, SenderState, Time};
 
 use crate::findings::{Code, HANG, STARVED, UNANSWERED};
 use crate::rows::{FindingRow, SampleRow};
@@ -41,6 +41,17 @@ pub struct SenderProgress {
     pub lost_packets: u64,
     /// The retransmission timeout; `None` while it is backed off.
     pub rto: Option<Duration>,
+}
+
+impl SenderProgress {
+    /// The progress of a connection with this sender. `idle_acks`: ACKs that brought no progress.
+    #[inline]
+    #[must_use]
+    pub fn of(sender: &SenderState, idle_acks: u64) -> Self {
+        let SenderCounters { acked_bytes, sent_packets, timeouts, .. } = sender.counters;
+        let rto = (sender.backoff == 0).then_some(sender.rto);
+        Self { waiting: sender.waiting, acked_bytes, sent_packets, timeouts, idle_acks, rto, ..Self::default() }
+    }
 }
 
 /// The start of a period, and the counters there.

@@ -1,7 +1,8 @@
 //! Types for time, durations, sizes and rates: integers in nanoseconds, bytes and bits per second.
 //!
-//! All crates compute with these types. Only equations use floating point, with `cbrt`, `pow`, `exp` and `ln` from
-//! [`maths`], so that a run has the same result on every machine.
+//! All crates compute with these types, and all stacks report the state of a sender in them ([`SenderState`]). Only
+//! equations use floating point, with `cbrt`, `pow`, `exp` and `ln` from [`maths`], so that a run has the same result on
+//! every machine.
 
 mod fault;
 pub mod maths;
@@ -9,10 +10,12 @@ pub mod panics;
 mod parse;
 mod print;
 pub mod random;
+mod sender_state;
 pub mod spelling;
 
 pub use fault::{printable, Fault, FaultKind};
 pub use parse::{parse_bytes, parse_duration, parse_rate, rate_units, size_units, time_units};
+pub use sender_state::{CaState, Outstanding, SenderCounters, SenderState};
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};

@@ -195,7 +195,7 @@ impl Connection {
 
     /// Sends the FIN behind the last data, with it where it leaves now.
     fn send_fin(&mut self) {
-        if self.end != End::Closing || self.sender.info().notsent > Bytes::ZERO {
+        if self.end != End::Closing || self.sender.state().unsent > Bytes::ZERO {
             return;
         }
         let next = self.next_byte();
@@ -280,7 +280,7 @@ impl Connection {
     /// Unacknowledged and unsent bytes.
     pub(super) fn unacknowledged(&self) -> (u64, u64) {
         let una = self.wire.segments.start(self.sender.una());
-        (self.wire.segments.next_byte() - una, self.sender.info().notsent.0)
+        (self.wire.segments.next_byte() - una, self.sender.state().unsent.0)
     }
 }
 

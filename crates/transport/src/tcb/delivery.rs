@@ -1,12 +1,11 @@
 //! Deliveries reported by an ACK: cumulative acknowledgement, SACK and D-SACK blocks, RTT samples (Linux, tcp_clean_rtx_queue,
 //! tcp_sacktag_write_queue).
 
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{Bytes, CaState, Duration, Time};
 
 use super::Tcb;
 use crate::ack_summary::AckSummary;
 use crate::segment::{Run, EVER_RETRANS, RETRANS, SACKED};
-use crate::state::State;
 use crate::wire::{AckPacket, MAX_BLOCKS};
 
 impl Tcb {
@@ -103,7 +102,7 @@ impl Tcb {
             blocks.sort_unstable(); // Linux, tcp_sacktag_write_queue: in ascending order
         }
         let lowest = self.mark_sacked(now, blocks, summary).min(summary.lowest_dsacked);
-        if lowest < u64::MAX && (!self.features.linux || self.state != State::Loss || self.undo.marker.is_some()) {
+        if lowest < u64::MAX && (!self.features.linux || self.state != CaState::Loss || self.undo.marker.is_some()) {
             self.note_reordering(lowest);
         }
     }

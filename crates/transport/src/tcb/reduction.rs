@@ -1,11 +1,10 @@
 //! Congestion events: the report to the algorithm, and the reduction that follows.
 
 use cwndlab_control::{Cause, Change, Congestion, EventKind, Phase, Reason};
-use cwndlab_units::Time;
+use cwndlab_units::{CaState, Time};
 
 use super::Tcb;
 use crate::stack::Prr as PrrVersion;
-use crate::state::State;
 use crate::wire::Output;
 
 impl Tcb {
@@ -54,7 +53,7 @@ impl Tcb {
         let beyond = flight_size.saturating_sub(self.cwnd);
         if self.features.sack {
             flight_size - self.scoreboard.sacked.min(beyond)
-        } else if self.state == State::Recovery {
+        } else if self.state == CaState::Recovery {
             // Each duplicate ACK that allowed a segment also reported a delivered one.
             flight_size.min(self.ssthresh)
         } else if self.stack.limited_transmit {
