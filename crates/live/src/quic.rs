@@ -149,8 +149,8 @@ pub(crate) async fn accept(
             continue;
         }
         let evictable = Evictable::default();
-        let settings = (Arc::clone(&crypto), Arc::clone(&offer));
-        let task = tokio::spawn(serve(Arc::clone(&server), incoming, settings, evictable.clone()));
+        let served = serve(Arc::clone(&server), incoming, Arc::clone(&crypto), Arc::clone(&offer), evictable.clone());
+        let task = tokio::spawn(served);
         if lock(&server.unproven).push(evictable, task.abort_handle()) {
             count(&server.counters.displaced_unproven);
         }
@@ -163,7 +163,8 @@ pub(crate) async fn accept(
 async fn serve(
     server: Arc<ServerState>,
     incoming: Incoming,
-    (crypto, offer): (Arc<QuicServerConfig>, Arc<Offer>),
+    crypto: Arc<QuicServerConfig>,
+    offer: Arc<Offer>,
     evictable: Evictable,
 ) {
     let _guard = PanicCounter(Arc::clone(&server));

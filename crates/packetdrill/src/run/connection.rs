@@ -113,7 +113,8 @@ impl Connection {
     pub(super) fn new(
         negotiated: Negotiated,
         settings: &Settings,
-        (sent_at, now): (Time, Time),
+        sent_at: Time,
+        now: Time,
         window: Bytes,
         queue: VecDeque<Sent>,
     ) -> Self {

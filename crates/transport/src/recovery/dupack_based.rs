@@ -95,7 +95,7 @@ fn fast_retransmit(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &
 
 /// Enters fast recovery of Reno and NewReno (RFC 5681, section 3.2, steps 2 and 3).
 pub(super) fn enter_fast_recovery(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-    tcb.on_congestion(now, Cause::Loss, (false, false), out);
+    tcb.on_congestion(now, Cause::Loss, false, false, out);
     tcb.high_seq = tcb.scoreboard.next;
     tcb.scoreboard.mark_lost(tcb.scoreboard.una);
     tcb.state = CaState::Recovery;

@@ -26,7 +26,7 @@ pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut T
     check_sacks(tcb);
     tcb.rtt.back_off();
     tcb.counters.timeouts += 1;
-    tcb.on_congestion(now, Cause::Timeout, (true, repeated), out);
+    tcb.on_congestion(now, Cause::Timeout, true, repeated, out);
     mark_lost(tcb);
     if tcb.features.linux && !repeated || !tcb.features.linux && first {
         tcb.undo.restorable = true;

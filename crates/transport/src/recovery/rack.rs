@@ -191,7 +191,7 @@ fn try_keep_open(tcb: &mut Tcb) {
 /// tcp_init_cwnd_reduction.
 fn init_cwnd_reduction(tcb: &mut Tcb, now: Time, cause: Cause, out: &mut impl Output) {
     tcb.start_prr();
-    tcb.on_congestion(now, cause, (false, false), out);
+    tcb.on_congestion(now, cause, false, false, out);
     tcb.high_seq = tcb.scoreboard.next;
     tcb.timers.tlp_end_seq = None;
     tcb.ecn.queue_cwr(tcb.stack.ecn);

@@ -17,7 +17,7 @@ pub(super) fn ecn_requires_reduction(tcb: &Tcb, summary: &AckSummary) -> bool {
 pub(super) fn enter_cwr(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
     let before = tcb.cwnd;
     tcb.start_prr();
-    tcb.on_congestion(now, Cause::Ecn, (false, false), out);
+    tcb.on_congestion(now, Cause::Ecn, false, false, out);
     tcb.state = CaState::Cwr;
     tcb.high_seq = tcb.scoreboard.next;
     tcb.ecn.queue_cwr(tcb.stack.ecn);

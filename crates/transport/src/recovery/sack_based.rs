@@ -87,7 +87,7 @@ fn enter_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, out: &mu
     kind.on_reduction_start();
     tcb.start_prr();
     if tcb.state != CaState::Cwr {
-        tcb.on_congestion(now, Cause::Loss, (false, false), out);
+        tcb.on_congestion(now, Cause::Loss, false, false, out);
     }
     tcb.state = CaState::Recovery;
     tcb.high_seq = tcb.scoreboard.next;

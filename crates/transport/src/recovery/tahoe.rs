@@ -19,7 +19,7 @@ pub(crate) struct Tahoe;
 impl DupackBased for Tahoe {
     /// Marks all segments in flight lost, as after a timeout.
     fn enter(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        tcb.on_congestion(now, Cause::Loss, (true, false), out);
+        tcb.on_congestion(now, Cause::Loss, true, false, out);
         tcb.high_seq = tcb.scoreboard.next;
         tcb.scoreboard.mark_all_lost(|_| false);
         tcb.state = CaState::Loss;

@@ -61,7 +61,7 @@ impl Sender {
         tcb.scoreboard.on_una_advanced();
         tcb.counters.acked_bytes += run.bytes.0;
         let (oldest, newest) = rtts(now, &run);
-        tcb.rack.advance(now, (run.last_seq(), &run.last), tcb.rtt.min_or_max(), false, &mut false);
+        tcb.rack.advance(now, run.last_seq(), &run.last, tcb.rtt.min_or_max(), false, &mut false);
         let mut sample = RateSample::default();
         tcb.rate.on_run_delivered(&run, &mut sample);
         tcb.rtt.sample(now, oldest, newest);

@@ -9,12 +9,14 @@ use crate::wire::Output;
 
 impl Tcb {
     /// Reports congestion to the algorithm and sets `ssthresh` to its new window. Records the end of a slow start,
-    /// unless the window restarts at one segment, in slow start again.
+    /// unless the window restarts at one segment (`restart`), in slow start again. `repeated`: the timer expired again for
+    /// the same segment.
     pub(crate) fn on_congestion(
         &mut self,
         now: Time,
         cause: Cause,
-        (restart, repeated): (bool, bool),
+        restart: bool,
+        repeated: bool,
         out: &mut impl Output,
     ) {
         let before = self.cwnd;
