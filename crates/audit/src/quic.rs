@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cwndlab_control::{Cause, Change, Report, Window};
 use cwndlab_transport::segment::Segment;
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{rto, Bytes, Duration, Time};
 
 use crate::event::{Event, LoggedState, Metrics, Span, What};
 use crate::item::{Item, Limit, Moment, Step, View};
@@ -177,7 +177,7 @@ impl Quic {
     fn idle(&mut self, at: &mut Moment<'_>) {
         let Moment { now, view, .. } = *at;
         let idle = now.saturating_since(self.last_sent);
-        if view.model_based || idle <= self.samples.rtt.rto().max(Duration::from_millis(200)) {
+        if view.model_based || idle <= self.samples.rtt.rto().max(rto::LINUX_MIN) {
             return;
         }
         let restart = Bytes(view.cwnd.min(10 * self.samples.mss));

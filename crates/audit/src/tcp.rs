@@ -10,18 +10,13 @@ use cwndlab_control::{Change, Report, Sent, Window};
 use cwndlab_transport::cwnd_validation::{restart_ssthresh, restart_window};
 use cwndlab_transport::segment::Segment;
 use cwndlab_transport::stack::IdleRestart;
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{rto, Bytes, Duration, Time};
 
 use crate::event::{Event, LoggedState, Metrics, Remark, Span, What};
 use crate::item::{Check, Item, Limit, Moment, Step, View};
 use crate::limit::Usage;
 use crate::samples::{Delivered, Samples};
 use crate::spurious::{Reordering, Retransmissions, DUP_THRESHOLD};
-
-/// Minimum timeout of Linux; that of RFC 6298 is a second.
-const MIN_RTO: Duration = Duration::from_nanos(200_000_000);
-/// RFC 6298, section 2.4.
-const RFC_MIN_RTO: Duration = Duration::from_nanos(1_000_000_000);
 
 /// A sender processes an ACK within this time.
 const AT_ONCE: Duration = Duration::from_nanos(1_000_000);
@@ -271,7 +266,7 @@ impl Tcp {
         if self.is_loss_probe(index, waited) {
             return;
         }
-        let timeout = waited >= MIN_RTO && seq <= self.una;
+        let timeout = waited >= rto::LINUX_MIN && seq <= self.una;
         let remark = if timeout { Remark::Timeout } else { Remark::Recovery };
         self.remark(at, remark, at.view.cwnd, 0);
     }
@@ -287,14 +282,14 @@ impl Tcp {
     fn idle(&mut self, at: &mut Moment<'_>) {
         let Moment { now, view, .. } = *at;
         let idle = now.saturating_since(self.last_sent);
-        let rto = self.samples.rtt.rto();
+        let timeout = self.samples.rtt.rto();
         let mss = self.samples.mss;
-        if view.model_based || idle <= rto.max(MIN_RTO) {
+        if view.model_based || idle <= timeout.max(rto::LINUX_MIN) {
             return;
         }
         let cwnd = (view.cwnd / mss) as u32;
         let initial = (self.initial_cwnd / mss) as u32;
-        let floors = [self.samples.srtt() + MIN_RTO, rto.max(MIN_RTO), rto.max(RFC_MIN_RTO)];
+        let floors = [self.samples.srtt() + rto::LINUX_MIN, timeout.max(rto::LINUX_MIN), timeout.max(rto::RFC_MIN)];
         let mut windows: Vec<(u64, Option<Bytes>)> = Vec::new();
         for policy in [IdleRestart::Decay, IdleRestart::InitialWindow] {
             let ssthresh = restart_ssthresh(policy, cwnd).map(|segments| Bytes(u64::from(segments) * mss));

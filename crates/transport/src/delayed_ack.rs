@@ -1,14 +1,10 @@
 //! Delayed ACKs: when an arrival is acknowledged, and the timestamp that the ACK echoes (RFC 5681, section 4.2; RFC 7323,
 //! sections 4.3 and 5.3; Linux, `icsk_ack`).
 
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{rto, Bytes, Duration, Time};
 
 use crate::stack::{Rules, Stack};
 
-/// The RTO before the first RTT sample (RFC 6298, section 2.1), which a receiver without one keeps.
-const INITIAL_RTO: Duration = Duration::from_secs(1);
-/// The smallest variance term of Linux' RTO (`TCP_RTO_MIN`).
-const RTO_MIN: Duration = Duration::from_millis(200);
 /// Longest delay of an ACK in Linux (`TCP_DELACK_MAX`).
 const DELACK_MAX: Duration = Duration::from_millis(200);
 /// Longest delay of a compressed ACK in Linux (`tcp_comp_sack_delay_ns`).
@@ -204,9 +200,9 @@ impl DelayedAck {
     /// The RTO after the handshake's sample (RFC 6298, section 2.2, with Linux' floor on the variance).
     fn rto(&self) -> Duration {
         if self.rtt == Duration::ZERO {
-            INITIAL_RTO
+            rto::INITIAL // a receiver may have no sample
         } else {
-            self.rtt + (self.rtt * 2).max(RTO_MIN)
+            self.rtt + (self.rtt * 2).max(rto::LINUX_MIN)
         }
     }
 

@@ -10,6 +10,7 @@ pub mod panics;
 mod parse;
 mod print;
 pub mod random;
+pub mod rto;
 mod sender_state;
 pub mod spelling;
 

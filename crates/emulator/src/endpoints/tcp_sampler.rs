@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use cwndlab_linux::tcp_info::TcpInfo;
 use cwndlab_records::rows::{EventRow, FindingRow, SampleRow};
-use cwndlab_records::stall::{SenderProgress, Stall, StallWatch, INITIAL_RTO};
-use cwndlab_units::{CaState, Duration, SenderState, Time};
+use cwndlab_records::stall::{SenderProgress, Stall, StallWatch};
+use cwndlab_units::{rto, CaState, Duration, SenderState, Time};
 
 use super::connection::{FlowInfo, FlowState};
 use crate::counters::DropCounters;
@@ -64,7 +64,7 @@ impl TcpSampler {
         self.watches.retain(|(number, _)| self.open.iter().any(|(one, _)| one == number));
         for (number, info) in &self.open {
             let at = self.watches.iter().position(|(one, _)| one == number).unwrap_or_else(|| {
-                let watch = StallWatch::new(now, INITIAL_RTO, Duration::ZERO, duration).on_path(base_rtt);
+                let watch = StallWatch::new(now, rto::INITIAL, Duration::ZERO, duration).on_path(base_rtt);
                 self.watches.push((*number, watch));
                 self.watches.len() - 1
             });
