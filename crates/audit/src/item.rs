@@ -73,6 +73,31 @@ pub enum Item {
     Unjudged(u32),
 }
 
+/// An event of the log, and the items of the reconstruction so far.
+#[derive(Debug)]
+pub(crate) struct Moment<'a> {
+    /// Number of the event.
+    pub(crate) event: usize,
+    /// Time of the event.
+    pub(crate) now: Time,
+    /// The state of the reference.
+    pub(crate) view: &'a View,
+    /// The items.
+    pub(crate) out: &'a mut Vec<Item>,
+}
+
+impl Moment<'_> {
+    /// Adds a change of the window by the transport: its possible sequences.
+    pub(crate) fn step(&mut self, alternatives: Vec<Vec<Report>>) {
+        self.out.push(Item::Step(Step::window(self.event, alternatives, self.now)));
+    }
+
+    /// Adds a logged window and threshold.
+    pub(crate) fn check(&mut self, cwnd: u64, ssthresh: Option<u64>) {
+        self.out.push(Item::Check(Check { time: self.now, event: self.event, cwnd, ssthresh, is_flight: false }));
+    }
+}
+
 impl Step {
     /// A change of the window by the transport.
     #[must_use]

@@ -332,7 +332,7 @@ impl<'a> Judge<'a> {
         let reduced = self.last.cause.is_some();
         if distance > limit {
             self.counts.decisive += if check.is_flight { self.last.acks } else { self.all.acks.max(1) };
-            self.depart(check, &mut chosen, (before, reference, limit));
+            self.depart(check, &mut chosen, before, reference, limit);
             self.stretch = Stretch { anchor: check.cwnd, acks: 0 };
         } else {
             if self.agrees(distance, limit) {
@@ -341,7 +341,7 @@ impl<'a> Judge<'a> {
             } else if self.all.since.is_none() {
                 self.all.since = Some(check.time);
             }
-            self.tell(check, reference, (distance, limit));
+            self.tell(check, reference, distance, limit);
             if reduced && distance > 0 {
                 chosen.set_window(check.time, check.cwnd);
                 self.acks_since_sync = 0;
@@ -354,7 +354,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Counts the ACKs that could have told, where the windows agree.
-    fn tell(&mut self, check: &Check, reference: u64, (distance, limit): (u64, u64)) {
+    fn tell(&mut self, check: &Check, reference: u64, distance: u64, limit: u64) {
         let acks = if check.is_flight {
             if check.cwnd + limit >= reference {
                 self.last.acks
@@ -387,8 +387,7 @@ impl<'a> Judge<'a> {
         self.base = self.branches[0].driver.control.snapshot();
     }
 
-    fn depart(&mut self, check: &Check, chosen: &mut Branch, numbers: (u64, u64, u64)) {
-        let (before, reference, tolerance) = numbers;
+    fn depart(&mut self, check: &Check, chosen: &mut Branch, before: u64, reference: u64, tolerance: u64) {
         let prior = self.window(&*self.base);
         let found = Found {
             first: self.last_logged.is_none() && self.counts.acks == 0,

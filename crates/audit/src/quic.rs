@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use cwndlab_control::{Cause, Change, Report, Window};
 use cwndlab_transport::segment::Segment;
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{rto, Bytes, Duration, Time};
 
 use crate::event::{Event, LoggedState, Metrics, Span, What};
-use crate::item::{Check, Item, Limit, Step, View};
+use crate::item::{Item, Limit, Moment, Step, View};
 use crate::limit::Usage;
 use crate::samples::{Delivered, Samples};
 
@@ -81,35 +81,36 @@ impl Quic {
     /// Processes an event of the log.
     pub(crate) fn event(&mut self, number: usize, event: &Event, view: &View, out: &mut Vec<Item>) {
         let now = event.time;
+        let at = &mut Moment { event: number, now, view, out };
         match &event.what {
-            What::PacketSent { space, number: packet, bytes } => {
-                self.flush(number, view, out);
-                self.packet_sent(number, now, (*space, *packet, *bytes), view, out);
+            What::PacketSent { space, number, bytes } => {
+                self.flush(at);
+                self.packet_sent(at, usize::from(*space), *number, *bytes);
             }
             What::AckFrame { space, ranges, ce } => {
                 let joins = self.pending.as_ref().is_some_and(|one| {
                     one.acked.is_empty() && !one.lost.is_empty() && now.saturating_since(one.time) <= SAME_DATAGRAM
                 });
                 if !joins {
-                    self.flush(number, view, out);
+                    self.flush(at);
                 }
-                self.ack_frame(number, now, usize::from(*space), ranges, *ce, view, out);
+                self.ack_frame(at, usize::from(*space), ranges, *ce);
             }
-            What::PacketLost { space, number: packet } => {
+            What::PacketLost { space, number } => {
                 if self.pending.as_ref().is_some_and(|one| now.saturating_since(one.time) > SAME_DATAGRAM) {
-                    self.flush(number, view, out);
+                    self.flush(at);
                 }
-                self.packet_lost(number, now, (*space, *packet), out);
+                self.packet_lost(at, usize::from(*space), *number);
             }
             What::PacketsLost { largest, count } => {
                 if self.pending.as_ref().is_some_and(|one| now.saturating_since(one.time) > SAME_DATAGRAM) {
-                    self.flush(number, view, out);
+                    self.flush(at);
                 }
                 let below = self.spaces[2].range(..=*largest).rev().take(usize::try_from(*count).unwrap_or(usize::MAX));
                 let mut numbers: Vec<u64> = below.map(|(number, _)| *number).collect();
                 numbers.reverse();
-                for packet in numbers {
-                    self.packet_lost(number, now, (2, packet), out);
+                for number in numbers {
+                    self.packet_lost(at, 2, number);
                 }
             }
             What::Metrics(metrics) => self.metrics(metrics),
@@ -120,8 +121,9 @@ impl Quic {
 
     /// The log ends.
     pub(crate) fn end(&mut self, number: usize, now: Time, view: &View, out: &mut Vec<Item>) {
-        self.flush(number, view, out);
-        self.check(number, now, out);
+        let at = &mut Moment { event: number, now, view, out };
+        self.flush(at);
+        self.check(at);
     }
 
     fn metrics(&mut self, metrics: &Metrics) {
@@ -134,38 +136,32 @@ impl Quic {
         known.latest_rtt = metrics.latest_rtt.or(known.latest_rtt);
     }
 
-    fn check(&mut self, event: usize, time: Time, out: &mut Vec<Item>) {
+    fn check(&mut self, at: &mut Moment<'_>) {
         if !std::mem::take(&mut self.logged) {
             return;
         }
         if let Some(cwnd) = self.samples.logged.cwnd {
-            out.push(Item::Check(Check {
-                time,
-                event,
-                cwnd,
-                ssthresh: self.samples.logged.ssthresh,
-                is_flight: false,
-            }));
+            at.check(cwnd, self.samples.logged.ssthresh);
         }
     }
 
-    fn packet_sent(&mut self, event: usize, now: Time, packet: (u8, u64, u64), view: &View, out: &mut Vec<Item>) {
-        let (space, number, bytes) = packet;
+    fn packet_sent(&mut self, at: &mut Moment<'_>, space: usize, number: u64, bytes: u64) {
+        let now = at.now;
         if self.in_flight == 0
             && self.last_sent > Time::ZERO
-            && self.recovery_start.is_none_or(|at| at < self.last_sent)
+            && self.recovery_start.is_none_or(|start| start < self.last_sent)
         {
-            self.idle(event, now, view, out);
+            self.idle(at);
         }
         let segment = self.samples.sent(now, bytes, self.in_flight);
         let packet = Packet { segment, bytes, number: self.sent };
-        if self.spaces[usize::from(space)].insert(number, packet).is_none() {
+        if self.spaces[space].insert(number, packet).is_none() {
             self.in_flight += bytes;
             self.sent += 1;
         }
         self.last_sent = now;
         self.usage.on_sent(self.in_flight);
-        if view.observes_sent {
+        if at.view.observes_sent {
             let sent = cwndlab_control::Sent {
                 now,
                 size: Bytes(bytes),
@@ -173,43 +169,34 @@ impl Quic {
                 retransmission: false,
                 app_limited: self.samples.sampler.is_app_limited(),
             };
-            out.push(Item::Step(Step::window(event, vec![vec![Report::Sent(sent)]], now)));
+            at.step(vec![vec![Report::Sent(sent)]]);
         }
     }
 
     /// RFC 9002 does not reset the window after an idle period, and permits it (section 7.8).
-    fn idle(&mut self, event: usize, now: Time, view: &View, out: &mut Vec<Item>) {
+    fn idle(&mut self, at: &mut Moment<'_>) {
+        let Moment { now, view, .. } = *at;
         let idle = now.saturating_since(self.last_sent);
-        if view.model_based || idle <= self.samples.rtt.rto().max(Duration::from_millis(200)) {
+        if view.model_based || idle <= self.samples.rtt.rto().max(rto::LINUX_MIN) {
             return;
         }
         let restart = Bytes(view.cwnd.min(10 * self.samples.mss));
         let window = |cwnd| Window { idle, ..Window::new(now, Change::Idle, cwnd) };
         let kept = Report::Window(window(Bytes(view.cwnd)));
         let reset = Report::Window(window(restart));
-        out.push(Item::Step(Step::window(event, vec![vec![], vec![kept], vec![reset]], now)));
+        at.step(vec![vec![], vec![kept], vec![reset]]);
     }
 
-    fn open(&mut self, event: usize, now: Time, out: &mut Vec<Item>) -> &mut Pending {
+    fn open(&mut self, at: &mut Moment<'_>) -> &mut Pending {
         if self.pending.is_none() {
-            self.check(event, now, out);
+            self.check(at);
             let prior_in_flight = self.in_flight;
-            self.pending = Some(Pending { time: now, prior_in_flight, ..Pending::default() });
+            self.pending = Some(Pending { time: at.now, prior_in_flight, ..Pending::default() });
         }
         self.pending.as_mut().expect("it was just created")
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the fields of an ACK frame")]
-    fn ack_frame(
-        &mut self,
-        event: usize,
-        now: Time,
-        space: usize,
-        ranges: &[Span],
-        ce: u64,
-        view: &View,
-        out: &mut Vec<Item>,
-    ) {
+    fn ack_frame(&mut self, at: &mut Moment<'_>, space: usize, ranges: &[Span], ce: u64) {
         let mut acked = Vec::new();
         let largest = ranges.iter().map(|one| one.1 - 1).max();
         let outstanding = &mut self.spaces[space];
@@ -229,50 +216,52 @@ impl Quic {
         self.largest_acked[space] = self.largest_acked[space].max(largest);
         let bytes: u64 = acked.iter().map(|one| one.bytes).sum();
         let una = self.sent - self.spaces.iter().map(|one| one.len() as u64).sum::<u64>() - acked.len() as u64;
-        let limit = self.usage.on_ack(una, self.sent, self.samples.mss, view);
-        let pending = self.open(event, now, out);
-        pending.time = now;
+        let limit = self.usage.on_ack(una, self.sent, self.samples.mss, at.view);
+        let pending = self.open(at);
+        pending.time = at.now;
         pending.largest_newly_acked |= largest_newly_acked;
         pending.marked |= marked;
         pending.acked.extend(acked);
         pending.limit = Some(limit);
         self.in_flight -= bytes;
         if self.infers_losses {
-            self.infer_losses(event, now, space, out);
+            self.infer_losses(at, space);
         }
     }
 
     /// RFC 9002, section 6.1: packets below the largest acknowledged one are lost by number, or by the time since their
     /// transmission.
-    fn infer_losses(&mut self, event: usize, now: Time, space: usize, out: &mut Vec<Item>) {
+    fn infer_losses(&mut self, at: &mut Moment<'_>, space: usize) {
         let Some(largest) = self.largest_acked[space] else { return };
         let latest = self.samples.logged.latest_rtt.unwrap_or(Duration::ZERO);
         let rtt = self.samples.srtt().max(latest).max(Duration::from_millis(1));
         let delay = Duration::from_nanos(rtt.as_nanos() + rtt.as_nanos() / 8);
         let below = self.spaces[space].range(..largest);
-        let lost = below
-            .filter(|(number, packet)| **number + PACKET_THRESHOLD <= largest || packet.segment.sent_at + delay <= now);
+        let lost = below.filter(|(number, packet)| {
+            **number + PACKET_THRESHOLD <= largest || packet.segment.sent_at + delay <= at.now
+        });
         let numbers: Vec<u64> = lost.map(|(number, _)| *number).collect();
         for number in numbers {
-            self.packet_lost(event, now, (space as u8, number), out);
+            self.packet_lost(at, space, number);
         }
     }
 
-    fn packet_lost(&mut self, event: usize, now: Time, (space, number): (u8, u64), out: &mut Vec<Item>) {
-        let Some(packet) = self.spaces[usize::from(space)].remove(&number) else { return };
+    fn packet_lost(&mut self, at: &mut Moment<'_>, space: usize, number: u64) {
+        let Some(packet) = self.spaces[space].remove(&number) else { return };
         // RFC 9002, section 6.1: only a packet below an acknowledged one is lost. Stacks log `packet_lost` also for the
         // packets that a probe timeout sends again, which are no congestion event (section 6.2).
-        if self.largest_acked[usize::from(space)].is_none_or(|largest| number > largest) {
+        if self.largest_acked[space].is_none_or(|largest| number > largest) {
             self.in_flight -= packet.bytes;
             return;
         }
-        let pending = self.open(event, now, out);
+        let pending = self.open(at);
         pending.lost.push(packet);
         self.in_flight -= packet.bytes;
     }
 
     /// Completes the pending ACK.
-    fn flush(&mut self, event: usize, view: &View, out: &mut Vec<Item>) {
+    fn flush(&mut self, at: &mut Moment<'_>) {
+        let view = at.view;
         let Some(pending) = self.pending.take() else { return };
         self.sample(&pending);
         let newest_lost = pending.lost.iter().map(|one| one.segment.sent_at).max();
@@ -282,16 +271,16 @@ impl Quic {
         let marked = pending.marked && newest_acked.is_some_and(news);
         let was_recovering = self.recovery_start;
         let (before, after) = self.split(&pending);
-        let mut step = Step::window(event, Vec::new(), pending.time);
+        let mut step = Step::window(at.event, Vec::new(), pending.time);
         step.acks = u32::from(!pending.acked.is_empty());
         step.limit = pending.limit.map(|one| one.0);
         if lost || marked {
             let cause = if lost { Cause::Loss } else { Cause::Ecn };
             self.recovery_start = Some(pending.time);
-            step.alternatives = self.reduction(&pending, cause, view, (before, after));
+            step.alternatives = self.reduction(&pending, cause, view, after);
         } else if !pending.acked.is_empty() {
             step.recovering = was_recovering.is_some() && after == 0;
-            step.alternatives = self.growth(&pending, (before, after), view);
+            step.alternatives = self.growth(&pending, before, after, view);
         }
         if !pending.acked.is_empty() {
             self.usage.end_ack(self.in_flight);
@@ -301,7 +290,7 @@ impl Quic {
             }
         }
         if !step.alternatives.is_empty() {
-            out.push(Item::Step(step));
+            at.out.push(Item::Step(step));
         }
     }
 
@@ -348,7 +337,9 @@ impl Quic {
         delivered
     }
 
-    fn growth(&mut self, pending: &Pending, (before, after): (u64, u64), view: &View) -> Vec<Vec<Report>> {
+    /// The sequences of an ACK. `before` and `after`: its bytes that were sent before and after the start of the recovery
+    /// period.
+    fn growth(&mut self, pending: &Pending, before: u64, after: u64, view: &View) -> Vec<Vec<Report>> {
         let (limit, estimate) = pending.limit.unwrap_or((Limit::Window, true));
         let mut whole = self.delivered(pending, before + after);
         let mut first = Vec::new();
@@ -378,8 +369,8 @@ impl Quic {
     }
 
     /// The sequences of a congestion event. RFC 9438 (section 4.6) reduces FlightSize and permits the window, RFC 9002
-    /// (section 7.3.2) reduces the window; the ACK that reports the loss may count before it.
-    fn reduction(&mut self, pending: &Pending, cause: Cause, view: &View, (_, after): (u64, u64)) -> Vec<Vec<Report>> {
+    /// (section 7.3.2) reduces the window; the ACK that reports the loss may count before it. `after`: as in [`growth`](Self::growth).
+    fn reduction(&mut self, pending: &Pending, cause: Cause, view: &View, after: u64) -> Vec<Vec<Report>> {
         let lost: u64 = pending.lost.iter().map(|one| one.bytes).sum();
         let flight = self.in_flight + lost;
         let bytes = pending.acked.iter().map(|one| one.bytes).sum();

@@ -10,18 +10,13 @@ use cwndlab_control::{Change, Report, Sent, Window};
 use cwndlab_transport::cwnd_validation::{restart_ssthresh, restart_window};
 use cwndlab_transport::segment::Segment;
 use cwndlab_transport::stack::IdleRestart;
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{rto, Bytes, Duration, Time};
 
 use crate::event::{Event, LoggedState, Metrics, Remark, Span, What};
-use crate::item::{Check, Item, Limit, Step, View};
+use crate::item::{Check, Item, Limit, Moment, Step, View};
 use crate::limit::Usage;
 use crate::samples::{Delivered, Samples};
 use crate::spurious::{Reordering, Retransmissions, DUP_THRESHOLD};
-
-/// Minimum timeout of Linux; that of RFC 6298 is a second.
-const MIN_RTO: Duration = Duration::from_nanos(200_000_000);
-/// RFC 6298, section 2.4.
-const RFC_MIN_RTO: Duration = Duration::from_nanos(1_000_000_000);
 
 /// A sender processes an ACK within this time.
 const AT_ONCE: Duration = Duration::from_nanos(1_000_000);
@@ -162,37 +157,37 @@ impl Tcp {
         view: &View,
         out: &mut Vec<Item>,
     ) {
-        let now = events[0].time;
+        let mut at = Moment { event: first, now: events[0].time, view, out };
         let begins = self.begins_recovery(events, following);
         let remarked = events.iter().filter_map(|one| match one.what {
             What::Remark { remark, cwnd } => Some((remark, cwnd)),
             _ => None,
         });
         let mut remarks: Vec<(Remark, (u64, u64))> = remarked.collect();
-        let mut acked = false;
-        for (at, event) in events.iter().enumerate() {
+        for (event, number) in events.iter().zip(first..) {
             if let &What::TcpAck { ack, ref sack, ece, echo, echo_rtt } = &event.what {
-                acked = true;
+                at.event = number;
                 let remarks = std::mem::take(&mut remarks);
                 let arrived = Arrived { ack, sack, ece, echo, echo_rtt, begins_recovery: begins };
-                self.ack(first + at, now, arrived, &remarks, view, out);
+                self.ack(&mut at, arrived, &remarks);
             }
         }
-        if !acked {
-            for (remark, cwnd) in remarks {
-                self.remark(first, now, remark, cwnd, view, out);
-            }
+        // Without an ACK, to which the remarks would belong.
+        for (remark, (before, after)) in remarks {
+            self.remark(&mut at, remark, before, after);
         }
-        for (at, event) in events.iter().enumerate() {
+        for (event, number) in events.iter().zip(first..) {
             if let What::Segment { seq, bytes, stamp } = event.what {
-                self.sent(first + at, now, (seq, bytes, stamp), view, out);
+                at.event = number;
+                self.sent(&mut at, seq, bytes, stamp);
             }
         }
         // Logged windows are those after all other events of this time.
-        for (at, event) in events.iter().enumerate() {
+        for (event, number) in events.iter().zip(first..) {
             match &event.what {
                 What::Metrics(metrics) => {
-                    self.metrics((first + at, now), metrics, events[at..].iter().chain(following), view, out);
+                    at.event = number;
+                    self.metrics(&mut at, metrics, events[number - first..].iter().chain(following));
                 }
                 What::State(state) => self.usage.logged_limited = *state == LoggedState::AppLimited,
                 _ => {}
@@ -201,18 +196,11 @@ impl Tcp {
         if self.windowless && self.state == State::Open {
             let event = first + events.len() - 1;
             let cwnd = self.in_flight();
-            out.push(Item::Check(Check { time: now, event, cwnd, ssthresh: None, is_flight: true }));
+            at.out.push(Item::Check(Check { time: at.now, event, cwnd, ssthresh: None, is_flight: true }));
         }
     }
 
-    fn metrics<'a>(
-        &mut self,
-        (event, time): (usize, Time),
-        metrics: &Metrics,
-        later: impl Iterator<Item = &'a Event>,
-        view: &View,
-        out: &mut Vec<Item>,
-    ) {
+    fn metrics<'a>(&mut self, at: &mut Moment<'_>, metrics: &Metrics, later: impl Iterator<Item = &'a Event>) {
         let known = &mut self.samples.logged;
         known.cwnd = metrics.cwnd.or(known.cwnd);
         known.ssthresh = metrics.ssthresh.or(known.ssthresh);
@@ -223,25 +211,25 @@ impl Tcp {
             && later
                 .take_while(|one| !matches!(one.what, What::TcpAck { .. }))
                 .any(|one| matches!(one.what, What::Segment { seq, .. } if seq < self.next));
-        if (self.state != State::Reducing && !unclear) || view.model_based {
-            out.push(Item::Check(Check { time, event, cwnd, ssthresh: known.ssthresh, is_flight: false }));
+        if (self.state != State::Reducing && !unclear) || at.view.model_based {
+            at.check(cwnd, known.ssthresh);
         }
     }
 
-    fn sent(&mut self, event: usize, now: Time, data: (u64, u64, Option<u32>), view: &View, out: &mut Vec<Item>) {
-        let (seq, bytes, stamp) = data;
+    fn sent(&mut self, at: &mut Moment<'_>, seq: u64, bytes: u64, stamp: Option<u32>) {
+        let now = at.now;
         if self.segments.is_empty() && self.una == self.next && self.last_sent == Time::ZERO {
             (self.una, self.next) = (seq, seq);
         }
         if self.flight() == 0 && self.last_sent > Time::ZERO && seq >= self.next {
-            self.idle(event, now, view, out);
+            self.idle(at);
         }
         let retransmission = seq < self.next;
         let segment = self.samples.sent(now, bytes, self.in_flight());
         if retransmission {
-            let at = self.segments.partition_point(|one| one.end <= seq);
-            self.retransmitted(event, now, (seq, at), view, out);
-            if let Some(one) = self.segments.get_mut(at) {
+            let index = self.segments.partition_point(|one| one.end <= seq);
+            self.retransmitted(at, seq, index);
+            if let Some(one) = self.segments.get_mut(index) {
                 one.retransmitted = true;
                 self.lost -= if std::mem::take(&mut one.lost) { one.end - one.seq } else { 0 };
                 one.segment = Segment { len: one.segment.len, ..segment };
@@ -257,50 +245,51 @@ impl Tcp {
         }
         self.last_sent = now;
         self.usage.on_sent(self.in_flight());
-        if view.observes_sent {
+        if at.view.observes_sent {
             let size = Bytes(bytes);
             let in_flight = Bytes(self.in_flight());
             let app_limited = self.samples.sampler.is_app_limited();
             let sent = Sent { now, size, in_flight, retransmission, app_limited };
-            out.push(Item::Step(Step::window(event, vec![vec![Report::Sent(sent)]], now)));
+            at.step(vec![vec![Report::Sent(sent)]]);
         }
     }
 
-    /// What the retransmission of segment number `at`, from byte `seq`, says about the reductions of the window.
-    fn retransmitted(&mut self, event: usize, now: Time, (seq, at): (u64, usize), view: &View, out: &mut Vec<Item>) {
+    /// What the retransmission of the segment with this index, from byte `seq`, says about the reductions of the window.
+    fn retransmitted(&mut self, at: &mut Moment<'_>, seq: u64, index: usize) {
         if self.state == State::Reducing && seq >= self.high {
             self.lost_beyond = self.lost_beyond.max(seq + 1);
         }
         if self.remarks || self.state != State::Open {
             return;
         }
-        let waited = now.saturating_since(self.last_ack.max(self.last_sent));
-        if self.is_loss_probe(at, waited) {
+        let waited = at.now.saturating_since(self.last_ack.max(self.last_sent));
+        if self.is_loss_probe(index, waited) {
             return;
         }
-        let timeout = waited >= MIN_RTO && seq <= self.una;
+        let timeout = waited >= rto::LINUX_MIN && seq <= self.una;
         let remark = if timeout { Remark::Timeout } else { Remark::Recovery };
-        let before = view.cwnd;
-        let after = 0;
-        self.remark(event, now, remark, (before, after), view, out);
+        self.remark(at, remark, at.view.cwnd, 0);
     }
 
     /// RFC 8985, section 7.2: the last segment, sent again after two round trips without an ACK.
-    fn is_loss_probe(&self, at: usize, waited: Duration) -> bool {
-        at + 1 == self.segments.len() && self.sacked == 0 && waited.as_nanos() >= self.samples.srtt().as_nanos() * 3 / 2
+    fn is_loss_probe(&self, index: usize, waited: Duration) -> bool {
+        index + 1 == self.segments.len()
+            && self.sacked == 0
+            && waited.as_nanos() >= self.samples.srtt().as_nanos() * 3 / 2
     }
 
     /// RFC 5681, section 4.1: after more than an RTO the window restarts. RFC 2861 halves it once per RTO.
-    fn idle(&mut self, event: usize, now: Time, view: &View, out: &mut Vec<Item>) {
+    fn idle(&mut self, at: &mut Moment<'_>) {
+        let Moment { now, view, .. } = *at;
         let idle = now.saturating_since(self.last_sent);
-        let rto = self.samples.rtt.rto();
+        let timeout = self.samples.rtt.rto();
         let mss = self.samples.mss;
-        if view.model_based || idle <= rto.max(MIN_RTO) {
+        if view.model_based || idle <= timeout.max(rto::LINUX_MIN) {
             return;
         }
         let cwnd = (view.cwnd / mss) as u32;
         let initial = (self.initial_cwnd / mss) as u32;
-        let floors = [self.samples.srtt() + MIN_RTO, rto.max(MIN_RTO), rto.max(RFC_MIN_RTO)];
+        let floors = [self.samples.srtt() + rto::LINUX_MIN, timeout.max(rto::LINUX_MIN), timeout.max(rto::RFC_MIN)];
         let mut windows: Vec<(u64, Option<Bytes>)> = Vec::new();
         for policy in [IdleRestart::Decay, IdleRestart::InitialWindow] {
             let ssthresh = restart_ssthresh(policy, cwnd).map(|segments| Bytes(u64::from(segments) * mss));
@@ -315,18 +304,11 @@ impl Tcp {
         if floors.iter().any(|rto| idle <= *rto) {
             alternatives.push(Vec::new()); // the timeout of the sender may be longer than the pause
         }
-        out.push(Item::Step(Step::window(event, alternatives, now)));
+        at.step(alternatives);
     }
 
-    fn ack(
-        &mut self,
-        event: usize,
-        now: Time,
-        arrived: Arrived<'_>,
-        remarks: &[(Remark, (u64, u64))],
-        view: &View,
-        out: &mut Vec<Item>,
-    ) {
+    fn ack(&mut self, at: &mut Moment<'_>, arrived: Arrived<'_>, remarks: &[(Remark, (u64, u64))]) {
+        let Moment { now, view, .. } = *at;
         let Arrived { ack, sack, ece, echo_rtt, .. } = arrived;
         if ack > self.next {
             return;
@@ -335,7 +317,7 @@ impl Tcp {
             // Linux, tcp_ack (old_ack): SACK blocks count; the window does not grow, and there is no RTT sample.
             let mut delivered = Delivered::default();
             let _ = self.deliver(now, ack, sack, &mut delivered);
-            let _ = self.react(event, now, &arrived, (self.una, false), remarks, view, out);
+            let _ = self.react(at, &arrived, self.una, false, remarks);
             return;
         }
         let una = self.una;
@@ -364,22 +346,22 @@ impl Tcp {
         let lost = view.model_based && delivered.lost > 0;
         let reduces = !view.model_based && self.begins(&arrived, lost);
         if reports && reduces {
-            self.report(event, now, &delivered, (limit, estimate), false, view, out);
+            self.report(at, &delivered, limit, estimate, false);
         }
-        if self.react(event, now, &arrived, (una, lost), remarks, view, out) && !view.model_based {
+        if self.react(at, &arrived, una, lost, remarks) && !view.model_based {
             delivered.rtt = None;
         }
         if !self.remarks && self.state != State::Open && ack >= self.high {
             let again = self.state == State::Reducing && ack < self.lost_beyond;
-            self.remark(event, now, Remark::Recovered, (view.cwnd, view.cwnd), view, out);
+            self.remark(at, Remark::Recovered, view.cwnd, view.cwnd);
             if again {
-                self.remark(event, now, Remark::Recovery, (view.cwnd, 0), view, out);
+                self.remark(at, Remark::Recovery, at.view.cwnd, 0);
             }
         }
         self.last_ack = now;
         self.usage.end_ack(self.in_flight());
         if reports && !reduces {
-            self.report(event, now, &delivered, (limit, estimate), raises, view, out);
+            self.report(at, &delivered, limit, estimate, raises);
         }
     }
 
@@ -389,25 +371,22 @@ impl Tcp {
         begins && self.state == State::Open && !self.remarks
     }
 
-    /// What an ACK and the remarks about it say about the reductions of the window. `una` is SND.UNA before it. Returns
-    /// whether a reduction is undone that the log does not name.
-    #[allow(clippy::too_many_arguments, reason = "the facts of an ACK")]
+    /// What an ACK and the remarks about it say about the reductions of the window. `una` is SND.UNA before it; `lost`: it
+    /// marks data lost. Returns whether a reduction is undone that the log does not name.
     fn react(
         &mut self,
-        event: usize,
-        now: Time,
+        at: &mut Moment<'_>,
         arrived: &Arrived<'_>,
-        (una, lost): (u64, bool),
+        una: u64,
+        lost: bool,
         remarks: &[(Remark, (u64, u64))],
-        view: &View,
-        out: &mut Vec<Item>,
     ) -> bool {
-        let undone = !self.remarks && self.undo(event, now, arrived, una, view, out);
+        let undone = !self.remarks && self.undo(at, arrived, una);
         if self.begins(arrived, lost) {
-            self.remark(event, now, Remark::Recovery, (view.cwnd, 0), view, out);
+            self.remark(at, Remark::Recovery, at.view.cwnd, 0);
         }
-        for &(remark, cwnd) in remarks {
-            self.remark(event, now, remark, cwnd, view, out);
+        for &(remark, (before, after)) in remarks {
+            self.remark(at, remark, before, after);
         }
         undone
     }
@@ -427,18 +406,9 @@ impl Tcp {
     }
 
     /// Reports an ACK of new data. `raises`: it acknowledges data cumulatively, or SACKs data on a path with a high degree
-    /// of reordering (Linux, tcp_may_raise_cwnd).
-    #[allow(clippy::too_many_arguments, reason = "the facts of an ACK")]
-    fn report(
-        &mut self,
-        event: usize,
-        now: Time,
-        delivered: &Delivered,
-        (limit, estimate): (Limit, bool),
-        raises: bool,
-        view: &View,
-        out: &mut Vec<Item>,
-    ) {
+    /// of reordering (Linux, tcp_may_raise_cwnd). `estimate`: Linux would take the sender for limited by its window.
+    fn report(&mut self, at: &mut Moment<'_>, delivered: &Delivered, limit: Limit, estimate: bool, raises: bool) {
+        let Moment { event, now, view, .. } = *at;
         let reducing = self.state == State::Reducing;
         let recovering = reducing || !raises;
         let report = self.samples.ack(now, delivered, estimate, recovering);
@@ -449,9 +419,9 @@ impl Tcp {
         }
         let judged = !reducing || view.model_based;
         (step.acks, step.limit, step.recovering) = (u32::from(judged), Some(limit), reducing);
-        out.push(Item::Step(step));
+        at.out.push(Item::Step(step));
         if !judged {
-            out.push(Item::Unjudged(1));
+            at.out.push(Item::Unjudged(1));
         }
         if limit == Limit::Application && !view.model_based || self.flight() == 0 {
             self.samples.sampler.set_app_limited(Bytes(self.in_flight()));
@@ -554,34 +524,26 @@ impl Tcp {
     }
 
     /// A change of the window by the transport. The logged windows before and after it are compared.
-    fn remark(
-        &mut self,
-        event: usize,
-        time: Time,
-        remark: Remark,
-        (before, after): (u64, u64),
-        view: &View,
-        out: &mut Vec<Item>,
-    ) {
-        let check = |cwnd| Item::Check(Check { time, event, cwnd, ssthresh: None, is_flight: false });
+    fn remark(&mut self, at: &mut Moment<'_>, remark: Remark, before: u64, after: u64) {
+        let view = at.view;
         let in_handshake = matches!(remark, Remark::Opened | Remark::Established);
         let compared = self.remarks && !in_handshake && (self.state != State::Reducing || view.model_based);
         if compared {
-            out.push(check(before));
+            at.check(before, None);
         }
         if in_handshake {
-            return self.handshake(event, time, remark, view, out);
+            return self.handshake(at, remark);
         }
-        let alternatives = self.reaction(time, remark, after, view);
+        let alternatives = self.reaction(at.now, remark, after, view);
         if matches!(remark, Remark::Recovery | Remark::Ecn | Remark::Timeout) {
             self.retransmissions.begin(self.outstanding());
         }
         self.high = self.next;
         if !alternatives.is_empty() {
-            out.push(Item::Step(Step::window(event, alternatives, time)));
+            at.step(alternatives);
         }
         if self.remarks && !view.model_based && remark != Remark::Timeout {
-            out.push(check(after));
+            at.check(after, None);
         }
     }
 }

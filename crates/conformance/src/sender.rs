@@ -1,14 +1,9 @@
 //! The parts of the modelled sender: send state, loss recovery, RTT, application and reports.
 
 use cwndlab_control::Ack;
-use cwndlab_units::{Duration, Rate, Time};
+use cwndlab_units::{rto, Duration, Rate, Time};
 
-use crate::path_model::{PathModel, MS, S};
-
-/// Minimum RTO of Linux.
-const MIN_RTO: Duration = Duration::from_nanos(200 * MS);
-/// Maximum RTO of Linux.
-const MAX_RTO: Duration = Duration::from_nanos(120 * S);
+use crate::path_model::PathModel;
 
 /// The sent data, and the limits on sending.
 #[derive(Clone, Debug)]
@@ -93,13 +88,13 @@ impl RttEstimator {
 
     /// The RTO after `timeouts` consecutive timeouts (RFC 6298, section 5.5).
     pub(crate) fn timeout(&self, timeouts: u32) -> Duration {
-        let base = if self.srtt == Duration::ZERO { Duration::from_nanos(S) } else { self.idle_after() };
-        Duration::from_nanos(base.as_nanos().saturating_mul(1 << timeouts.min(10))).min(MAX_RTO.max(base))
+        let base = if self.srtt == Duration::ZERO { rto::INITIAL } else { self.idle_after() };
+        Duration::from_nanos(base.as_nanos().saturating_mul(1 << timeouts.min(10))).min(rto::LINUX_MAX.max(base))
     }
 
     /// The pause after which a flow is idle.
     pub(crate) fn idle_after(&self) -> Duration {
-        MIN_RTO.max(self.srtt * 2)
+        rto::LINUX_MIN.max(self.srtt * 2)
     }
 }
 

@@ -205,7 +205,7 @@ fn sample_flows(
 fn tcp_row(flow: FlowId, plan: &FlowPlan, run: &FlowRun, path: &Path) -> FlowRow {
     let sampler = &run.sampler;
     let info = run.sampler.info;
-    let counters = run.sampler.info.counters;
+    let counters = info.sender.counters;
     let losses = path.network.losses[flow.into()];
     let at = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|&at| at != u64::MAX);
     FlowRow {
@@ -218,19 +218,19 @@ fn tcp_row(flow: FlowId, plan: &FlowPlan, run: &FlowRun, path: &Path) -> FlowRow
         start_ns: at(&run.state.started).unwrap_or(plan.start.as_nanos()),
         end_ns: at(&run.state.ended),
         delivered_bytes: run.state.delivered.load(Ordering::Relaxed),
-        acked_bytes: counters.acked.0,
-        sent_bytes: counters.sent.0,
-        wire_bytes: counters.sent.0 + counters.data_segments * plan.stack.header.0,
-        sent_packets: counters.data_segments,
-        retransmitted_bytes: counters.retransmitted.0,
-        retransmitted_packets: counters.retransmitted_segments,
-        ack_packets: counters.segments_in,
+        acked_bytes: counters.acked_bytes,
+        sent_bytes: counters.sent_bytes,
+        wire_bytes: counters.sent_bytes + counters.sent_packets * plan.stack.header.0,
+        sent_packets: counters.sent_packets,
+        retransmitted_bytes: counters.retransmitted_bytes,
+        retransmitted_packets: counters.retransmitted_packets,
+        ack_packets: info.segments_in,
         queue_drops: losses.queue,
         wire_losses: losses.wire,
         timeouts: counters.timeouts,
-        recoveries: sampler.recoveries,
-        ecn_reductions: sampler.ecn_reductions,
-        min_rtt_ns: info.min_rtt.map(Duration::as_nanos),
+        recoveries: counters.recoveries,
+        ecn_reductions: counters.ecn_reductions,
+        min_rtt_ns: info.sender.min_rtt.map(Duration::as_nanos),
         mean_rtt_ns: sampler.rtt_sum.checked_div(sampler.rtt_count),
         route: plan.route_text(),
         ..FlowRow::default()

@@ -7,9 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration as Wait, Instant};
 
 use cwndlab_linux::sock_diag::{Connection, SockDiag};
-use cwndlab_linux::tcp_info::{TcpCounters, TcpInfo};
 use cwndlab_records::rows::SampleRow;
-use cwndlab_units::{Duration, FlowId, Time};
+use cwndlab_units::{Duration, FlowId, SenderCounters, SenderState, Time};
 
 use crate::addresses::flow_of;
 
@@ -22,9 +21,9 @@ const STOP_CHECK: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowSample {
     /// The state of the open connection that has sent most; `None` without open connections.
-    largest: Option<TcpInfo>,
+    largest: Option<SenderState>,
     /// Counters over all connections, closed ones included.
-    counters: TcpCounters,
+    counters: SenderCounters,
 }
 
 /// Samples by flow and time.
@@ -34,9 +33,9 @@ type Samples = BTreeMap<(FlowId, u64), FlowSample>;
 #[derive(Debug, Default)]
 struct Known {
     /// Flow and last counters of each open connection, by its cookie.
-    open: BTreeMap<u64, (FlowId, TcpCounters)>,
+    open: BTreeMap<u64, (FlowId, SenderCounters)>,
     /// Sums over the closed connections of each flow.
-    closed: BTreeMap<FlowId, TcpCounters>,
+    closed: BTreeMap<FlowId, SenderCounters>,
 }
 
 /// The thread that reads the connections.
@@ -83,17 +82,12 @@ impl FlowSample {
     /// Adds this sample to a row; the state of a connection only where both are of the same time (`is_exact`).
     fn add_to(&self, row: &mut SampleRow, is_exact: bool) {
         let counters = self.counters;
-        row.retransmitted_bytes = counters.retransmitted.0;
-        row.retransmitted_packets = counters.retransmitted_segments;
+        row.retransmitted_bytes = counters.retransmitted_bytes;
+        row.retransmitted_packets = counters.retransmitted_packets;
         row.timeouts = counters.timeouts;
-        let Some(info) = self.largest.filter(|_| is_exact) else { return };
-        row.cwnd_bytes = Some(info.cwnd * info.mss.0);
-        row.ssthresh_bytes = info.ssthresh.map(|segments| segments * info.mss.0);
-        row.in_flight_bytes = Some(info.in_flight * info.mss.0);
-        row.srtt_ns = Some(info.srtt.as_nanos()).filter(|&srtt| srtt > 0);
-        row.pacing_rate_bps = info.pacing.map(|rate| rate.0);
-        row.delivery_rate_bps = info.delivery_rate.map(|rate| rate.0);
-        row.state = info.ca_state;
+        if let Some(sender) = self.largest.filter(|_| is_exact) {
+            row.set_sender(&sender);
+        }
     }
 }
 
@@ -127,10 +121,10 @@ fn by_flow(open: &[Connection], known: &mut Known, flows: u32) -> BTreeMap<FlowI
     for one in open {
         let Some(flow) = flow_of(one.local.ip(), one.remote.ip(), flows) else { continue };
         before.remove(&one.cookie);
-        known.open.insert(one.cookie, (flow, one.info.counters));
+        known.open.insert(one.cookie, (flow, one.info.sender.counters));
         let largest = &mut samples.entry(flow).or_default().largest;
-        if largest.is_none_or(|other| one.info.counters.sent > other.counters.sent) {
-            *largest = Some(one.info);
+        if largest.is_none_or(|other| one.info.sender.counters.sent_bytes > other.counters.sent_bytes) {
+            *largest = Some(one.info.sender);
         }
     }
     for (flow, counters) in before.into_values() {
@@ -149,14 +143,16 @@ fn by_flow(open: &[Connection], known: &mut Known, flows: u32) -> BTreeMap<FlowI
 mod tests {
     use std::net::SocketAddr;
 
+    use cwndlab_linux::tcp_info::TcpInfo;
     use cwndlab_units::Bytes;
 
     use super::*;
 
     fn connection(cookie: u64, local: &str, remote: &str, sent: u64, timeouts: u64) -> Connection {
         let at = |text: &str| text.parse::<SocketAddr>().expect("an address");
-        let counters = TcpCounters { sent: Bytes(sent), timeouts, ..TcpCounters::default() };
-        let info = TcpInfo { cwnd: sent / 10, mss: Bytes(1000), counters, ..TcpInfo::default() };
+        let counters = SenderCounters { sent_bytes: sent, timeouts, ..SenderCounters::default() };
+        let sender = SenderState { cwnd: Bytes(100 * sent), counters, ..SenderState::default() };
+        let info = TcpInfo { sender, ..TcpInfo::default() };
         Connection { cookie, local: at(local), remote: at(remote), info }
     }
 
@@ -171,13 +167,13 @@ mod tests {
         let first = by_flow(&[control, data, other, stray], &mut known, 2);
         let told = |samples: &BTreeMap<FlowId, FlowSample>, flow: u32| {
             let flow = FlowId::from(flow);
-            (samples[&flow].largest.map(|info| info.cwnd), samples[&flow].counters.timeouts)
+            (samples[&flow].largest.map(|sender| sender.cwnd.0), samples[&flow].counters.timeouts)
         };
-        assert_eq!((told(&first, 0), told(&first, 1), first.len()), ((Some(90), 2), (Some(5), 1), 2));
+        assert_eq!((told(&first, 0), told(&first, 1), first.len()), ((Some(90_000), 2), (Some(5_000), 1), 2));
         let second = by_flow(&[control], &mut known, 2);
-        assert_eq!((told(&second, 0), told(&second, 1)), ((Some(10), 2), (None, 1)));
+        assert_eq!((told(&second, 0), told(&second, 1)), ((Some(10_000), 2), (None, 1)));
         let third = by_flow(&[control], &mut known, 2);
-        assert_eq!((told(&third, 0), told(&third, 1)), ((Some(10), 2), (None, 1)));
+        assert_eq!((told(&third, 0), told(&third, 1)), ((Some(10_000), 2), (None, 1)));
         let mut row = SampleRow::default();
         first[&0.into()].add_to(&mut row, true);
         assert_eq!((row.cwnd_bytes, row.timeouts), (Some(90_000), 2));

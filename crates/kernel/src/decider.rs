@@ -1,9 +1,9 @@
 //! Translates the kernel's reports to calls of the contract, and the algorithm's window to decisions.
 
 use cwndlab_control::{Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Driver, Path, Sent, Window};
-use cwndlab_units::{Bytes, Duration};
+use cwndlab_units::{Bytes, CaState, Duration};
 
-use crate::report::{Decision, Kind, Report, State};
+use crate::report::{Decision, Kind, Report};
 
 /// The algorithm of one connection in the kernel, driven by the kernel's reports.
 ///
@@ -14,7 +14,7 @@ use crate::report::{Decision, Kind, Report, State};
 pub struct Decider {
     driver: Driver,
     mss: u64,
-    state: State,
+    state: CaState,
     /// The window after the current reduction, segments.
     reduced_cwnd: u32,
     round: u64,
@@ -40,7 +40,7 @@ impl Decider {
         Self {
             driver,
             mss,
-            state: State::Open,
+            state: CaState::Open,
             reduced_cwnd,
             round: 0,
             round_end: 0,
@@ -122,19 +122,19 @@ impl Decider {
     fn on_state_change(&mut self, report: &Report, congestion: bool, ece: bool) {
         let before = std::mem::replace(&mut self.state, report.state);
         let cause = match report.state {
-            State::Loss => Cause::Timeout,
-            State::Cwr if ece => Cause::Ecn,
+            CaState::Loss => Cause::Timeout,
+            CaState::Cwr if ece => Cause::Ecn,
             _ => Cause::Loss,
         };
         // The kernel requests no new ssthresh when its timer expires again, or while it repairs a loss of the same
         // window: the window restarts and the threshold remains (tcp_enter_loss).
-        let repeated = report.state == State::Loss && !congestion;
-        if congestion || (repeated && before >= State::Cwr) {
+        let repeated = report.state == CaState::Loss && !congestion;
+        if congestion || (repeated && before >= CaState::Cwr) {
             let event = Congestion {
                 now: report.now,
                 mss: Bytes(self.mss),
                 cause,
-                restart: report.state == State::Loss,
+                restart: report.state == CaState::Loss,
                 repeated,
                 in_flight: self.bytes(report.flight),
                 lost: self.bytes(report.lost_out),
@@ -145,7 +145,7 @@ impl Decider {
             self.driver.on_congestion(&event);
             self.reduced_cwnd = self.cwnd_segments();
         }
-        if self.driver.model_based && before >= State::Cwr && report.state < State::Cwr {
+        if self.driver.model_based && before >= CaState::Cwr && report.state < CaState::Cwr {
             self.notify_window(report, Change::Recovered, Duration::ZERO);
         }
     }
@@ -180,7 +180,7 @@ impl Decider {
                 app_limited: rate.app_limited,
             }
         });
-        let in_loss = self.state == State::Loss;
+        let in_loss = self.state == CaState::Loss;
         // The kernel's datapath does not record the events of an algorithm.
         let _ = self.driver.control.on_ack(&Ack {
             now: report.now,
@@ -199,8 +199,7 @@ impl Decider {
             ce: self.bytes(report.acked.ce),
             app_limited: report.app_limited,
             cwnd_limited: report.cwnd_limited,
-            recovering: matches!(self.state, State::Cwr | State::Recovery)
-                || (!report.advanced && (!in_loss || report.lost_out > 0)),
+            recovering: self.state.is_reducing() || (!report.advanced && (!in_loss || report.lost_out > 0)),
             round: self.round,
             feedback: None,
         });
@@ -213,7 +212,7 @@ impl Decider {
     /// The decision for the current state.
     #[must_use]
     pub fn decision(&self) -> Decision {
-        let is_reducing = matches!(self.state, State::Cwr | State::Recovery) && !self.driver.model_based;
+        let is_reducing = self.state.is_reducing() && !self.driver.model_based;
         let threshold = self.driver.control.state(None).ssthresh.bytes().map(|bytes| bytes.0.div_ceil(self.mss));
         let ssthresh = if is_reducing {
             Some(self.reduced_cwnd)
@@ -256,11 +255,11 @@ mod tests {
         Acked { segments, acks: segments.div_ceil(2), ..Acked::default() }
     }
 
-    fn acks(segments: u32, state: State) -> Report {
+    fn acks(segments: u32, state: CaState) -> Report {
         Report { acked: acked(segments), advanced: true, state, ..report(Kind::Acks) }
     }
 
-    fn state(state: State, congestion: bool, flight: u32) -> Report {
+    fn state(state: CaState, congestion: bool, flight: u32) -> Report {
         Report { state, flight, ..report(Kind::State { congestion, ece: false }) }
     }
 
@@ -269,46 +268,46 @@ mod tests {
     #[test]
     fn reno_grows_halves_once_and_grows_again() {
         let mut decider = reno();
-        assert_eq!(decider.on_report(&acks(10, State::Open)).cwnd, 20);
+        assert_eq!(decider.on_report(&acks(10, CaState::Open)).cwnd, 20);
         let halved = Decision { cwnd: 10, ssthresh: Some(10), pacing: None };
-        assert_eq!(decider.on_report(&state(State::Recovery, true, 20)), halved);
-        assert_eq!(decider.on_report(&acks(7, State::Recovery)), halved);
-        assert_eq!(decider.on_report(&state(State::Open, false, 10)), halved);
-        assert_eq!(decider.on_report(&acks(10, State::Open)).cwnd, 11);
+        assert_eq!(decider.on_report(&state(CaState::Recovery, true, 20)), halved);
+        assert_eq!(decider.on_report(&acks(7, CaState::Recovery)), halved);
+        assert_eq!(decider.on_report(&state(CaState::Open, false, 10)), halved);
+        assert_eq!(decider.on_report(&acks(10, CaState::Open)).cwnd, 11);
     }
 
     /// From CWR to Recovery within a window the kernel requests no second ssthresh (tcp_enter_recovery).
     #[test]
     fn a_window_is_reduced_once() {
         let mut decider = reno();
-        assert_eq!(decider.on_report(&state(State::Cwr, true, 10)).cwnd, 5);
-        assert_eq!(decider.on_report(&state(State::Recovery, false, 10)).cwnd, 5);
+        assert_eq!(decider.on_report(&state(CaState::Cwr, true, 10)).cwnd, 5);
+        assert_eq!(decider.on_report(&state(CaState::Recovery, false, 10)).cwnd, 5);
     }
 
     /// RFC 5681, equation 4: a repeated timeout does not change ssthresh, and the window restarts at one segment.
     #[test]
     fn a_repeated_timeout_keeps_the_threshold() {
         let mut decider = reno();
-        let first = decider.on_report(&state(State::Loss, true, 10));
+        let first = decider.on_report(&state(CaState::Loss, true, 10));
         assert_eq!(first, Decision { cwnd: 1, ssthresh: Some(5), pacing: None });
-        assert_eq!(decider.on_report(&acks(2, State::Loss)).cwnd, 3);
-        assert_eq!(decider.on_report(&state(State::Loss, false, 2)), first);
+        assert_eq!(decider.on_report(&acks(2, CaState::Loss)).cwnd, 3);
+        assert_eq!(decider.on_report(&state(CaState::Loss, false, 2)), first);
     }
 
     /// After a decrease of the path MTU the kernel enters Loss without a congestion event (tcp_simple_retransmit).
     #[test]
     fn a_smaller_path_mtu_is_no_congestion_event() {
         let mut decider = reno();
-        assert_eq!(decider.on_report(&state(State::Loss, false, 10)).cwnd, 10);
+        assert_eq!(decider.on_report(&state(CaState::Loss, false, 10)).cwnd, 10);
     }
 
     #[test]
     fn the_acks_of_a_report_precede_its_congestion_event() {
         let mut decider = reno();
-        let both = Report { acked: acked(10), advanced: true, ..state(State::Recovery, true, 20) };
+        let both = Report { acked: acked(10), advanced: true, ..state(CaState::Recovery, true, 20) };
         assert_eq!(decider.on_report(&both).cwnd, 10);
         decider.on_report(&Report { cwnd: 20, ..report(Kind::Undo) });
-        decider.on_report(&state(State::Open, false, 20));
+        decider.on_report(&state(CaState::Open, false, 20));
         assert_eq!(decider.decision().cwnd, 20, "slow start had brought it to 20");
     }
 
@@ -316,7 +315,7 @@ mod tests {
     #[test]
     fn an_idle_period_resets_the_window() {
         let mut decider = reno();
-        decider.on_report(&acks(30, State::Open));
+        decider.on_report(&acks(30, CaState::Open));
         let idle = Report { cwnd: 10, ..report(Kind::Idle(Duration::from_millis(700))) };
         assert_eq!(decider.on_report(&idle).cwnd, 10);
     }
@@ -324,8 +323,8 @@ mod tests {
     #[test]
     fn an_unused_window_does_not_grow() {
         let mut decider = reno();
-        assert_eq!(decider.on_report(&Report { cwnd_limited: false, ..acks(10, State::Open) }).cwnd, 10);
-        assert_eq!(decider.on_report(&Report { advanced: false, ..acks(3, State::Disorder) }).cwnd, 10);
+        assert_eq!(decider.on_report(&Report { cwnd_limited: false, ..acks(10, CaState::Open) }).cwnd, 10);
+        assert_eq!(decider.on_report(&Report { advanced: false, ..acks(3, CaState::Disorder) }).cwnd, 10);
     }
 
     /// Sends a line for each call that it receives.
@@ -387,10 +386,10 @@ mod tests {
             nxt: 20_000,
             delivered: 15,
             rate: Some(sample(5)),
-            ..acks(14, State::Open)
+            ..acks(14, CaState::Open)
         });
-        decider.on_report(&Report { una: 19_000, nxt: 30_000, delivered: 25, ..acks(10, State::Open) });
-        decider.on_report(&Report { una: 20_001, nxt: 40_000, delivered: 26, ..acks(1, State::Recovery) });
+        decider.on_report(&Report { una: 19_000, nxt: 30_000, delivered: 25, ..acks(10, CaState::Open) });
+        decider.on_report(&Report { una: 20_001, nxt: 40_000, delivered: 26, ..acks(1, CaState::Recovery) });
         let recorded: Vec<_> = calls.try_iter().collect();
         assert_eq!(
             recorded,
@@ -408,11 +407,11 @@ mod tests {
     #[test]
     fn a_model_based_algorithm_controls_its_window() {
         let (mut decider, calls) = recorded_decider(true);
-        let decision = decider.on_report(&state(State::Recovery, true, 10));
+        let decision = decider.on_report(&state(CaState::Recovery, true, 10));
         assert_eq!((decision.cwnd, decision.ssthresh), (7, None));
-        decider.on_report(&state(State::Open, false, 10));
+        decider.on_report(&state(CaState::Open, false, 10));
         decider.on_report(&report(Kind::Idle(Duration::from_millis(300))));
-        let ecn = Report { state: State::Cwr, ..report(Kind::State { congestion: true, ece: true }) };
+        let ecn = Report { state: CaState::Cwr, ..report(Kind::State { congestion: true, ece: true }) };
         decider.on_report(&Report { sent: 3, in_flight: 5, ..ecn });
         let recorded: Vec<_> = calls.try_iter().collect();
         assert_eq!(recorded, ["Established", "Loss", "Recovered", "sent 1000 true", "sent 3000 false", "Ecn"]);

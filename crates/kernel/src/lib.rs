@@ -11,4 +11,4 @@ pub mod decider;
 pub mod report;
 
 pub use decider::Decider;
-pub use report::{Acked, Decision, Kind, RateSample, Report, Rtt, State};
+pub use report::{Acked, Decision, Kind, RateSample, Report, Rtt};

@@ -1,24 +1,7 @@
 //! Reports of the kernel's datapath on a connection, and decisions on them. Windows are in segments, as in the kernel.
 
 use cwndlab_control::Path;
-use cwndlab_units::{Bytes, Duration, Rate, Time};
-
-/// The congestion state of the kernel's TCP (`enum tcp_ca_state`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    /// No indication of congestion.
-    #[default]
-    Open = 0,
-    /// Duplicate ACKs or SACKs arrive.
-    Disorder = 1,
-    /// Window reduction after an ECN echo, a tail loss probe that repaired a loss, or congestion in a queue of this
-    /// host.
-    Cwr = 2,
-    /// Fast recovery.
-    Recovery = 3,
-    /// Recovery after an expired retransmission timer.
-    Loss = 4,
-}
+use cwndlab_units::{Bytes, CaState, Duration, Rate, Time};
 
 /// The event that caused a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,7 +76,7 @@ pub struct Report {
     /// The event that caused the report.
     pub kind: Kind,
     /// The current state; for [`Kind::State`] the new state.
-    pub state: State,
+    pub state: CaState,
     /// The sums over the ACKs.
     pub acked: Acked,
     /// SND.UNA advanced.

@@ -158,7 +158,7 @@ mod tests {
             let found = SockDiag::new().expect("a socket").connections().expect("a list");
             let ours: Vec<_> = found.iter().filter(|one| (one.local, one.remote) == (near, far)).collect();
             assert_eq!(ours.len(), 1, "{found:?}");
-            assert_eq!((ours[0].info.state, ours[0].info.counters.sent.0), (1, 12));
+            assert_eq!((ours[0].info.state, ours[0].info.sender.counters.sent_bytes), (1, 12));
             let (accepted, _) = listener.accept().expect("a connection");
             let found = SockDiag::new().expect("a socket").connections().expect("a list");
             assert!(found.iter().any(|one| (one.local, one.remote) == (far, near)), "{accepted:?}");

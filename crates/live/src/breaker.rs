@@ -2,6 +2,8 @@
 //! transfer when several consecutive measurements are outside an envelope. It is slow by design, so that congestion
 //! control reacts first.
 
+use cwndlab_units::{Duration, SenderCounters};
+
 use crate::limits::Envelope;
 use crate::snapshot::Snapshot;
 
@@ -28,7 +30,8 @@ impl Breaker {
 
     /// Checks a snapshot, whose time counts while data are in flight; returns the reason if the transfer must end.
     pub(crate) fn check(&mut self, now: &Snapshot) -> Option<String> {
-        let interval = (self.envelope.interval.as_nanos() as u64).max(MIN_ROUNDS * now.srtt_ns);
+        let interval =
+            (self.envelope.interval.as_nanos() as u64).max(MIN_ROUNDS * now.sender.srtt.unwrap_or_default().as_nanos());
         if now.time_ns.saturating_sub(self.start.time_ns) < interval {
             return None;
         }
@@ -48,9 +51,8 @@ impl Breaker {
     }
 
     fn outside(&self, before: &Snapshot, now: &Snapshot) -> Option<String> {
-        let sent = now.sent_packets.saturating_sub(before.sent_packets);
-        let retransmitted = now.retransmitted_packets.saturating_sub(before.retransmitted_packets);
-        let timeouts = now.timeouts.unwrap_or(0).saturating_sub(before.timeouts.unwrap_or(0));
+        let counters = now.sender.counters.combined(&before.sender.counters, u64::saturating_sub);
+        let SenderCounters { sent_packets: sent, retransmitted_packets: retransmitted, timeouts, .. } = counters;
         let envelope = &self.envelope;
         if sent >= MIN_PACKETS && retransmitted as f64 > envelope.loss * sent as f64 {
             let share = 100.0 * retransmitted as f64 / sent as f64;
@@ -62,8 +64,8 @@ impl Breaker {
         if timeouts >= envelope.timeouts {
             return Some(format!("{timeouts} retransmission timeouts; the limit is {}", envelope.timeouts - 1));
         }
-        let min_rtt = now.min_rtt_ns.unwrap_or(u64::MAX);
-        let rtt = now.srtt_ns;
+        let min_rtt = now.sender.min_rtt.unwrap_or(Duration::MAX).as_nanos();
+        let rtt = now.sender.srtt.unwrap_or_default().as_nanos();
         if rtt > envelope.rtt.as_nanos() as u64 && rtt as f64 > envelope.inflation * min_rtt as f64 {
             return Some(format!(
                 "the RTT is {:.1} s, {:.0} times the minimum; the limit is {:.0} times",
@@ -78,19 +80,23 @@ impl Breaker {
 
 #[cfg(test)]
 mod tests {
+    use cwndlab_units::SenderState;
+
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
 
     fn snapshot(second: u64, sent: u64, retransmitted: u64) -> Snapshot {
-        Snapshot {
-            time_ns: second * SECOND,
-            sent_packets: sent,
-            retransmitted_packets: retransmitted,
-            srtt_ns: 50_000_000,
-            min_rtt_ns: Some(20_000_000),
-            ..Snapshot::default()
-        }
+        let mut snapshot = with_rtt(second, 50, 20);
+        let counters = &mut snapshot.sender.counters;
+        (counters.sent_packets, counters.retransmitted_packets) = (sent, retransmitted);
+        snapshot
+    }
+
+    fn with_rtt(second: u64, srtt_ms: u64, min_rtt_ms: u64) -> Snapshot {
+        let [srtt, min_rtt] = [srtt_ms, min_rtt_ms].map(|ms| Some(Duration::from_millis(ms)));
+        let sender = SenderState { srtt, min_rtt, ..SenderState::default() };
+        Snapshot { time_ns: second * SECOND, sender, ..Snapshot::default() }
     }
 
     fn end_of(snapshots: impl IntoIterator<Item = Snapshot>) -> Option<(u64, String)> {
@@ -120,14 +126,19 @@ mod tests {
 
     #[test]
     fn timeouts_and_an_rtt_of_twenty_times_the_minimum_end_a_transfer() {
-        let (_, why) = end_of((1..60).map(|at| Snapshot { timeouts: Some(2 * at), ..snapshot(at, at, 0) })).unwrap();
+        let expiring = |at| {
+            let mut snapshot = snapshot(at, at, 0);
+            snapshot.sender.counters.timeouts = 2 * at;
+            snapshot
+        };
+        let (_, why) = end_of((1..60).map(expiring)).unwrap();
         assert!(why.starts_with("6 retransmission timeouts; the limit is 3"), "{why}");
-        let slow = |at| Snapshot { srtt_ns: 2 * SECOND, ..snapshot(at, at * 10, 0) };
+        let slow = |at| with_rtt(at, 2000, 20);
         let (second, why) = end_of((1..90).map(slow)).unwrap();
         // A measurement takes ten round trips of two seconds.
         assert_eq!(second, 60);
         assert!(why.starts_with("the RTT is 2.0 s, 100 times the minimum; the limit is 20 times"), "{why}");
-        let long = |at| Snapshot { srtt_ns: 2 * SECOND, min_rtt_ns: Some(SECOND), ..snapshot(at, at * 10, 0) };
+        let long = |at| with_rtt(at, 2000, 1000);
         assert_eq!(end_of((1..600).map(long)), None);
     }
 }

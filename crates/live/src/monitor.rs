@@ -54,8 +54,8 @@ impl Monitor {
     /// Checks the state of the sender, whose counters are of the connection; returns the reason if the connection must
     /// end. `time_ns` increases from call to call.
     pub(crate) fn observe(&mut self, time_ns: u64, snapshot: &Snapshot, activity: Activity) -> Option<(End, String)> {
-        let is_busy = !snapshot.idle || activity.is_blocked;
-        let now = Observation { time_ns, is_busy, sent_bytes: snapshot.sent_bytes };
+        let is_busy = snapshot.sender.waiting || activity.is_blocked;
+        let now = Observation { time_ns, is_busy, sent_bytes: snapshot.sender.counters.sent_bytes };
         let before = std::mem::replace(&mut self.last, now);
         // Short transfers may begin and end between two observations.
         if is_busy || before.is_busy || now.sent_bytes > before.sent_bytes {
@@ -100,14 +100,16 @@ impl ClientRate {
             self.busy_since_ns = None;
             return None;
         }
-        let allowance = snapshot.min_rtt_ns.unwrap_or(0).saturating_mul(ROUNDS).min(MAX_ALLOWANCE_NS);
+        let min_rtt_ns = snapshot.sender.min_rtt.unwrap_or_default().as_nanos();
+        let allowance = min_rtt_ns.saturating_mul(ROUNDS).min(MAX_ALLOWANCE_NS);
         let begin = last_ns.max(self.busy_since_ns.get_or_insert(now.time_ns).saturating_add(allowance));
         self.waited_ns += now.time_ns.saturating_sub(begin);
         if self.waited_ns < self.patience_ns {
             return None;
         }
         let seconds = std::mem::take(&mut self.waited_ns) as f64 * 1e-9;
-        let acked = snapshot.acked_bytes.saturating_sub(std::mem::replace(&mut self.acked_bytes, snapshot.acked_bytes));
+        let acked_bytes = snapshot.sender.counters.acked_bytes;
+        let acked = acked_bytes.saturating_sub(std::mem::replace(&mut self.acked_bytes, acked_bytes));
         let rate = 8.0 * acked as f64 / seconds;
         let min = self.min_bps;
         // Without a minimum rate, the client must still read the other responses.
@@ -119,12 +121,21 @@ impl ClientRate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cwndlab_units::{self as units, SenderCounters, SenderState};
     use std::time::Duration;
 
     const MS: u64 = 1_000_000;
 
     fn limits() -> Limits {
         Limits { patience: Duration::from_secs(30), progress_bps: 8_000, ..Limits::default() }
+    }
+
+    /// A sender with data to acknowledge if it is `waiting`.
+    fn snapshot(waiting: bool, acked_bytes: u64, rtt_ms: u64) -> Snapshot {
+        let rtt = Some(units::Duration::from_millis(rtt_ms));
+        let counters = SenderCounters { acked_bytes, ..SenderCounters::default() };
+        let sender = SenderState { waiting, srtt: rtt, min_rtt: rtt, counters, ..SenderState::default() };
+        Snapshot { sender, ..Snapshot::default() }
     }
 
     /// Observes a connection every 100 ms for `seconds`; returns the second of its end, and the reason.
@@ -141,12 +152,7 @@ mod tests {
     /// all but two round trips (40 ms) of each; 30 s of waiting are complete during the second transfer.
     #[test]
     fn a_client_that_reads_many_short_transfers_slowly_is_slow() {
-        let state = |ms: u64| Snapshot {
-            idle: ms % 21_000 >= 20_000,
-            acked_bytes: (ms + 1_000) / 21_000 * 1_000,
-            min_rtt_ns: Some(20 * MS),
-            ..Snapshot::default()
-        };
+        let state = |ms: u64| snapshot(ms % 21_000 < 20_000, (ms + 1_000) / 21_000 * 1_000, 20);
         let (second, end, why) = end_of(120, state).unwrap();
         assert_eq!((second, end), (31, End::Slow));
         assert!(why.contains("bit/s over 30 s; the minimum is 8000 bit/s"), "{why}");
@@ -156,24 +162,14 @@ mod tests {
     /// trip, which is 4,000 bit/s.
     #[test]
     fn short_transfers_on_a_long_path_are_not_slow() {
-        let state = |ms: u64| Snapshot {
-            idle: ms % 700 >= 600,
-            acked_bytes: ms / 700 * 300,
-            min_rtt_ns: Some(600 * MS),
-            ..Snapshot::default()
-        };
+        let state = |ms: u64| snapshot(ms % 700 < 600, ms / 700 * 300, 600);
         assert_eq!(end_of(600, state), None);
     }
 
     /// The server's limit of 1,000 bit/s sends 125 bytes each second, which the client acknowledges after 200 ms.
     #[test]
     fn a_client_that_acknowledges_all_that_the_rate_limit_sends_is_not_slow() {
-        let state = |ms: u64| Snapshot {
-            idle: ms % 1_000 >= 200,
-            acked_bytes: ms / 1_000 * 125,
-            min_rtt_ns: Some(150 * MS),
-            ..Snapshot::default()
-        };
+        let state = |ms: u64| snapshot(ms % 1_000 < 200, ms / 1_000 * 125, 150);
         assert_eq!(end_of(600, state), None);
     }
 
@@ -181,7 +177,7 @@ mod tests {
     fn a_blocked_stream_counts_as_waiting_without_data_in_flight() {
         let mut monitor = Monitor::new(&limits());
         let activity = Activity { has_transfer: true, is_blocked: true };
-        let idle = Snapshot { idle: true, ..Snapshot::default() };
+        let idle = Snapshot::default();
         let end = (1..400).find_map(|tick| monitor.observe(tick * 100 * MS, &idle, activity).map(|_| tick / 10));
         assert_eq!(end, Some(30));
     }
@@ -193,16 +189,11 @@ mod tests {
     fn the_breaker_ends_a_series_of_short_transfers() {
         let state = |ms: u64| {
             let sent = ms / 10_000 * 300 + (ms % 10_000).min(1_000) * 3 / 10;
-            Snapshot {
-                idle: ms % 10_000 >= 1_000,
-                sent_bytes: sent * 1448,
-                acked_bytes: sent * 1448,
-                sent_packets: sent,
-                retransmitted_packets: sent / 3,
-                srtt_ns: 50 * MS,
-                min_rtt_ns: Some(20 * MS),
-                ..Snapshot::default()
-            }
+            let mut snapshot = snapshot(ms % 10_000 < 1_000, sent * 1448, 20);
+            let counters = &mut snapshot.sender.counters;
+            (counters.sent_bytes, counters.sent_packets) = (sent * 1448, sent);
+            counters.retransmitted_packets = sent / 3;
+            snapshot
         };
         let (second, end, why) = end_of(200, state).unwrap();
         assert_eq!(end, End::Breaker);

@@ -79,26 +79,8 @@ impl ServerTransport for QuicSender {
         // follow the lock of the state.
         let stats = self.connection.stats();
         let closed = self.connection.close_reason().is_some();
-        let state = lock(&self.state);
-        let metrics = state.metrics();
-        Some(Snapshot {
-            cwnd_bytes: stats.path.cwnd,
-            ssthresh_bytes: metrics.ssthresh.filter(|&bytes| bytes < u64::MAX / 2),
-            in_flight_bytes: state.in_flight_bytes,
-            srtt_ns: stats.path.rtt.as_nanos() as u64,
-            pacing_rate_bps: metrics.pacing_rate,
-            acked_bytes: state.acked_bytes,
-            sent_bytes: state.sent_bytes,
-            retransmitted_bytes: stats.path.lost_bytes,
-            sent_packets: stats.path.sent_packets,
-            retransmitted_packets: stats.path.lost_packets,
-            idle: state.in_flight_bytes == 0,
-            closed,
-            min_rtt_ns: Some(stats.path.min_rtt.as_nanos() as u64),
-            // quinn reports no expirations of its probe timer (RFC 9002, section 6.2).
-            timeouts: None,
-            ..Snapshot::default()
-        })
+        let sender = lock(&self.state).sender(&stats.path);
+        Some(Snapshot { sender, closed, ..Snapshot::default() })
     }
 }
 
@@ -167,8 +149,8 @@ pub(crate) async fn accept(
             continue;
         }
         let evictable = Evictable::default();
-        let settings = (Arc::clone(&crypto), Arc::clone(&offer));
-        let task = tokio::spawn(serve(Arc::clone(&server), incoming, settings, evictable.clone()));
+        let served = serve(Arc::clone(&server), incoming, Arc::clone(&crypto), Arc::clone(&offer), evictable.clone());
+        let task = tokio::spawn(served);
         if lock(&server.unproven).push(evictable, task.abort_handle()) {
             count(&server.counters.displaced_unproven);
         }
@@ -181,7 +163,8 @@ pub(crate) async fn accept(
 async fn serve(
     server: Arc<ServerState>,
     incoming: Incoming,
-    (crypto, offer): (Arc<QuicServerConfig>, Arc<Offer>),
+    crypto: Arc<QuicServerConfig>,
+    offer: Arc<Offer>,
     evictable: Evictable,
 ) {
     let _guard = PanicCounter(Arc::clone(&server));

@@ -4,47 +4,18 @@ use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
 use cwndlab_linux::tcp_info::{BusyTimes, TcpInfo, CLOSED};
+use cwndlab_units::{Duration, SenderState};
 use serde_json::{json, Value};
 
-/// The state of a sender. Counters are of the connection; unknown values are absent or zero.
+/// The state of a sender since the start of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Time since the transfer began, ns.
     pub time_ns: u64,
-    /// Congestion window.
-    pub cwnd_bytes: u64,
-    /// Slow-start threshold; `None` while it is infinite.
-    pub ssthresh_bytes: Option<u64>,
-    /// The sender's estimate of the bytes in flight.
-    pub in_flight_bytes: u64,
-    /// Smoothed RTT.
-    pub srtt_ns: u64,
-    /// Minimum RTT.
-    pub min_rtt_ns: Option<u64>,
-    /// Pacing rate.
-    pub pacing_rate_bps: Option<u64>,
-    /// Last delivery-rate sample.
-    pub delivery_rate_bps: Option<u64>,
-    /// Bytes acknowledged, the overhead of encryption included.
-    pub acked_bytes: u64,
-    /// Bytes sent, retransmissions included.
-    pub sent_bytes: u64,
-    /// Bytes retransmitted.
-    pub retransmitted_bytes: u64,
-    /// Packets with data sent, retransmissions included.
-    pub sent_packets: u64,
-    /// Packets retransmitted; over QUIC packets declared lost.
-    pub retransmitted_packets: u64,
-    /// Expired retransmission timers; `None` over QUIC, where they are not reported.
-    pub timeouts: Option<u64>,
-    /// 0 open, 1 disorder, 2 cwr, 3 recovery, 4 loss.
-    pub state: Option<u8>,
-    /// Unsent bytes in the send buffer.
-    pub unsent_bytes: u64,
+    /// The state of the sender. Acknowledged bytes include the overhead of encryption.
+    pub sender: SenderState,
     /// Times for which the sender was busy or limited; only over TCP.
     pub busy: Option<BusyTimes>,
-    /// All data are acknowledged.
-    pub idle: bool,
     /// The connection is closed.
     pub closed: bool,
 }
@@ -76,27 +47,8 @@ impl Snapshot {
     /// The state of a socket, from Linux' `TCP_INFO`.
     #[must_use]
     pub fn of_tcp(socket: RawFd, time_ns: u64) -> Option<Self> {
-        TcpInfo::read(socket).map(|info| Self {
-            time_ns,
-            cwnd_bytes: info.cwnd * info.mss.0,
-            ssthresh_bytes: info.ssthresh.map(|segments| segments * info.mss.0),
-            in_flight_bytes: info.in_flight * info.mss.0,
-            srtt_ns: info.srtt.as_nanos(),
-            min_rtt_ns: info.min_rtt.map(cwndlab_units::Duration::as_nanos),
-            pacing_rate_bps: info.pacing.map(|rate| rate.0),
-            delivery_rate_bps: info.delivery_rate.map(|rate| rate.0),
-            acked_bytes: info.counters.acked.0,
-            sent_bytes: info.counters.sent.0,
-            retransmitted_bytes: info.counters.retransmitted.0,
-            sent_packets: info.counters.data_segments,
-            retransmitted_packets: info.counters.retransmitted_segments,
-            timeouts: Some(info.counters.timeouts),
-            state: Some(info.ca_state),
-            unsent_bytes: info.notsent.0,
-            busy: Some(info.busy),
-            idle: info.unacked == 0 && info.notsent.0 == 0,
-            closed: info.state == CLOSED,
-        })
+        let TcpInfo { state, sender, busy, .. } = TcpInfo::read(socket)?;
+        Some(Self { time_ns, sender, busy: Some(busy), closed: state == CLOSED })
     }
 
     /// The snapshot with counters relative to `base`, so that the counters of each transfer begin at zero.
@@ -107,38 +59,31 @@ impl Snapshot {
             rwnd_limited: now.rwnd_limited.saturating_sub(then.rwnd_limited),
             sndbuf_limited: now.sndbuf_limited.saturating_sub(then.sndbuf_limited),
         });
-        Self {
-            acked_bytes: self.acked_bytes.saturating_sub(base.acked_bytes),
-            sent_bytes: self.sent_bytes.saturating_sub(base.sent_bytes),
-            retransmitted_bytes: self.retransmitted_bytes.saturating_sub(base.retransmitted_bytes),
-            sent_packets: self.sent_packets.saturating_sub(base.sent_packets),
-            retransmitted_packets: self.retransmitted_packets.saturating_sub(base.retransmitted_packets),
-            timeouts: self.timeouts.map(|count| count.saturating_sub(base.timeouts.unwrap_or(0))),
-            busy,
-            ..self.clone()
-        }
+        let counters = self.sender.counters.combined(&base.sender.counters, u64::saturating_sub);
+        Self { sender: SenderState { counters, ..self.sender }, busy, ..self.clone() }
     }
 
     /// The values in the order of [`COLUMNS`].
     #[must_use]
     pub fn row(&self) -> Value {
+        let SenderState { counters, .. } = self.sender;
         json!([
             self.time_ns,
-            self.cwnd_bytes,
-            self.ssthresh_bytes,
-            self.in_flight_bytes,
-            self.srtt_ns,
-            self.min_rtt_ns,
-            self.pacing_rate_bps,
-            self.delivery_rate_bps,
-            self.acked_bytes,
-            self.sent_bytes,
-            self.retransmitted_bytes,
-            self.sent_packets,
-            self.retransmitted_packets,
-            self.timeouts,
-            self.state,
-            self.unsent_bytes,
+            self.sender.cwnd.0,
+            self.sender.ssthresh.map(|bytes| bytes.0),
+            self.sender.in_flight.0,
+            self.sender.srtt.unwrap_or_default().as_nanos(),
+            self.sender.min_rtt.map(Duration::as_nanos),
+            self.sender.pacing_rate.map(|rate| rate.0),
+            self.sender.delivery_rate.map(|rate| rate.0),
+            counters.acked_bytes,
+            counters.sent_bytes,
+            counters.retransmitted_bytes,
+            counters.sent_packets,
+            counters.retransmitted_packets,
+            self.sender.ca_state.map(|_| counters.timeouts), // QUIC has neither
+            self.sender.ca_state.map(|state| state as u8),
+            self.sender.unsent.0,
             self.busy.map(|busy| busy.total.as_nanos()),
             self.busy.map(|busy| busy.rwnd_limited.as_nanos()),
             self.busy.map(|busy| busy.sndbuf_limited.as_nanos()),
@@ -212,12 +157,15 @@ pub fn of_stream(stream: &TcpStream) -> Option<Snapshot> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cwndlab_units::CaState;
     use proptest::prelude::*;
 
     #[test]
     fn every_column_has_a_name() {
         assert_eq!(Snapshot::default().row().as_array().unwrap().len(), COLUMNS.len());
-        assert_eq!(Snapshot { timeouts: Some(7), ..Snapshot::default() }.object()["timeouts"], 7);
+        let sender = SenderState { ca_state: Some(CaState::Open), ..SenderState::default() };
+        let over_tcp = Snapshot { sender, ..Snapshot::default() };
+        assert_eq!(over_tcp.object()["timeouts"], 0);
         assert!(Snapshot::default().object()["timeouts"].is_null());
     }
 

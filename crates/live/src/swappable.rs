@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use cwndlab_control::{Catalogue, Spec};
+use cwndlab_units::{Bytes, Duration, Rate, SenderCounters, SenderState};
 use quinn::congestion::{BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
+use quinn::PathStats;
 
 use crate::clock::now;
 use crate::transfer::lock;
@@ -93,8 +95,29 @@ impl SwappableState {
         self.controller = factory.build(now(), self.mtu);
     }
 
-    pub(crate) fn metrics(&self) -> ControllerMetrics {
-        self.controller.metrics()
+    /// The state of the sender, on a path with these statistics. quinn reports neither a congestion state nor expirations of
+    /// its probe timer (RFC 9002, section 6.2).
+    pub(crate) fn sender(&self, path: &PathStats) -> SenderState {
+        let metrics = self.controller.metrics();
+        let duration = |one: std::time::Duration| Some(Duration::from_nanos(one.as_nanos() as u64));
+        SenderState {
+            waiting: self.in_flight_bytes > 0,
+            cwnd: Bytes(path.cwnd),
+            ssthresh: metrics.ssthresh.filter(|&bytes| bytes < u64::MAX / 2).map(Bytes),
+            in_flight: Bytes(self.in_flight_bytes),
+            srtt: duration(path.rtt),
+            min_rtt: duration(path.min_rtt),
+            pacing_rate: metrics.pacing_rate.map(Rate),
+            counters: SenderCounters {
+                sent_packets: path.sent_packets,
+                sent_bytes: self.sent_bytes,
+                acked_bytes: self.acked_bytes,
+                retransmitted_packets: path.lost_packets,
+                retransmitted_bytes: path.lost_bytes,
+                ..SenderCounters::default()
+            },
+            ..SenderState::default()
+        }
     }
 }
 

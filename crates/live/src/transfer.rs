@@ -144,8 +144,9 @@ impl Transfer {
         state.last = snapshot.clone();
         // Acknowledged bytes include the overhead of encryption, so this is true shortly before the last byte is
         // acknowledged.
-        let is_acknowledged = state.written == self.request.length && snapshot.acked_bytes >= self.request.length;
-        let verdict = if is_acknowledged && snapshot.idle {
+        let is_acknowledged =
+            state.written == self.request.length && snapshot.sender.counters.acked_bytes >= self.request.length;
+        let verdict = if is_acknowledged && !snapshot.sender.waiting {
             Some((End::Complete, String::new()))
         } else if snapshot.closed {
             Some((End::Disconnected, "the connection was closed before all data were acknowledged".to_owned()))
@@ -172,7 +173,7 @@ impl Transfer {
     /// client that pipelines requests has more than [`MAX_UNACKED`] bytes unacknowledged.
     pub(crate) fn complete_by_request(&self) {
         let mut state = lock(&self.state);
-        let is_near = state.last.acked_bytes + MAX_UNACKED >= self.request.length;
+        let is_near = state.last.sender.counters.acked_bytes + MAX_UNACKED >= self.request.length;
         if state.ended.is_none() && state.written == self.request.length && is_near {
             self.close(&mut state, End::Complete, String::new());
         }

@@ -6,6 +6,8 @@
 //! before the field selects a `HashRule` (`declaration.rs`): `if_values` keeps the hashes of runs in which the column is
 //! null. A column with values in every run changes every hash; run `tools/refresh_hashes.py` then.
 
+use cwndlab_units::{Duration, SenderCounters, SenderState};
+
 use crate::declaration::Unsigned;
 
 records! {
@@ -239,6 +241,31 @@ table! {
         /// Interarrival jitter of the datagrams (RFC 3550, section 6.4.1); null for TCP.
         #[hash(if_values)]
         pub jitter_ns: Option<u64>,
+    }
+}
+
+impl SampleRow {
+    /// Sets the columns of the sender of one connection.
+    #[inline]
+    pub fn set_sender(&mut self, sender: &SenderState) {
+        self.cwnd_bytes = Some(sender.cwnd.0);
+        self.ssthresh_bytes = sender.ssthresh.map(|threshold| threshold.0);
+        self.in_flight_bytes = Some(sender.in_flight.0);
+        self.srtt_ns = sender.srtt.map(Duration::as_nanos);
+        self.rtt_ns = sender.rtt.map(Duration::as_nanos);
+        self.pacing_rate_bps = sender.pacing_rate.map(|rate| rate.0);
+        self.delivery_rate_bps = sender.delivery_rate.map(|rate| rate.0);
+        self.state = sender.ca_state.map_or(0, |state| state as u8);
+    }
+
+    /// Sets the counters, of one sender or of several.
+    #[inline]
+    pub fn set_counters(&mut self, counters: &SenderCounters) {
+        self.sent_bytes = counters.sent_bytes;
+        self.retransmitted_bytes = counters.retransmitted_bytes;
+        self.retransmitted_packets = counters.retransmitted_packets;
+        self.congestion_events = counters.congestion_events();
+        self.timeouts = counters.timeouts;
     }
 }
 

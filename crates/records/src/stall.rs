@@ -3,7 +3,7 @@
 //! An engine passes the state of each sender to its [`StallWatch`] at samples, as often as the timeout needs it, and at the
 //! end of the run. Between two samples there is no cost.
 
-use cwndlab_units::{Duration, FlowId, Time};
+use cwndlab_units::{rto, Duration, FlowId, SenderCounters, SenderState, Time};
 
 use crate::findings::{Code, HANG, STARVED, UNANSWERED};
 use crate::rows::{FindingRow, SampleRow};
@@ -16,11 +16,6 @@ const MAX_RTO_GROWTH: u64 = 4;
 const MAX_SHARE: u64 = 10;
 /// The least number of timeouts in that time.
 const MIN_TIMEOUTS: u64 = 4;
-
-/// The minimum timeout of a kernel that does not report it (Linux, `TCP_RTO_MIN`), and the initial one (RFC 6298).
-pub const MIN_RTO: Duration = Duration::from_millis(200);
-/// The initial timeout (RFC 6298, section 2.1).
-pub const INITIAL_RTO: Duration = Duration::from_secs(1);
 
 /// The state of a connection's sender at one time. Counters are cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +36,17 @@ pub struct SenderProgress {
     pub lost_packets: u64,
     /// The retransmission timeout; `None` while it is backed off.
     pub rto: Option<Duration>,
+}
+
+impl SenderProgress {
+    /// The progress of a connection with this sender. `idle_acks`: ACKs that brought no progress.
+    #[inline]
+    #[must_use]
+    pub fn of(sender: &SenderState, idle_acks: u64) -> Self {
+        let SenderCounters { acked_bytes, sent_packets, timeouts, .. } = sender.counters;
+        let rto = (sender.backoff == 0).then_some(sender.rto);
+        Self { waiting: sender.waiting, acked_bytes, sent_packets, timeouts, idle_acks, rto, ..Self::default() }
+    }
 }
 
 /// The start of a period, and the counters there.
@@ -272,14 +278,14 @@ impl StallWatch {
 #[must_use]
 pub fn of_samples(samples: &[SampleRow], mss: u64, duration: Duration) -> Option<Stall> {
     let first = samples.first()?;
-    let mut watch = StallWatch::new(Time::from_nanos(first.time_ns), INITIAL_RTO, Duration::ZERO, duration);
+    let mut watch = StallWatch::new(Time::from_nanos(first.time_ns), rto::INITIAL, Duration::ZERO, duration);
     for row in samples {
         let progress = SenderProgress {
             waiting: row.in_flight_bytes.is_some_and(|bytes| bytes > 0),
             acked_bytes: row.delivered_bytes,
             sent_packets: row.sent_bytes / mss.max(1),
             timeouts: row.timeouts,
-            rto: row.srtt_ns.map(|srtt| Duration::from_nanos(srtt) * 2 + MIN_RTO),
+            rto: row.srtt_ns.map(|srtt| Duration::from_nanos(srtt) * 2 + rto::LINUX_MIN),
             ..SenderProgress::default()
         };
         watch.observe(Time::from_nanos(row.time_ns), progress);

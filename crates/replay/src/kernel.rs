@@ -1,8 +1,8 @@
 //! Replay through the kernel decider: the events as reports of the kernel's datapath, and the decider's windows.
 
 use cwndlab_control::{self as control, Ack, Algorithm, Cause, Change, Congestion, Driver, Window};
-use cwndlab_kernel::{Acked, Decider, Kind, RateSample, Report, Rtt, State};
-use cwndlab_units::Duration;
+use cwndlab_kernel::{Acked, Decider, Kind, RateSample, Report, Rtt};
+use cwndlab_units::{CaState, Duration};
 
 use crate::backend::{Replayed, ReplayedWindow};
 use crate::event_log::{take_entries, EventLog, Recorder, SharedEntries};
@@ -10,7 +10,7 @@ use crate::event_log::{take_entries, EventLog, Recorder, SharedEntries};
 /// The kernel's state of a connection, reconstructed from the recorded events.
 struct Datapath {
     mss: u64,
-    state: State,
+    state: CaState,
     /// Bytes sent for the first time.
     nxt: u64,
     round: u64,
@@ -50,7 +50,7 @@ pub fn replay_on(log: &EventLog, driver: Driver, spoil: impl Fn(Report) -> Repor
     let mut decider = Decider::new(driver, &log.path);
     let mut datapath = Datapath {
         mss: log.path.mss.0,
-        state: State::Open,
+        state: CaState::Open,
         nxt: 0,
         round: 0,
         round_end: 0,
@@ -77,7 +77,7 @@ pub fn replay_on(log: &EventLog, driver: Driver, spoil: impl Fn(Report) -> Repor
         }
         replayed.events.extend(take_entries(&entries).into_iter().map(|one| (at, one.event)));
         // In a reduction the kernel controls the window by PRR, as the simulator's transport does.
-        let in_reduction = matches!(datapath.state, State::Cwr | State::Recovery) && !model_based;
+        let in_reduction = datapath.state.is_reducing() && !model_based;
         if !in_reduction {
             let segments = u64::from(decider.decision().cwnd);
             replayed.windows.push(ReplayedWindow { at, segments, min_segments: 1 });
@@ -109,16 +109,16 @@ impl Datapath {
 
     fn ack(&mut self, ack: &Ack) -> Vec<Report> {
         let mut reports = Vec::new();
-        if matches!(self.state, State::Cwr | State::Recovery) && !ack.recovering {
+        if self.state.is_reducing() && !ack.recovering {
             // All data outstanding at the start of the reduction are acknowledged.
-            self.state = State::Open;
+            self.state = CaState::Open;
             reports.push(self.report(ack.now, Kind::State { congestion: false, ece: false }));
         }
         (self.rtt.smoothed, self.rtt.min) = (ack.srtt, ack.min_rtt);
         self.delivered = ack.delivered.0;
         self.in_flight = ack.in_flight.0;
         let mut report = self.report(ack.now, Kind::Acks);
-        let in_reduction = matches!(self.state, State::Cwr | State::Recovery);
+        let in_reduction = self.state.is_reducing();
         report.advanced = in_reduction || !ack.recovering;
         self.advance(ack.round, &mut report);
         report.lost_out = u32::from(!report.advanced);
@@ -153,9 +153,9 @@ impl Datapath {
 
     fn congestion(&mut self, event: &Congestion) -> Report {
         self.state = match event.cause {
-            Cause::Timeout => State::Loss,
-            Cause::Ecn => State::Cwr,
-            Cause::Loss => State::Recovery,
+            Cause::Timeout => CaState::Loss,
+            Cause::Ecn => CaState::Cwr,
+            Cause::Loss => CaState::Recovery,
         };
         (self.rtt.smoothed, self.rtt.min) = (event.srtt, event.min_rtt);
         let kind = Kind::State { congestion: !event.repeated, ece: event.cause == Cause::Ecn };
@@ -175,14 +175,14 @@ impl Datapath {
             Change::Undo => Kind::Undo,
             Change::Idle => Kind::Idle(window.idle),
             Change::Recovered => {
-                self.state = State::Open;
+                self.state = CaState::Open;
                 Kind::State { congestion: false, ece: false }
             }
         };
         let cwnd = self.segments(window.cwnd.0);
         let mut reports = vec![Report { cwnd, ..self.report(window.now, kind) }];
-        if window.change == Change::Undo && self.state >= State::Cwr {
-            self.state = State::Open;
+        if window.change == Change::Undo && self.state >= CaState::Cwr {
+            self.state = CaState::Open;
             reports.push(Report { cwnd, ..self.report(window.now, Kind::State { congestion: false, ece: false }) });
         }
         reports

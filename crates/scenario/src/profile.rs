@@ -3,7 +3,7 @@
 use cwndlab_config::describe::accepts;
 use cwndlab_config::{Faults, Field, FieldType, Reader, Table};
 use cwndlab_control::RecoveryKind;
-use cwndlab_units::{Bytes, Duration, Rate};
+use cwndlab_units::{rto, Bytes, Duration, Rate};
 use serde_json::{json, Value};
 
 use crate::plan::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
@@ -31,9 +31,9 @@ fn linux() -> Stack {
         ack_counting: AckCounting::Bytes,
         initial_window: 10, // RFC 6928
         initial_ssthresh: None,
-        min_rto: Duration::from_millis(200), // TCP_RTO_MIN
-        max_rto: Duration::from_secs(120),   // TCP_RTO_MAX
-        initial_rto: Duration::from_secs(1),
+        min_rto: rto::LINUX_MIN,
+        max_rto: rto::LINUX_MAX,
+        initial_rto: rto::INITIAL,
         rto_arithmetic: RtoArithmetic::Exact,
         rto_restart: RtoRestart::Retransmission,   // tcp_xmit_retransmit_queue
         rto_granularity: Duration::from_millis(4), // HZ = 250
@@ -80,7 +80,7 @@ fn rfc() -> Stack {
         ack: Bytes(40),
         // RFC 5681, section 3.1: min(N, SMSS) per ACK in slow start (equation 2), bytes in congestion avoidance.
         ack_counting: AckCounting::AcksInSlowStart,
-        min_rto: Duration::from_secs(1),  // RFC 6298 (2.4)
+        min_rto: rto::RFC_MIN,
         max_rto: Duration::from_secs(60), // RFC 6298 (2.5)
         rto_restart: RtoRestart::NewData, // RFC 6298 (5.3)
         rto_granularity: Duration::from_millis(1),

@@ -531,11 +531,12 @@ impl Connection {
     #[inline]
     pub(crate) fn counts(&self, mut counts: SampleCounters, delivered: Bytes) -> (SampleCounters, u64) {
         if let Some(datagrams) = &self.datagrams {
-            counts.sent_bytes = datagrams.sent_bytes.0;
+            counts.sender.sent_bytes = datagrams.sent_bytes.0;
             return (counts, datagrams.received_bytes.0);
         }
         let Some(predecessors) = &self.predecessors else { return (counts, delivered.0) };
-        counts.add(&SampleCounters::of(&predecessors.counters, (predecessors.rtt_sum, predecessors.rtt_count)));
+        let Totals { counters, rtt_sum, rtt_count, .. } = **predecessors;
+        counts.add(&SampleCounters { sender: counters, rtt_sum, rtt_count });
         (counts, delivered.0 + predecessors.delivered)
     }
 

@@ -7,24 +7,16 @@ use std::collections::VecDeque;
 
 use cwndlab_records::stall::{SenderProgress, StallWatch};
 use cwndlab_traffic::NEVER;
-use cwndlab_transport::sender::{Counters, Sender, State};
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_transport::sender::Sender;
+use cwndlab_units::{Bytes, Duration, SenderCounters, SenderState, Time};
 
 use crate::value_recorder::ValueRecorder;
 
 /// Counters in a sample, of one or more senders.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SampleCounters {
-    /// Payload sent, retransmissions included, bytes.
-    pub(crate) sent_bytes: u64,
-    /// Payload retransmitted, bytes.
-    pub(crate) retransmitted_bytes: u64,
-    /// Segments retransmitted.
-    pub(crate) retransmitted_packets: u64,
-    /// Entries into recovery, timeouts and ECN reductions.
-    pub(crate) congestion_events: u64,
-    /// Expiries of the retransmission timer.
-    pub(crate) timeouts: u64,
+    /// The counters of the senders.
+    pub(crate) sender: SenderCounters,
     /// Sum of the RTT samples, ns.
     pub(crate) rtt_sum: u128,
     /// Number of RTT samples.
@@ -34,25 +26,14 @@ pub(crate) struct SampleCounters {
 impl SampleCounters {
     /// The counters of a sender and of its RTT samples.
     #[inline]
-    pub(crate) fn of(counters: &Counters, (rtt_sum, rtt_count): (u128, u64)) -> Self {
-        Self {
-            sent_bytes: counters.sent_bytes,
-            retransmitted_bytes: counters.retransmitted_bytes,
-            retransmitted_packets: counters.retransmitted_packets,
-            congestion_events: counters.recoveries + counters.timeouts + counters.ecn_reductions,
-            timeouts: counters.timeouts,
-            rtt_sum,
-            rtt_count,
-        }
+    pub(crate) fn of(sender: &Sender) -> Self {
+        let (rtt_sum, rtt_count) = sender.rtt().totals();
+        Self { sender: *sender.counters(), rtt_sum, rtt_count }
     }
 
     /// Adds the counters of other senders.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.sent_bytes += other.sent_bytes;
-        self.retransmitted_bytes += other.retransmitted_bytes;
-        self.retransmitted_packets += other.retransmitted_packets;
-        self.congestion_events += other.congestion_events;
-        self.timeouts += other.timeouts;
+        self.sender = self.sender + other.sender;
         self.rtt_sum += other.rtt_sum;
         self.rtt_count += other.rtt_count;
     }
@@ -61,73 +42,31 @@ impl SampleCounters {
 /// The values of a sender in a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SenderSample {
-    /// The congestion window, segments.
-    pub(crate) cwnd: u32,
-    /// The slow-start threshold; `None` if there is none.
-    pub(crate) ssthresh: Option<Bytes>,
-    /// Data in flight.
-    pub(crate) in_flight: Bytes,
-    /// Smoothed RTT; zero before the first sample.
-    pub(crate) srtt: Duration,
-    /// Last RTT sample; zero before the first.
-    pub(crate) rtt: Duration,
-    /// The pacing rate; `None` if the sender does not pace.
-    pub(crate) pacing_rate: Option<Rate>,
-    /// Last delivery-rate sample; zero before the first.
-    pub(crate) delivery_rate: Rate,
-    /// The congestion state.
-    pub(crate) state: State,
-    /// There is data to send or to acknowledge.
-    waiting: bool,
-    /// The counters.
-    pub(crate) counts: SampleCounters,
-    /// Payload acknowledged, bytes.
-    acked_bytes: u64,
-    /// Segments sent.
-    sent_packets: u64,
+    /// The state of the sender.
+    pub(crate) state: SenderState,
+    /// Sum of the RTT samples, ns, and their number.
+    rtt_totals: (u128, u64),
     /// ACKs that brought no progress.
     idle_acks: u64,
-    /// The retransmission timeout; `Duration::MAX` while it is backed off.
-    rto: Duration,
 }
 
 impl SenderSample {
+    /// The counters.
+    pub(crate) fn counts(&self) -> SampleCounters {
+        let (rtt_sum, rtt_count) = self.rtt_totals;
+        SampleCounters { sender: self.state.counters, rtt_sum, rtt_count }
+    }
+
     /// The progress of the sender, for its watch. The caller knows the number of the connection and its losses.
     pub(crate) fn progress(&self) -> SenderProgress {
-        SenderProgress {
-            connection: 0,
-            waiting: self.waiting,
-            acked_bytes: self.acked_bytes,
-            sent_packets: self.sent_packets,
-            timeouts: self.counts.timeouts,
-            idle_acks: self.idle_acks,
-            lost_packets: 0,
-            rto: (self.rto < Duration::MAX).then_some(self.rto),
-        }
+        SenderProgress::of(&self.state, self.idle_acks)
     }
 
     /// The current values of a sender.
     #[allow(clippy::inline_always)] // most samples become a row at once
     #[inline(always)]
     pub(crate) fn of(sender: &Sender) -> Self {
-        let rtt = sender.rtt();
-        let counters = sender.counters();
-        Self {
-            cwnd: sender.cwnd(),
-            ssthresh: sender.algorithm().state(None).ssthresh.bytes(),
-            in_flight: sender.in_flight(),
-            srtt: rtt.srtt(),
-            rtt: rtt.last(),
-            pacing_rate: sender.pacing_rate(),
-            delivery_rate: sender.delivery_rate(),
-            state: sender.state(),
-            waiting: sender.is_established() && !sender.is_closed() && !sender.is_drained(),
-            counts: SampleCounters::of(counters, rtt.totals()),
-            acked_bytes: counters.acked_bytes,
-            sent_packets: counters.sent_packets,
-            idle_acks: sender.idle_acks(),
-            rto: if rtt.backoff() == 0 { rtt.rto() } else { Duration::MAX },
-        }
+        Self { state: sender.state(), rtt_totals: sender.rtt().totals(), idle_acks: sender.idle_acks() }
     }
 }
 

@@ -47,7 +47,7 @@ impl FlowTotals {
             let connection = &connections[one];
             let losses = losses[one];
             let sender = &connection.sender;
-            let counts = SampleCounters::of(sender.counters(), sender.rtt().totals());
+            let counts = SampleCounters::of(sender);
             let (counts, delivered) = connection.counts(counts, connection.receiver.delivered());
             sum.add(&Self { counts, delivered, in_flight: sender.in_flight(), losses });
         }
@@ -215,8 +215,8 @@ fn sample_row(
 ) -> SampleRow {
     // Two copies of the code: a sample that is taken now need not be stored and loaded.
     match connection.samples.sender.take() {
-        Some(sender) => row_of(now, &sender, connection, losses, plan, (run, others)),
-        None => row_of(now, &SenderSample::of(&connection.sender), connection, losses, plan, (run, others)),
+        Some(sender) => row_of(now, &sender, connection, losses, plan, run, others),
+        None => row_of(now, &SenderSample::of(&connection.sender), connection, losses, plan, run, others),
     }
 }
 
@@ -229,14 +229,15 @@ fn row_of(
     connection: &mut Connection,
     losses: Losses,
     plan: &FlowPlan,
-    (run, others): (Duration, Option<FlowTotals>),
+    run: Duration,
+    others: Option<FlowTotals>,
 ) -> SampleRow {
     if is_watch_due(now, connection) {
         observe(now, sender.progress(), connection, losses, plan, run);
     }
     let delivered = connection.samples.receiver.take().unwrap_or_else(|| connection.receiver.delivered());
-    let (counts, delivered) = connection.counts(sender.counts, delivered);
-    let mut sum = FlowTotals { counts, delivered, in_flight: sender.in_flight, losses };
+    let (counts, delivered) = connection.counts(sender.counts(), delivered);
+    let mut sum = FlowTotals { counts, delivered, in_flight: sender.state.in_flight, losses };
     if let Some(others) = &others {
         sum.add(others);
     }
@@ -244,32 +245,22 @@ fn row_of(
     // Values of a single connection, such as the window, exist only for flows with exactly one.
     let windowed = plan.algorithm.is_some() && others.is_none();
     let datagrams = connection.datagrams.as_ref();
-    let mss = plan.stack.mss.0;
+    let mut row = SampleRow { time_ns: now.as_nanos(), flow: connection.owner.into(), ..SampleRow::default() };
+    row.set_sender(&sender.state);
+    row.set_counters(&counts.sender);
     SampleRow {
-        time_ns: now.as_nanos(),
-        flow: connection.owner.into(),
-        cwnd_bytes: windowed.then_some(u64::from(sender.cwnd) * mss),
-        ssthresh_bytes: sender.ssthresh.map(|threshold| threshold.0),
+        cwnd_bytes: row.cwnd_bytes.filter(|_| windowed),
         in_flight_bytes: datagrams.is_none().then_some(in_flight.0),
-        srtt_ns: (sender.srtt.as_nanos() > 0).then_some(sender.srtt.as_nanos()),
-        rtt_ns: (sender.rtt.as_nanos() > 0).then_some(sender.rtt.as_nanos()),
-        pacing_rate_bps: sender.pacing_rate.map(|rate| rate.0),
-        delivery_rate_bps: (sender.delivery_rate.0 > 0).then_some(sender.delivery_rate.0),
         delivered_bytes: delivered,
-        sent_bytes: counts.sent_bytes,
-        retransmitted_bytes: counts.retransmitted_bytes,
-        retransmitted_packets: counts.retransmitted_packets,
-        congestion_events: counts.congestion_events,
-        timeouts: counts.timeouts,
         queue_drops: losses.queue,
         wire_losses: losses.wire,
         rtt_sum_ns: fitting(counts.rtt_sum),
         rtt_count: counts.rtt_count,
-        state: sender.state as u8,
         delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last.as_nanos()),
         delay_sum_ns: datagrams.and_then(|one| fitting(one.delays.sum)),
         delay_count: datagrams.map(|one| one.delays.count),
         jitter_ns: datagrams.map(|one| one.delays.jitter().as_nanos()),
+        ..row
     }
 }
 

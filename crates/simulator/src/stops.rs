@@ -2,8 +2,7 @@
 
 use cwndlab_path::link_snapshot::LinkSnapshot;
 use cwndlab_traffic::NEVER;
-use cwndlab_transport::sender::{Counters, State};
-use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, LinkId, Rate, Time};
+use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, LinkId, SenderState, Time};
 
 use crate::simulation::Simulation;
 
@@ -50,26 +49,10 @@ pub struct RunState<'s, 'p> {
 /// The state of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowState {
-    /// The window, segments.
-    pub cwnd: u32,
-    /// Data in flight.
-    pub in_flight: Bytes,
-    /// Smoothed RTT; zero before the first sample.
-    pub srtt: Duration,
-    /// Last RTT sample; zero before the first.
-    pub rtt: Duration,
-    /// The pacing rate; `None` if the sender does not pace.
-    pub pacing_rate: Option<Rate>,
-    /// Last delivery-rate sample; zero before the first.
-    pub delivery_rate: Rate,
-    /// The congestion state.
-    pub state: State,
-    /// The slow-start threshold; `None` if there is none.
-    pub ssthresh: Option<Bytes>,
-    /// The minimum RTT; `None` before the first sample.
+    /// The state of its sender.
+    pub sender: SenderState,
+    /// The minimum RTT of the connection; `None` before the first sample.
     pub min_rtt: Option<Duration>,
-    /// Counters of the sender.
-    pub counters: Counters,
     /// Payload delivered to the receiver in order.
     pub delivered: Bytes,
     /// Packets of the flow that queues dropped, and that wires lost.
@@ -106,19 +89,10 @@ impl<'s, 'p> RunState<'s, 'p> {
         let bottleneck = slowest.map(|link| (link, network.link_snapshot(now, link, &plan.links[link])));
         let losses = network.losses[first];
         let connection = &simulation.connections[first];
-        let sender = &connection.sender;
         let min = connection.sender.rtt().min_ever();
         Some(FlowState {
-            cwnd: sender.cwnd(),
-            ssthresh: sender.algorithm().state(None).ssthresh.bytes(),
-            in_flight: sender.in_flight(),
-            srtt: sender.rtt().srtt(),
-            rtt: sender.rtt().last(),
-            pacing_rate: sender.pacing_rate(),
-            delivery_rate: sender.delivery_rate(),
-            state: sender.state(),
-            min_rtt: (min.as_nanos() != u64::MAX).then_some(min),
-            counters: *sender.counters(),
+            sender: connection.sender.state(),
+            min_rtt: (min < Duration::MAX).then_some(min),
             delivered: connection.receiver.delivered(),
             losses: (losses.queue, losses.wire),
             bottleneck,

@@ -11,7 +11,7 @@ use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::{Pacing, Plan};
 use cwndlab_scenario::Scenario;
 use cwndlab_stepping::{external, Action, Cause, Report, Simulation, State};
-use cwndlab_units::{Duration, Fault, Time};
+use cwndlab_units::{Bytes, Duration, Fault, Time};
 use proptest::prelude::*;
 
 fn catalogue() -> Catalogue {
@@ -216,7 +216,7 @@ fn the_state_at_a_stop_is_that_of_its_time() {
             assert!((99..=101).contains(&(delivered - last)), "{ms} ms: {}", delivered - last);
         }
         last = delivered;
-        assert_eq!(state.cwnd, 40);
+        assert_eq!(state.sender.cwnd, Bytes(40 * 1448));
         // 20 of the 40 segments fill the path, the others wait, but for those that the receiver has not acknowledged.
         let (_, queue) = state.bottleneck.expect("the bottleneck is sampled");
         assert!((17..=21).contains(&queue.queue_packets), "{ms} ms: {}", queue.queue_packets);
@@ -233,7 +233,7 @@ fn a_window_takes_effect_at_the_next_event() {
     simulation.set(0, Action { cwnd: Some(33.0), ..Action::default() }).expect("it is external");
     simulation.run_until(at(600), &mut never).expect("it runs");
     let State::Full(state) = simulation.state(0).expect("it has started") else { panic!("it is at a stop") };
-    assert_eq!((state.cwnd, state.in_flight.0), (33, 33 * 1448));
+    assert_eq!((state.sender.cwnd, state.sender.in_flight), (Bytes(33 * 1448), Bytes(33 * 1448)));
     let decision = simulation.next_decision(&mut never).expect("it runs").expect("one is due");
     assert_eq!(decision.report.cwnd.0, 33 * 1448);
     simulation.set(0, Action { cwnd: Some(44.0), ..Action::default() }).expect("it is external");

@@ -211,11 +211,11 @@ macro_rules! distributions {
                     }
                     "pareto" => {
                         let Pareto { shape, mean, min, max } = Pareto::read(table, faults)?;
-                        pareto(table, shape, mean, (min, max), faults)
+                        pareto(table, shape, mean, min, max, faults)
                     }
                     "log-normal" => {
                         let LogNormal { mean, cv, median, sigma } = LogNormal::read(table, faults)?;
-                        log_normal::<$unit>(table, (mean, cv), (median, sigma), faults)
+                        log_normal::<$unit>(table, mean, cv, median, sigma, faults)
                     }
                     "gamma" => Gamma::read(table, faults).map(|given| Distribution::gamma(given.mean, given.cv)),
                     _ => Cdf::read(table, faults).map(|given| Distribution::Table(given.points)),
@@ -249,7 +249,8 @@ fn pareto(
     table: &Reader<'_>,
     shape: f64,
     mean: Option<f64>,
-    (min, max): (Option<f64>, Option<f64>),
+    min: Option<f64>,
+    max: Option<f64>,
     faults: &mut Faults,
 ) -> Option<Distribution> {
     let min = match (min, mean) {
@@ -284,8 +285,10 @@ fn pareto(
 
 fn log_normal<U: Unit>(
     table: &Reader<'_>,
-    (mean, cv): (Option<f64>, Option<f64>),
-    (median, sigma): (Option<f64>, Option<f64>),
+    mean: Option<f64>,
+    cv: Option<f64>,
+    median: Option<f64>,
+    sigma: Option<f64>,
     faults: &mut Faults,
 ) -> Option<Distribution> {
     let mut required = |value: Option<f64>, name, example: &str| {

@@ -1,14 +1,10 @@
 //! Delayed ACKs: when an arrival is acknowledged, and the timestamp that the ACK echoes (RFC 5681, section 4.2; RFC 7323,
 //! sections 4.3 and 5.3; Linux, `icsk_ack`).
 
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{rto, Bytes, Duration, Time};
 
 use crate::stack::{Rules, Stack};
 
-/// The RTO before the first RTT sample (RFC 6298, section 2.1), which a receiver without one keeps.
-const INITIAL_RTO: Duration = Duration::from_secs(1);
-/// The smallest variance term of Linux' RTO (`TCP_RTO_MIN`).
-const RTO_MIN: Duration = Duration::from_millis(200);
 /// Longest delay of an ACK in Linux (`TCP_DELACK_MAX`).
 const DELACK_MAX: Duration = Duration::from_millis(200);
 /// Longest delay of a compressed ACK in Linux (`tcp_comp_sack_delay_ns`).
@@ -17,6 +13,17 @@ const COMPRESSION_DELAY: Duration = Duration::from_millis(1);
 const COMPRESSION_SLACK: Duration = Duration::from_micros(100);
 /// One tick of the timestamp clock: Linux' is 1 ms, the shortest that RFC 7323, section 5.4, allows.
 const TIMESTAMP_TICK: u64 = 1_000_000;
+
+/// A segment that arrives in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// Its timestamp.
+    pub(crate) timestamp: Time,
+    /// Its payload.
+    pub(crate) len: Bytes,
+    /// It has PSH.
+    pub(crate) push: bool,
+}
 
 /// The state of delayed acknowledgement.
 #[derive(Debug)]
@@ -72,16 +79,18 @@ impl DelayedAck {
         }
     }
 
-    /// Handles a segment in order with this timestamp, length and PSH. `window`: the receive window; `timer`: when an ACK is
-    /// due already. Returns when it is to be acknowledged at the latest; `None`: immediately.
+    /// Handles a segment in order. `window`: the receive window; `timer`: when an ACK is due already. Returns when the segment
+    /// is to be acknowledged at the latest; `None`: immediately.
     #[inline]
     pub(crate) fn on_in_order(
         &mut self,
         now: Time,
-        (timestamp, len, push): (Time, Bytes, bool),
-        (window, timer): (Bytes, Time),
+        arrival: Arrival,
+        window: Bytes,
+        timer: Time,
         stack: &Stack,
     ) -> Option<Time> {
+        let Arrival { timestamp, len, push } = arrival;
         self.note_timestamp(timestamp);
         self.pending += len;
         self.adapt(now, timestamp, window, stack);
@@ -102,8 +111,8 @@ impl DelayedAck {
         Some(timer.min(now + delay))
     }
 
-    /// Handles a segment with this timestamp that fills a hole.
-    pub(crate) fn on_hole_filled(&mut self, now: Time, (timestamp, len): (Time, Bytes), window: Bytes, stack: &Stack) {
+    /// Handles a segment with this timestamp and payload that fills a hole.
+    pub(crate) fn on_hole_filled(&mut self, now: Time, timestamp: Time, len: Bytes, window: Bytes, stack: &Stack) {
         self.note_timestamp(timestamp);
         self.pending += len;
         self.adapt(now, timestamp, window, stack);
@@ -191,9 +200,9 @@ impl DelayedAck {
     /// The RTO after the handshake's sample (RFC 6298, section 2.2, with Linux' floor on the variance).
     fn rto(&self) -> Duration {
         if self.rtt == Duration::ZERO {
-            INITIAL_RTO
+            rto::INITIAL // a receiver may have no sample
         } else {
-            self.rtt + (self.rtt * 2).max(RTO_MIN)
+            self.rtt + (self.rtt * 2).max(rto::LINUX_MIN)
         }
     }
 
@@ -263,6 +272,11 @@ mod tests {
         Time::ZERO + ms(count)
     }
 
+    /// Delivers a segment in order at `now`, sent at the same time.
+    fn deliver(ack: &mut DelayedAck, now: u64, len: Bytes, push: bool, stack: &Stack) -> Option<Time> {
+        ack.on_in_order(at(now), Arrival { timestamp: at(now), len, push }, WINDOW, Time::MAX, stack)
+    }
+
     fn stack() -> Stack {
         Stack { quick_acks: 0, timestamps: true, ..linux() }
     }
@@ -275,7 +289,7 @@ mod tests {
         arrivals_ms
             .iter()
             .map(|&now| {
-                let due = ack.on_in_order(at(now), (at(now), stack.mss, false), (WINDOW, Time::MAX), &stack);
+                let due = deliver(&mut ack, now, stack.mss, false, &stack);
                 ack.on_ack_sent(&stack);
                 due.map(|due| (due - at(now)).as_nanos() / 1_000_000)
             })
@@ -288,8 +302,7 @@ mod tests {
     fn every_second_segment_is_acknowledged_with_the_first_ones_timestamp() {
         let stack = stack();
         let mut ack = DelayedAck::new(&stack);
-        let due =
-            [10, 20].map(|now| ack.on_in_order(at(now), (at(now), stack.mss, false), (WINDOW, Time::MAX), &stack));
+        let due = [10, 20].map(|now| deliver(&mut ack, now, stack.mss, false, &stack));
         assert_eq!(due, [Some(at(50)), None]);
         assert_eq!(ack.echo(), at(10));
     }
@@ -300,9 +313,9 @@ mod tests {
     fn the_echoed_timestamp_never_decreases() {
         let stack = stack();
         let mut ack = DelayedAck::new(&stack);
-        ack.on_hole_filled(at(30), (at(20), stack.mss), WINDOW, &stack);
+        ack.on_hole_filled(at(30), at(20), stack.mss, WINDOW, &stack);
         ack.on_ack_sent(&stack);
-        ack.on_hole_filled(at(31), (at(10), stack.mss), WINDOW, &stack);
+        ack.on_hole_filled(at(31), at(10), stack.mss, WINDOW, &stack);
         assert_eq!(ack.echo(), at(20));
         assert_eq!([18, 19].map(|sent| ack.is_old(at(sent), &stack)), [true, false]);
         let rfc = Stack { rules: Rules::Rfc, ..stack };
@@ -317,7 +330,7 @@ mod tests {
         let mut ack = DelayedAck::new(&stack);
         ack.on_established(ms(100));
         let mut quick = |now| {
-            let due = ack.on_in_order(at(now), (at(now), stack.mss, false), (WINDOW, Time::MAX), &stack);
+            let due = deliver(&mut ack, now, stack.mss, false, &stack);
             ack.on_ack_sent(&stack);
             due.is_none()
         };
@@ -352,7 +365,7 @@ mod tests {
     fn a_small_segment_is_acknowledged_when_it_is_read() {
         let stack = stack();
         let mut ack = DelayedAck::new(&stack);
-        assert_eq!(ack.on_in_order(at(1), (at(1), Bytes(10), false), (WINDOW, Time::MAX), &stack), None);
+        assert_eq!(deliver(&mut ack, 1, Bytes(10), false, &stack), None);
     }
 
     /// Linux since 6.6, tcp_measure_rcv_mss: a full segment with PSH, which ends a burst, sends its ACK when it is read. A
@@ -362,7 +375,7 @@ mod tests {
         let slow = Stack { read_rate: Some(Rate::from_mbps(8)), ..stack() };
         for (stack, push, due) in [(stack(), false, false), (stack(), true, true), (slow, true, false)] {
             let mut ack = DelayedAck::new(&stack);
-            let at = ack.on_in_order(at(1), (at(1), stack.mss, push), (WINDOW, Time::MAX), &stack);
+            let at = deliver(&mut ack, 1, stack.mss, push, &stack);
             assert_eq!(at.is_none(), due);
         }
     }

@@ -73,7 +73,8 @@ impl Rack {
     pub(crate) fn advance(
         &mut self,
         now: Time,
-        (seq, segment): (u64, &Segment),
+        seq: u64,
+        segment: &Segment,
         min_rtt: Duration,
         by_sack: bool,
         in_order: &mut bool,
@@ -240,7 +241,7 @@ mod tests {
         let (rtt, mut scoreboard) = path(&[0, 10, 20]);
         let mut rack = Rack::new(3, false);
         scoreboard.sack(2, 3, |seq, segment| {
-            rack.advance(at(120), (seq, segment), ms(100), true, &mut false);
+            rack.advance(at(120), seq, segment, ms(100), true, &mut false);
         });
         let reo_wnd = rack.reo_wnd(false, 1, 3, &rtt);
         assert_eq!(reo_wnd, ms(25));
@@ -282,9 +283,9 @@ mod tests {
     fn an_early_ack_of_a_retransmission_is_ignored() {
         let mut rack = Rack::new(3, false);
         let segment = Segment { sent_at: at(50), flags: EVER_RETRANS, ..Segment::default() };
-        rack.advance(at(149), (0, &segment), ms(100), false, &mut false);
+        rack.advance(at(149), 0, &segment, ms(100), false, &mut false);
         assert!(!rack.advanced);
-        rack.advance(at(150), (0, &segment), ms(100), false, &mut false);
+        rack.advance(at(150), 0, &segment, ms(100), false, &mut false);
         assert!(rack.advanced);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cwndlab_control::Feedback;
 use cwndlab_units::{Bytes, Duration, Time};
 
-use crate::delayed_ack::DelayedAck;
+use crate::delayed_ack::{Arrival, DelayedAck};
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
 use crate::stack::{Ecn, Rules, Stack};
@@ -134,8 +134,8 @@ impl Receiver {
         self.expected += 1;
         let len = Bytes(u64::from(data.len));
         self.deliver(now, len, data.timestamp);
-        let state = (self.window.advertised(), self.timer);
-        match self.acks.on_in_order(now, (data.timestamp, len, data.push), state, &self.stack) {
+        let arrival = Arrival { timestamp: data.timestamp, len, push: data.push };
+        match self.acks.on_in_order(now, arrival, self.window.advertised(), self.timer, &self.stack) {
             None => {
                 let ack = self.next_ack(now);
                 out.ack(&ack);
@@ -219,10 +219,9 @@ impl Receiver {
 
     /// Fills the first hole: all segments up to the end of the run above it are now in order.
     fn fill_hole(&mut self, now: Time, len: u32, timestamp: Time) {
-        let arrival = (timestamp, Bytes(u64::from(len)));
-        self.acks.on_hole_filled(now, arrival, self.window.advertised(), &self.stack);
-        self.expected += 1;
         let mut bytes = Bytes(u64::from(len));
+        self.acks.on_hole_filled(now, timestamp, bytes, self.window.advertised(), &self.stack);
+        self.expected += 1;
         if let Some((end, run)) = self.reassembly.as_mut().and_then(|queue| queue.take_first(self.expected)) {
             bytes += run;
             self.acks.add(run);

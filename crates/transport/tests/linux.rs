@@ -7,9 +7,8 @@
 
 mod script;
 
-use cwndlab_transport::sender::State;
 use cwndlab_transport::stack::{Ecn, Stack};
-use cwndlab_units::Duration;
+use cwndlab_units::{CaState, Duration};
 use script::{linux, rfc, Script};
 
 /// tcp_schedule_loss_probe limits the probe timeout to the RTO, and tcp_send_loss_probe restarts the RTO timer. By
@@ -62,11 +61,11 @@ fn a_path_with_an_rtt_above_200_ms_sends_a_probe_before_the_timeout() {
 #[test]
 fn no_loss_probe_is_sent_in_recovery() {
     let mut it = Script::linux(10.0);
-    it.write(10).sends(0..10).after(10.0).ack(0, &[4..5]).is_in(State::Disorder);
-    it.after(2.0).ack(0, &[4..6]).is_silent().ack(0, &[4..7]).sends([0]).is_in(State::Recovery);
+    it.write(10).sends(0..10).after(10.0).ack(0, &[4..5]).is_in(CaState::Disorder);
+    it.after(2.0).ack(0, &[4..6]).is_silent().ack(0, &[4..7]).sends([0]).is_in(CaState::Recovery);
     it.ack(0, &[4..8]).sends([1]).ack(0, &[4..9]).sends([2]).ack(0, &[4..10]).sends([3]);
     it.after(100.0).is_silent().counts(0, 0);
-    it.ack(1, &[4..10]).ack(2, &[4..10]).ack(3, &[4..10]).is_silent().ack(10, &[]).is_in(State::Open);
+    it.ack(1, &[4..10]).ack(2, &[4..10]).ack(3, &[4..10]).is_silent().ack(10, &[]).is_in(CaState::Open);
     it.after(10.0).write(10).sends(10..17).counts(0, 0);
 }
 
@@ -75,8 +74,8 @@ fn no_loss_probe_is_sent_in_recovery() {
 #[test]
 fn the_reordering_timer_replaces_the_probe_timer() {
     let mut it = Script::linux(10.0);
-    it.write(2).sends([0, 1]).after(10.0).ack(0, &[1..2]).is_in(State::Disorder);
-    it.after_silence_sends(4.5, [0]).is_in(State::Recovery).counts(0, 0);
+    it.write(2).sends([0, 1]).after(10.0).ack(0, &[1..2]).is_in(CaState::Disorder);
+    it.after_silence_sends(4.5, [0]).is_in(CaState::Recovery).counts(0, 0);
 }
 
 /// After a spurious timeout RACK reconsiders the segments that the timeout marked lost (tcp_undo_cwnd_reduction:
@@ -88,11 +87,11 @@ fn after_a_spurious_timeout_rack_detects_the_real_losses() {
     let sent = it.now();
     it.echo(sent).write(10).sends(0..10).after_silence_sends(202.0, [9]).after_silence_sends(300.0, [0]).counts(1, 1);
     // The echo shows that the originals of the first two segments were delayed; the others are lost.
-    it.after(10.0).ack(2, &[]).is_in(State::Open).has_cwnd(12).has_in_flight(8);
+    it.after(10.0).ack(2, &[]).is_in(CaState::Open).has_cwnd(12).has_in_flight(8);
     it.sends([]);
     let again = it.now();
     it.write(4).sends(10..14).after(100.0).echo(again);
-    it.ack(2, &[10..14]).is_in(State::Recovery).counts(1, 1);
+    it.ack(2, &[10..14]).is_in(CaState::Recovery).counts(1, 1);
     let last = it.sender.una();
     assert_eq!(last, 2);
     it.sends([2, 3, 4, 5]);
@@ -126,7 +125,7 @@ fn sacks_of_an_ack_below_una_are_evaluated() {
 fn a_dsack_below_una_undoes_a_reduction() {
     let mut it = Script::linux(100.0);
     it.write(10).sends(0..10).after(100.0).ack(0, &[1..2]).ack(0, &[1..3]).ack(0, &[1..4]).sends([0]);
-    it.ack(4, &[]).ack(6, &[]).ack(8, &[]).ack(10, &[]).is_in(State::Open).has_cwnd(7);
+    it.ack(4, &[]).ack(6, &[]).ack(8, &[]).ack(10, &[]).is_in(CaState::Open).has_cwnd(7);
     it.after(3.0).write(1).sends([10]).after(97.0).ack(11, &[]);
     it.after(1.0).ack(10, &[0..1]).has_cwnd(10);
     it.after(49.0).write(11).sends(11..21);
@@ -139,7 +138,7 @@ fn an_ack_below_una_is_discarded_with_timestamps() {
     for (paws, cwnd) in [(true, 7), (false, 10)] {
         let mut it = Script::new(&Stack { timestamps: true, paws, ..linux() }, 100.0);
         it.write(10).sends(0..10).after(100.0).ack(0, &[1..2]).ack(0, &[1..3]).ack(0, &[1..4]).sends([0]);
-        it.ack(4, &[]).ack(6, &[]).ack(8, &[]).ack(10, &[]).is_in(State::Open).has_cwnd(7);
+        it.ack(4, &[]).ack(6, &[]).ack(8, &[]).ack(10, &[]).is_in(CaState::Open).has_cwnd(7);
         it.after(3.0).write(1).sends([10]).after(97.0).ack(11, &[]);
         it.after(1.0).ack(10, &[0..1]).has_cwnd(cwnd);
     }
@@ -151,7 +150,7 @@ fn an_ack_below_una_is_discarded_with_timestamps() {
 fn a_dsack_counts_before_the_ack_advances() {
     let mut it = Script::linux(100.0);
     it.write(10).sends(0..10).after(100.0).ack(0, &[1..2]).ack(0, &[1..3]).ack(0, &[1..4]).sends([0]);
-    it.is_in(State::Recovery).after(100.0).ack(10, &[0..1]).is_in(State::Open).has_cwnd(18);
+    it.is_in(CaState::Recovery).after(100.0).ack(10, &[0..1]).is_in(CaState::Open).has_cwnd(18);
     assert_eq!(it.causes("undo"), ["dsack"]);
 }
 
@@ -200,7 +199,7 @@ fn with_an_rtt_of_zero_the_probe_is_sent_after_two_milliseconds() {
 fn retransmitting_the_first_segment_restarts_the_rto() {
     let mut it = Script::linux(100.0);
     it.write(10).sends(0..10).after(100.0).ack(0, &[1..2]).after(10.0).ack(0, &[1..3]).after(15.0);
-    it.ack(0, &[1..4]).sends([0]).is_in(State::Recovery);
+    it.ack(0, &[1..4]).sends([0]).is_in(CaState::Recovery);
     let rto = it.sender.rtt().rto().as_millis();
     it.after_silence_sends(rto, [0]).counts(1, 0);
 }
@@ -209,8 +208,8 @@ fn retransmitting_the_first_segment_restarts_the_rto() {
 #[test]
 fn a_loss_probe_is_sent_in_cwr() {
     let mut it = Script::new(&Stack { ecn: Ecn::Classic, ..linux() }, 100.0);
-    it.write(10).sends(0..10).after(100.0).ack_ece(1).is_in(State::Cwr).is_silent();
-    it.after_silence_sends(202.0, [9]).is_in(State::Cwr).counts(0, 1);
+    it.write(10).sends(0..10).after(100.0).ack_ece(1).is_in(CaState::Cwr).is_silent();
+    it.after_silence_sends(202.0, [9]).is_in(CaState::Cwr).counts(0, 1);
 }
 
 /// tcp_send_loss_probe: one probe at a time, including probes of new data; the next timer is the RTO timer.
@@ -229,7 +228,7 @@ fn without_reordering_a_dsack_does_not_widen_the_reordering_window() {
         let mut it = Script::new(&stack, 100.0);
         it.write(1).sends([0]).after(100.0).ack(1, &[]);
         it.write(9).sends(1..10).after(100.0).ack(1, &[2..3]).ack(1, &[2..4]).ack(1, &[2..5]).sends([1]);
-        it.after(100.0).ack(10, &[1..2]).is_in(State::Open);
+        it.after(100.0).ack(10, &[1..2]).is_in(CaState::Open);
         it.write(2).sends([10, 11]).after(100.0).ack(12, &[]);
         it.write(2).sends([12, 13]).after(100.0).ack(12, &[13..14]).after_silence_sends(wait, [12]);
     }
@@ -254,7 +253,7 @@ fn after_reordering_three_sacks_indicate_no_loss() {
     it.write(10).sends(0..10).after(20.0).ack(0, &[9..10]).ack(0, &[3..4, 9..10]).ack(10, &[]).has_cwnd(19);
     assert!(it.sender.is_drained());
     // After reordering three SACKs do not indicate a loss; the timer detects it (20 + 5 + 2 ms).
-    it.write(10).sends(10..20).after(20.0).ack(10, &[11..14]).is_silent().is_in(State::Disorder);
+    it.write(10).sends(10..20).after(20.0).ack(10, &[11..14]).is_silent().is_in(CaState::Disorder);
     it.after_silence_sends(7.0, [10]);
 }
 
@@ -298,9 +297,9 @@ fn after_reneging_everything_is_retransmitted() {
     it.write(10).sends(0..10).after(100.0).ack(0, &[1..2]).ack(0, &[1..3]).ack(0, &[1..10]).sends([0]);
     it.after(100.0).ack(1, &[]).is_silent();
     let half = it.sender.rtt().srtt().as_millis() / 2.0;
-    it.after_silence_sends(half, [1]).counts(1, 0).is_in(State::Loss);
+    it.after_silence_sends(half, [1]).counts(1, 0).is_in(CaState::Loss);
     it.after(100.0).ack(2, &[]).sends([2, 3]).after(100.0).ack(4, &[]).sends([4, 5, 6, 7]);
-    it.after(100.0).ack(10, &[]).is_in(State::Open);
+    it.after(100.0).ack(10, &[]).is_in(CaState::Open);
 }
 
 /// RFC 2018, section 8, under the RFCs' rules: a timeout discards all SACKs.
@@ -310,7 +309,7 @@ fn under_the_rfcs_a_timeout_recovers_from_reneging() {
     it.write(10).sends(0..10).after(100.0).ack(0, &[1..10]).sends([0]).after(100.0).ack(1, &[]);
     let rto = it.sender.rtt().rto().as_millis();
     it.after_silence_sends(rto, [1]).counts(1, 0).after(100.0).ack(2, &[]).sends([2, 3]);
-    it.after(100.0).ack(10, &[]).is_in(State::Open);
+    it.after(100.0).ack(10, &[]).is_in(CaState::Open);
 }
 
 /// __tcp_retransmit_skb: beyond a shrunken receive window only the first segment is retransmitted.
@@ -353,9 +352,9 @@ fn f_rto_sends_new_data_before_retransmissions() {
     it.write(10).sends(0..10).after(100.0).ack(5, &[]).write(20).sends(10..20);
     // The first segment was sent 100 ms ago and 200 ms of its RTO remain: 2 ms less than the probe timeout of two round
     // trips plus 2 ms.
-    it.after_silence_sends(200.0, [20]).after_silence_sends(300.0, [5]).is_in(State::Loss).after(50.0);
-    it.ack(6, &[]).sends([21, 22]).is_in(State::Loss);
-    it.after(100.0).ack(6, &[21..22]).is_in(State::Loss).sends([6]);
+    it.after_silence_sends(200.0, [20]).after_silence_sends(300.0, [5]).is_in(CaState::Loss).after(50.0);
+    it.ack(6, &[]).sends([21, 22]).is_in(CaState::Loss);
+    it.after(100.0).ack(6, &[21..22]).is_in(CaState::Loss).sends([6]);
 }
 
 /// tcp_enter_loss: one reduction per window of data. A timeout in Recovery does not lower `ssthresh` again: 10 · 0.7 =

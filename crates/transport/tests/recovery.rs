@@ -8,8 +8,8 @@ mod script;
 use std::ops::Range;
 
 use cwndlab_control::RecoveryKind;
-use cwndlab_transport::sender::State;
 use cwndlab_transport::stack::{AckCounting, Rampdown, Stack};
+use cwndlab_units::CaState;
 use script::{linux, rfc, Script};
 
 /// A script with ten segments in flight after a first round trip of 100 ms, and ten more in the send buffer.
@@ -30,8 +30,8 @@ fn ack_three_duplicates(it: &mut Script) {
 fn tahoe_restarts_from_one_segment() {
     let mut it = ten_in_flight(RecoveryKind::Tahoe, &rfc());
     ack_three_duplicates(&mut it);
-    it.sends([0]).has_cwnd(1).has_ssthresh(7).is_in(State::Loss);
-    it.after(100.0).ack(12, &[]).is_in(State::Open).sends(12..19);
+    it.sends([0]).has_cwnd(1).has_ssthresh(7).is_in(CaState::Loss);
+    it.after(100.0).ack(12, &[]).is_in(CaState::Open).sends(12..19);
 }
 
 /// RFC 2581, section 3.2: the window is ssthresh + 3 = 10, one more for each further duplicate, and ssthresh again
@@ -41,9 +41,9 @@ fn tahoe_restarts_from_one_segment() {
 fn reno_inflates_the_window_until_the_first_new_ack() {
     let mut it = ten_in_flight(RecoveryKind::Reno, &rfc());
     ack_three_duplicates(&mut it);
-    it.sends([0]).has_cwnd(10).has_ssthresh(7).is_in(State::Recovery);
+    it.sends([0]).has_cwnd(10).has_ssthresh(7).is_in(CaState::Recovery);
     it.ack(0, &[]).ack(0, &[]).is_silent().ack(0, &[]).sends([12]).has_cwnd(13);
-    it.after(100.0).ack(12, &[]).has_cwnd(7).is_in(State::Open);
+    it.after(100.0).ack(12, &[]).has_cwnd(7).is_in(CaState::Open);
 }
 
 /// RFC 2581: after a second loss in the window a partial ACK ends Reno's recovery early; the second loss needs
@@ -52,7 +52,7 @@ fn reno_inflates_the_window_until_the_first_new_ack() {
 fn a_partial_ack_ends_renos_recovery() {
     let mut it = ten_in_flight(RecoveryKind::Reno, &rfc());
     ack_three_duplicates(&mut it);
-    it.sends([0]).after(100.0).ack(5, &[]).is_in(State::Open).has_cwnd(7).is_silent();
+    it.sends([0]).after(100.0).ack(5, &[]).is_in(CaState::Open).has_cwnd(7).is_silent();
 }
 
 /// RFC 6582, section 3.2, step 3: a partial ACK triggers the retransmission of the next hole, and recovery lasts until
@@ -62,8 +62,8 @@ fn a_partial_ack_ends_renos_recovery() {
 fn newreno_retransmits_a_hole_per_partial_ack() {
     let mut it = ten_in_flight(RecoveryKind::NewReno, &Stack { ack_counting: AckCounting::Acks, ..rfc() });
     ack_three_duplicates(&mut it);
-    it.sends([0]).after(100.0).ack(5, &[]).sends([5]).is_in(State::Recovery);
-    it.after(100.0).ack(12, &[]).is_in(State::Open).has_cwnd(3).sends([12, 13, 14]);
+    it.sends([0]).after(100.0).ack(5, &[]).sends([5]).is_in(CaState::Recovery);
+    it.after(100.0).ack(12, &[]).is_in(CaState::Open).has_cwnd(3).sends([12, 13, 14]);
 }
 
 /// RFC 6582, section 4, "Impatient": only the first partial ACK restarts the retransmission timer.
@@ -81,10 +81,10 @@ fn newrenos_timer_expires_during_many_partial_acks() {
 #[test]
 fn sack_retransmits_after_three_sacked_segments() {
     let mut it = ten_in_flight(RecoveryKind::Sack, &rfc());
-    it.ack(0, &[1..2]).sends([10]).ack(0, &[1..3]).sends([11]).is_in(State::Disorder);
-    it.ack(0, &[1..4]).sends([0]).is_in(State::Recovery).has_cwnd(7).has_in_flight(9);
+    it.ack(0, &[1..2]).sends([10]).ack(0, &[1..3]).sends([11]).is_in(CaState::Disorder);
+    it.ack(0, &[1..4]).sends([0]).is_in(CaState::Recovery).has_cwnd(7).has_in_flight(9);
     it.ack(0, &[1..6]).is_silent().ack(0, &[1..7]).sends([12]);
-    it.after(100.0).ack(12, &[]).is_in(State::Open).has_cwnd(7);
+    it.after(100.0).ack(12, &[]).is_in(CaState::Open).has_cwnd(7);
 }
 
 /// RFC 6675, section 4, NextSeg (4): without new data, the last segment is retransmitted once.
@@ -102,7 +102,7 @@ fn sack_sends_one_rescue_retransmission_per_recovery() {
 #[test]
 fn fack_retransmits_after_the_first_distant_sack() {
     let mut it = ten_in_flight(RecoveryKind::Fack, &Stack { rampdown: Rampdown::None, ..rfc() });
-    it.ack(0, &[4..5]).sends([0]).is_in(State::Recovery).has_cwnd(7);
+    it.ack(0, &[4..5]).sends([0]).is_in(CaState::Recovery).has_cwnd(7);
     it.ack(0, &[4..6]).sends([1]).ack(0, &[4..7]).sends([2, 3]);
 }
 
@@ -122,7 +122,7 @@ fn fack_halves_the_rate_ack_by_ack() {
 fn a_dsack_of_the_only_retransmission_undoes_the_reduction() {
     for kind in [RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Rack] {
         let mut it = ten_in_flight(kind, &Stack { rampdown: Rampdown::None, ..rfc() });
-        it.ack(0, &[1..2]).ack(0, &[1..3]).ack(0, &[1..4]).is_in(State::Recovery).has_ssthresh(7);
+        it.ack(0, &[1..2]).ack(0, &[1..3]).ack(0, &[1..4]).is_in(CaState::Recovery).has_ssthresh(7);
         it.after(5.0).ack(10, &[]);
         it.after(95.0).ack(10, &[0..1]);
         assert_eq!(it.sender.counters().undos, 1, "{kind:?}");
@@ -137,11 +137,11 @@ fn an_undo_restores_the_derived_slow_start_threshold() {
     for kind in [RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Rack] {
         for stack in [rfc(), linux()] {
             let mut it = ten_in_flight(kind, &Stack { rampdown: Rampdown::None, ..stack });
-            it.ack(0, &[1..2]).ack(0, &[1..3]).ack(0, &[1..4]).is_in(State::Recovery);
-            assert_eq!(it.sender.info().snd_ssthresh, Some(7), "{kind:?}");
+            it.ack(0, &[1..2]).ack(0, &[1..3]).ack(0, &[1..4]).is_in(CaState::Recovery);
+            assert_eq!(it.sender.ssthresh(), Some(7), "{kind:?}");
             it.after(5.0).ack(10, &[]);
             it.after(95.0).ack(10, &[0..1]);
-            assert_eq!((it.sender.counters().undos, it.sender.info().snd_ssthresh), (1, None), "{kind:?}");
+            assert_eq!((it.sender.counters().undos, it.sender.ssthresh()), (1, None), "{kind:?}");
         }
     }
 }
@@ -167,7 +167,7 @@ fn flight_size_at_a_loss_excludes_only_limited_transmit() {
                     },
                 );
             }
-            it.is_in(State::Recovery).reduced_flight(10);
+            it.is_in(CaState::Recovery).reduced_flight(10);
         }
     }
 }
@@ -180,9 +180,9 @@ fn without_sack_every_recovery_counts_duplicate_acks() {
         for stack in [rfc(), linux()] {
             let mut it = ten_in_flight(kind, &Stack { sack: false, ..stack });
             ack_three_duplicates(&mut it);
-            it.sends([0]).has_ssthresh(7).is_in(State::Recovery);
-            it.after(100.0).ack(5, &[]).sends([5]).is_in(State::Recovery);
-            it.after(100.0).ack(12, &[]).is_in(State::Open).counts(0, 0);
+            it.sends([0]).has_ssthresh(7).is_in(CaState::Recovery);
+            it.after(100.0).ack(5, &[]).sends([5]).is_in(CaState::Recovery);
+            it.after(100.0).ack(12, &[]).is_in(CaState::Open).counts(0, 0);
         }
     }
 }
@@ -198,10 +198,10 @@ fn without_sack_a_filled_hole_does_not_show_a_spurious_timeout() {
             let mut it = Script::with(kind, &Stack { sack: false, tso_burst: false, ..stack }, 100.0);
             it.write(30).sends(0..10);
             let rto = it.sender.rtt().rto().as_millis();
-            it.after_silence_sends(rto, [0]).is_in(State::Loss).after(100.0).ack(10, &[]);
+            it.after_silence_sends(rto, [0]).is_in(CaState::Loss).after(100.0).ack(10, &[]);
             assert_eq!(it.sender.counters().undos, 0, "{kind:?}");
             assert!(it.sender.cwnd() <= 11, "{kind:?}: {}", it.sender.cwnd());
-            assert_eq!(it.sender.info().snd_ssthresh, Some(5), "{kind:?}");
+            assert_eq!(it.sender.ssthresh(), Some(5), "{kind:?}");
         }
     }
 }
@@ -217,9 +217,9 @@ fn a_loss_that_ends_slow_start_has_an_event() {
         for end in 2..5 {
             it.ack(0, if dupacks { vec![] } else { vec![1..end] }.as_slice());
         }
-        it.is_in(State::Recovery);
+        it.is_in(CaState::Recovery);
         assert_eq!(it.causes("slow-start-exit"), ["loss"], "{kind:?}");
-        it.after(100.0).ack(12, &[]).is_in(State::Open).after(100.0);
+        it.after(100.0).ack(12, &[]).is_in(CaState::Open).after(100.0);
         for _ in 0..5 {
             let next = it.sender.next_segment();
             it.ack(next, &[]).after(100.0);
@@ -240,6 +240,6 @@ fn a_timeout_does_not_end_slow_start() {
     let mut it = Script::with(RecoveryKind::Rack, &Stack { tail_loss_probe: false, ..rfc() }, 100.0);
     it.write(10).sends(0..10);
     let rto = it.sender.rtt().rto().as_millis();
-    it.after_silence_sends(rto, [0]).is_in(State::Loss);
+    it.after_silence_sends(rto, [0]).is_in(CaState::Loss);
     assert!(it.causes("slow-start-exit").is_empty());
 }

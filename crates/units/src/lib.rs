@@ -1,8 +1,9 @@
 //! Types for time, durations, sizes and rates: integers in nanoseconds, bytes and bits per second; and for the
 //! identities of flows, connections and links.
 //!
-//! All crates compute with these types. Only equations use floating point, with `cbrt`, `pow`, `exp` and `ln` from
-//! [`maths`], so that a run has the same result on every machine.
+//! All crates compute with these types, and all stacks report the state of a sender in them ([`SenderState`]). Only
+//! equations use floating point, with `cbrt`, `pow`, `exp` and `ln` from [`maths`], so that a run has the same result on
+//! every machine.
 
 mod fault;
 mod identities;
@@ -11,11 +12,14 @@ pub mod panics;
 mod parse;
 mod print;
 pub mod random;
+pub mod rto;
+mod sender_state;
 pub mod spelling;
 
 pub use fault::{printable, Fault, FaultKind};
 pub use identities::{ConnectionId, FlowId, IndexVec, LinkId};
 pub use parse::{parse_bytes, parse_duration, parse_rate, rate_units, size_units, time_units};
+pub use sender_state::{CaState, Outstanding, SenderCounters, SenderState};
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};

@@ -111,7 +111,7 @@ impl Packet {
 
     /// An ACK without data, and its timestamps.
     #[cfg(test)]
-    pub(crate) fn bare(time: Time, endpoints: Endpoints, (ack, window): (u32, u16), timestamps: (u32, u32)) -> Self {
+    pub(crate) fn bare(time: Time, endpoints: Endpoints, ack: u32, window: u16, timestamps: (u32, u32)) -> Self {
         Self {
             time,
             endpoints,

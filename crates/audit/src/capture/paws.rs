@@ -56,7 +56,7 @@ mod tests {
 
     fn packet(stamp: u32, ack: u32, window: u16) -> Packet {
         let at = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
-        Packet::bare(Time::ZERO, Endpoints { from: at, to: at }, (ack, window), (stamp, 0))
+        Packet::bare(Time::ZERO, Endpoints { from: at, to: at }, ack, window, (stamp, 0))
     }
 
     /// By hand after Linux, tcp_paws_discard and tcp_disordered_ack: TS.Recent is 100 and SND.UNA 5000.

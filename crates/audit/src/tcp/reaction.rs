@@ -5,11 +5,12 @@ use cwndlab_units::{Duration, Time};
 
 use super::{window, Arrived, State, Tcp, AT_ONCE};
 use crate::event::{Event, Remark, What};
-use crate::item::{Item, Step, View};
+use crate::item::{Moment, View};
 
 impl Tcp {
     /// The handshake: its RTT is the first sample.
-    pub(super) fn handshake(&mut self, event: usize, time: Time, remark: Remark, view: &View, out: &mut Vec<Item>) {
+    pub(super) fn handshake(&mut self, at: &mut Moment<'_>, remark: Remark) {
+        let time = at.now;
         if remark == Remark::Opened {
             self.opened = Some(time);
             return;
@@ -18,8 +19,8 @@ impl Tcp {
         if let Some(rtt) = rtt {
             self.samples.rtt.sample(time, rtt, rtt);
         }
-        let window = Window { rtt, ..window(time, Change::Established, view.cwnd) };
-        out.push(Item::Step(Step::window(event, vec![vec![Report::Window(window)]], time)));
+        let window = Window { rtt, ..window(time, Change::Established, at.view.cwnd) };
+        at.step(vec![vec![Report::Window(window)]]);
         self.samples.sampler.start(time);
     }
 
@@ -95,15 +96,7 @@ impl Tcp {
 
     /// A spurious reduction is undone, where the sender does that: RFC 3708 and RFC 4015 permit it. While data that was
     /// sent again is outstanding, Linux waits (tcp_try_undo_partial).
-    pub(super) fn undo(
-        &mut self,
-        event: usize,
-        now: Time,
-        arrived: &Arrived<'_>,
-        una: u64,
-        view: &View,
-        out: &mut Vec<Item>,
-    ) -> bool {
+    pub(super) fn undo(&mut self, at: &mut Moment<'_>, arrived: &Arrived<'_>, una: u64) -> bool {
         self.retransmissions.duplicated(arrived.duplicated().div_ceil(self.samples.mss));
         let original = arrived.ack > una && self.retransmissions.original_arrived(arrived.echo);
         let waits = self.state == State::Reducing && arrived.ack < self.high && self.outstanding() > 0;
@@ -114,8 +107,8 @@ impl Tcp {
         self.retransmissions.undone();
         self.state = State::Open;
         self.duplicates = 0;
-        let undone = vec![Report::Window(window(now, Change::Undo, view.cwnd))];
-        out.push(Item::Step(Step::window(event, vec![undone, Vec::new()], now)));
+        let undone = vec![Report::Window(window(at.now, Change::Undo, at.view.cwnd))];
+        at.step(vec![undone, Vec::new()]);
         true
     }
 }

@@ -100,7 +100,7 @@ fn answer(plan: &Plan, question: Question, other: Option<&Algorithm>, stop: &Arc
     let Question { seed, flow, search, context, tolerance } = question;
     let algorithm: &Algorithm = plan.flows[flow].algorithm.as_ref().expect("was checked");
     let (mut value, moment) = if let Some(other) = other {
-        let found = diverge(plan, seed, flow, other, (search.at, tolerance), stop)?;
+        let found = diverge(plan, seed, flow, other, search.at, tolerance, stop)?;
         let moment = found.as_ref().map(|found| json::divergence(found, algorithm, other));
         (json!({"earlier": [], "moment": moment, "later": []}), found.map(|found| found.moment))
     } else {

@@ -13,7 +13,7 @@ use cwndlab_linux::socket;
 use cwndlab_linux::tcp_info::TcpInfo;
 use cwndlab_records::rows::{EventRow, TransferRow};
 use cwndlab_scenario::plan::FlowPlan;
-use cwndlab_units::{Bytes, Duration, Fault, FlowId, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Fault, FlowId, Rate, SenderState, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
 
@@ -91,8 +91,9 @@ pub struct FlowInfo {
 
 /// The state `newer`, with counters and minimum RTT over both.
 fn accumulated(older: TcpInfo, newer: TcpInfo) -> TcpInfo {
-    let min_rtt = [older.min_rtt, newer.min_rtt].into_iter().flatten().min();
-    TcpInfo { counters: older.counters + newer.counters, min_rtt, ..newer }
+    let min_rtt = [older.sender.min_rtt, newer.sender.min_rtt].into_iter().flatten().min();
+    let sender = SenderState { counters: older.sender.counters + newer.sender.counters, min_rtt, ..newer.sender };
+    TcpInfo { sender, segments_in: older.segments_in + newer.segments_in, ..newer }
 }
 
 impl Default for FlowState {

@@ -22,11 +22,11 @@ use cwndlab_control::{kernel_name, Algorithm, Driver, ReportSchedule};
 use cwndlab_linux::clock::monotonic;
 use cwndlab_linux::poll::wait_readable;
 use cwndlab_linux::realtime::{set_realtime, Policy};
-use cwndlab_units::{panics, Duration as Span, Fault, Rate};
+use cwndlab_units::{panics, CaState, Duration as Span, Fault, Rate};
 use libbpf_rs::RingBufferBuilder;
 
 use crate::decider::Decider;
-use crate::report::{Kind, Report, State};
+use crate::report::{Kind, Report};
 use latency::{Latency, BUCKETS};
 use program::Program;
 use shared::{RawReport, SLOTS};
@@ -252,8 +252,8 @@ impl SharedCounters {
 fn cause(report: &Report) -> Option<usize> {
     match (report.kind, report.state) {
         (Kind::Undo, _) => Some(3),
-        (Kind::State { .. }, State::Loss) => Some(2),
-        (Kind::State { congestion: true, ece: true }, State::Cwr) => Some(1),
+        (Kind::State { .. }, CaState::Loss) => Some(2),
+        (Kind::State { congestion: true, ece: true }, CaState::Cwr) => Some(1),
         (Kind::State { congestion: true, .. }, _) => Some(0),
         _ => None,
     }

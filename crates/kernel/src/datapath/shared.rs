@@ -4,10 +4,10 @@
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{fence, Ordering};
 
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{CaState, Duration, Time};
 use libbpf_rs::MapCore;
 
-use crate::report::{Acked, Decision, Kind, RateSample, Report, Rtt, State};
+use crate::report::{Acked, Decision, Kind, RateSample, Report, Rtt};
 
 /// Maximum number of connections of one algorithm.
 pub(super) const SLOTS: usize = 4096;
@@ -276,7 +276,7 @@ impl RawReport {
         Report {
             now: Time::from_nanos(self.now_ns),
             kind: self.kind(),
-            state: self.state(),
+            state: CaState::from_number(self.state),
             acked: Acked {
                 segments: self.acked,
                 acks: self.acks,
@@ -323,16 +323,6 @@ impl RawReport {
             4 => Kind::Idle(Duration::from_nanos(self.idle_ns)),
             5 => Kind::Close,
             _ => Kind::Acks,
-        }
-    }
-
-    fn state(&self) -> State {
-        match self.state {
-            0 => State::Open,
-            1 => State::Disorder,
-            2 => State::Cwr,
-            3 => State::Recovery,
-            _ => State::Loss,
         }
     }
 

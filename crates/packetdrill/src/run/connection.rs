@@ -113,7 +113,8 @@ impl Connection {
     pub(super) fn new(
         negotiated: Negotiated,
         settings: &Settings,
-        (sent_at, now): (Time, Time),
+        sent_at: Time,
+        now: Time,
         window: Bytes,
         queue: VecDeque<Sent>,
     ) -> Self {
@@ -195,7 +196,7 @@ impl Connection {
 
     /// Sends the FIN behind the last data, with it where it leaves now.
     fn send_fin(&mut self) {
-        if self.end != End::Closing || self.sender.info().notsent > Bytes::ZERO {
+        if self.end != End::Closing || self.sender.state().unsent > Bytes::ZERO {
             return;
         }
         let next = self.next_byte();
@@ -280,7 +281,7 @@ impl Connection {
     /// Unacknowledged and unsent bytes.
     pub(super) fn unacknowledged(&self) -> (u64, u64) {
         let una = self.wire.segments.start(self.sender.una());
-        (self.wire.segments.next_byte() - una, self.sender.info().notsent.0)
+        (self.wire.segments.next_byte() - una, self.sender.state().unsent.0)
     }
 }
 

@@ -304,8 +304,7 @@ impl Driver {
 
     fn establish(&mut self, negotiated: Negotiated, syn_at: Time, window: u64) {
         let queue = std::mem::take(&mut self.queue);
-        let times = (syn_at, self.now);
-        let mut connection = Connection::new(negotiated, &self.settings, times, Bytes(window), queue);
+        let mut connection = Connection::new(negotiated, &self.settings, syn_at, self.now, Bytes(window), queue);
         connection.wire.ts_recent = self.ts_recent.filter(|_| negotiated.timestamps);
         self.phase = Phase::Established(Box::new(connection));
     }

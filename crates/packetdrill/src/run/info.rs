@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cwndlab_transport::sender::{Info, Sender};
+use cwndlab_transport::sender::Sender;
 use cwndlab_units::Duration;
 
 use super::handshake::Negotiated;
@@ -35,27 +35,27 @@ pub(crate) const FIELDS: [&str; 19] = [
 
 /// The values of all fields.
 pub(super) fn values(sender: &Sender, negotiated: &Negotiated) -> BTreeMap<&'static str, i64> {
-    let info: Info = sender.info();
+    let state = sender.state();
     let micros = |time: Duration| (time.as_nanos() / 1000).cast_signed();
     let mss = negotiated.mss;
     let values = [
-        info.ca_state as i64,
-        i64::from(info.snd_cwnd),
-        info.snd_ssthresh.map_or(INFINITE_SSTHRESH, i64::from),
-        i64::from(info.unacked),
-        i64::from(info.sacked),
-        i64::from(info.lost),
-        i64::from(info.retrans),
-        info.total_retrans.cast_signed(),
-        i64::from(info.reordering),
-        i64::from(info.reord_seen),
-        micros(info.rto),
-        micros(info.rtt),
-        micros(info.rttvar),
-        micros(info.min_rtt),
-        i64::from(info.backoff),
-        info.notsent.0.cast_signed(),
-        info.delivered.0.div_ceil(mss).cast_signed() + 1, // with the SYN
+        state.ca_state.map_or(0, |state| state as i64),
+        (state.cwnd.0 / mss).cast_signed(),
+        sender.ssthresh().map_or(INFINITE_SSTHRESH, i64::from),
+        i64::from(state.outstanding.unacked),
+        i64::from(state.outstanding.sacked),
+        i64::from(state.outstanding.lost),
+        i64::from(state.outstanding.retrans),
+        state.counters.retransmitted_packets.cast_signed(),
+        i64::from(state.reordering),
+        i64::from(state.reord_seen),
+        micros(state.rto),
+        micros(state.srtt.unwrap_or_default()),
+        micros(state.rttvar),
+        micros(state.min_rtt.unwrap_or_default()),
+        i64::from(state.backoff),
+        state.unsent.0.cast_signed(),
+        state.delivered.0.div_ceil(mss).cast_signed() + 1, // with the SYN
         mss.cast_signed(),
         negotiated.announced_mss.cast_signed(),
     ];

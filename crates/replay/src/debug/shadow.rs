@@ -38,7 +38,8 @@ pub fn diverge(
     seed: u64,
     flow: FlowId,
     other: &Algorithm,
-    (from, tolerance): (Time, Bytes),
+    from: Time,
+    tolerance: Bytes,
     stop: &Arc<AtomicBool>,
 ) -> Result<Option<Divergence>, Fault> {
     let search = Arc::new(Search { from, tolerance, stop: Arc::clone(stop), found: Mutex::default() });

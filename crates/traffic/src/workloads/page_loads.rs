@@ -142,7 +142,7 @@ impl PageLoads {
     }
 
     /// Requests the embedded objects after the parsing of the main object; completes a page without embedded objects.
-    fn request_objects(&mut self, (since, main): (Time, Bytes), now: Time, actions: &mut Vec<Action>) {
+    fn request_objects(&mut self, since: Time, main: Bytes, now: Time, actions: &mut Vec<Action>) {
         let number = self.draw_number();
         if number == 0 {
             self.pages.complete(since, main, now, actions);
@@ -174,8 +174,8 @@ impl Dialogue for PageLoads {
         if !self.pages.on_timer(now, actions) {
             return;
         }
-        if let Some(main) = self.parsed.take() {
-            self.request_objects(main, now, actions);
+        if let Some((since, main)) = self.parsed.take() {
+            self.request_objects(since, main, now, actions);
         } else {
             self.start_page(now, actions);
         }

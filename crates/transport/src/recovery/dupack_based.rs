@@ -2,11 +2,10 @@
 //! 3.2).
 
 use cwndlab_control::Cause;
-use cwndlab_units::{Bytes, Time};
+use cwndlab_units::{Bytes, CaState, Time};
 
 use super::reduction::{ecn_requires_reduction, enter_cwr, exit_to_open};
 use crate::ack_summary::AckSummary;
-use crate::state::State;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
@@ -50,31 +49,31 @@ pub(super) fn on_ack(
     summary.rate.bytes = summary.rate.bytes.saturating_sub(reported).max(Bytes(1));
     let full = tcb.scoreboard.una >= tcb.high_seq;
     match tcb.state {
-        State::Recovery => {
+        CaState::Recovery => {
             let continues = !full && kind.on_partial_ack(tcb, acked);
             if !continues {
                 end_fast_recovery(kind, tcb, now, out);
             }
         }
-        State::Loss | State::Cwr if full => exit_to_open(tcb, now, |tcb| tcb.ssthresh, out),
-        State::Cwr => tcb.reduce_proportionally(acked, true, false),
+        CaState::Loss | CaState::Cwr if full => exit_to_open(tcb, now, |tcb| tcb.ssthresh, out),
+        CaState::Cwr => tcb.reduce_proportionally(acked, true, false),
         _ => {}
     }
-    if tcb.state != State::Recovery {
+    if tcb.state != CaState::Recovery {
         tcb.dupacks.count = 0;
     }
-    if tcb.state == State::Open {
+    if tcb.state == CaState::Open {
         tcb.dupacks.clear_reported();
     }
 }
 
 fn on_duplicate(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
     tcb.dupacks.on_duplicate(tcb.scoreboard.flight_size());
-    if tcb.state == State::Recovery {
+    if tcb.state == CaState::Recovery {
         tcb.cwnd += 1; // RFC 5681, section 3.2, step 4: the segment that caused the duplicate has left the network
-    } else if tcb.dupacks.count == tcb.stack.dup_thresh && covers_recover(tcb) && tcb.state != State::Loss {
+    } else if tcb.dupacks.count == tcb.stack.dup_thresh && covers_recover(tcb) && tcb.state != CaState::Loss {
         fast_retransmit(kind, tcb, now, out);
-    } else if tcb.state == State::Cwr {
+    } else if tcb.state == CaState::Cwr {
         tcb.reduce_proportionally(1, false, false);
     }
 }
@@ -96,15 +95,15 @@ fn fast_retransmit(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &
 
 /// Enters fast recovery of Reno and NewReno (RFC 5681, section 3.2, steps 2 and 3).
 pub(super) fn enter_fast_recovery(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-    tcb.on_congestion(now, Cause::Loss, (false, false), out);
+    tcb.on_congestion(now, Cause::Loss, false, false, out);
     tcb.high_seq = tcb.scoreboard.next;
     tcb.scoreboard.mark_lost(tcb.scoreboard.una);
-    tcb.state = State::Recovery;
+    tcb.state = CaState::Recovery;
     tcb.cwnd = tcb.ssthresh + tcb.stack.dup_thresh; // step 3: ssthresh + 3
 }
 
 fn end_fast_recovery(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-    tcb.state = State::Open;
+    tcb.state = CaState::Open;
     tcb.force_retransmit = false;
     let window = kind.exit_window(tcb, now);
     tcb.notify_recovered(now);

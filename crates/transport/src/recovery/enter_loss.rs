@@ -2,10 +2,9 @@
 //! tcp_enter_loss).
 
 use cwndlab_control::{Cause, Change};
-use cwndlab_units::Time;
+use cwndlab_units::{CaState, Time};
 
 use crate::segment::SACKED;
-use crate::state::State;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
@@ -17,17 +16,17 @@ pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut T
     let again = tcb.timers.timed_out_una == Some(una);
     // Under a closed window the retransmission probes the window and does not count (Linux, tcp_retransmit_timer).
     tcb.timers.timed_out_una = (!(tcb.features.linux && tcb.send_buffer.is_window_closed())).then_some(una);
-    let first = tcb.state != State::Loss;
+    let first = tcb.state != CaState::Loss;
     // RFC 5681, equation 4; Linux, tcp_enter_loss: one reduction per window of data.
     let repeated = if tcb.features.linux {
-        tcb.state > State::Disorder && una < tcb.high_seq && (first || again)
+        tcb.state > CaState::Disorder && una < tcb.high_seq && (first || again)
     } else {
         !first && again
     };
     check_sacks(tcb);
     tcb.rtt.back_off();
     tcb.counters.timeouts += 1;
-    tcb.on_congestion(now, Cause::Timeout, (true, repeated), out);
+    tcb.on_congestion(now, Cause::Timeout, true, repeated, out);
     mark_lost(tcb);
     if tcb.features.linux && !repeated || !tcb.features.linux && first {
         tcb.undo.restorable = true;
@@ -36,12 +35,12 @@ pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut T
     tcb.controller.count_lost(tcb.scoreboard.lost);
     // RFC 5682, section 2.1, and its SACK variant: after the first timeout, in Linux also after repeated ones.
     if tcb.features.linux {
-        tcb.undo.frto = tcb.stack.undo && (tcb.state < State::Recovery || again);
+        tcb.undo.frto = tcb.stack.undo && (tcb.state < CaState::Recovery || again);
     } else if first {
         tcb.undo.frto = tcb.stack.undo;
     }
     tcb.high_seq = tcb.scoreboard.next;
-    tcb.state = State::Loss;
+    tcb.state = CaState::Loss;
     tcb.cwnd = tcb.ssthresh;
     let in_flight = tcb.scoreboard.in_flight();
     if tcb.features.linux && in_flight > 0 && !tcb.controller.is_model_based() {
@@ -60,7 +59,7 @@ pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut T
 fn check_sacks(tcb: &mut Tcb) {
     if tcb.scoreboard.get(tcb.scoreboard.una).flags & SACKED != 0 {
         tcb.scoreboard.discard_sacks();
-    } else if tcb.features.linux && tcb.state <= State::Disorder && tcb.scoreboard.sacked >= tcb.stack.dup_thresh {
+    } else if tcb.features.linux && tcb.state <= CaState::Disorder && tcb.scoreboard.sacked >= tcb.stack.dup_thresh {
         tcb.rack.reset_reordering(tcb.stack.dup_thresh);
     }
 }

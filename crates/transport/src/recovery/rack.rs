@@ -5,13 +5,13 @@
 //! its Linux counterpart. Where Linux differs from the RFC, `Features::linux` selects (listed in docs/validity.md).
 
 use cwndlab_control::Cause;
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{CaState, Duration, Time};
 
 use super::enter_loss::enter_loss;
 use super::strategy::LossRecovery;
 use crate::ack_summary::AckSummary;
+use crate::rexmit::Rexmit;
 use crate::segment::SACKED;
-use crate::state::{Rexmit, State};
 use crate::tcb::Tcb;
 use crate::timers::{Timer, TIMEOUT_MIN};
 use crate::wire::Output;
@@ -28,7 +28,7 @@ impl LossRecovery for RackTlp {
     /// tcp_ack, from tcp_rack_update_reo_wnd on.
     #[inline]
     fn on_ack(&mut self, tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
-        let plain = tcb.state == State::Open && summary.advanced && !summary.has_blocks && !summary.ece;
+        let plain = tcb.state == CaState::Open && summary.advanced && !summary.has_blocks && !summary.ece;
         if plain && tcb.timers.tlp_end_seq.is_none() && tcb.scoreboard.sacked == 0 {
             return;
         }
@@ -43,7 +43,7 @@ impl LossRecovery for RackTlp {
     /// tcp_rack_reo_timeout.
     fn on_reordering_timer(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let (marked, _) = detect_loss(tcb, now);
-        let enters = if tcb.features.linux { tcb.state != State::Recovery } else { tcb.state < State::Recovery };
+        let enters = if tcb.features.linux { tcb.state != CaState::Recovery } else { tcb.state < CaState::Recovery };
         if marked > 0 && enters {
             enter_recovery(tcb, now, false, out);
             cwnd_reduction(tcb, u32::from(tcb.features.linux), false, true);
@@ -61,7 +61,7 @@ impl LossRecovery for RackTlp {
 }
 
 fn reo_wnd(tcb: &Tcb) -> Duration {
-    tcb.rack.reo_wnd(tcb.state >= State::Recovery, tcb.scoreboard.sacked, tcb.stack.dup_thresh, &tcb.rtt)
+    tcb.rack.reo_wnd(tcb.state >= CaState::Recovery, tcb.scoreboard.sacked, tcb.stack.dup_thresh, &tcb.rtt)
 }
 
 /// Handles an ACK that does more than advance SND.UNA in Open.
@@ -76,7 +76,7 @@ fn on_dubious_ack(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut 
     let prior_lost = tcb.controller.lost();
     tcb.rack.update_reo_wnd(summary.rate.prior_delivered(), tcb.rate.delivered());
     process_tlp_ack(tcb, now, summary, out);
-    let dubious = tcb.state != State::Open || summary.sacked || summary.dsack || summary.ece;
+    let dubious = tcb.state != CaState::Open || summary.sacked || summary.dsack || summary.ece;
     if dubious || summary.is_duplicate_ack() {
         fastretrans_alert(tcb, now, summary, out);
     }
@@ -93,17 +93,17 @@ fn fastretrans_alert(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &m
         tcb.rexmit = Rexmit::None;
         return;
     }
-    if tcb.state == State::Open {
+    if tcb.state == CaState::Open {
         tcb.undo.clear_retrans_stamp();
     } else if tcb.scoreboard.una >= tcb.high_seq {
         exit_reduction(tcb, now, summary, out);
     }
     match tcb.state {
-        State::Recovery => alert_in_recovery(tcb, now, summary, out),
-        State::Loss => {
+        CaState::Recovery => alert_in_recovery(tcb, now, summary, out),
+        CaState::Loss => {
             process_loss(tcb, now, summary, out);
             let lost_again = identify_packet_loss(tcb, now, summary);
-            if tcb.state == State::Open || lost_again {
+            if tcb.state == CaState::Open || lost_again {
                 try_to_open(tcb, now, summary, out);
             }
         }
@@ -115,8 +115,8 @@ fn fastretrans_alert(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &m
 fn exit_reduction(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
     match tcb.state {
         // One segment more than the reduction covers, so that the CWR bit reaches the receiver.
-        State::Cwr if tcb.scoreboard.una > tcb.high_seq => end_cwnd_reduction(tcb, now, out),
-        State::Recovery => {
+        CaState::Cwr if tcb.scoreboard.una > tcb.high_seq => end_cwnd_reduction(tcb, now, out),
+        CaState::Recovery => {
             let spurious = try_undo_recovery(tcb, now, summary, out);
             if !spurious {
                 end_cwnd_reduction(tcb, now, out);
@@ -136,7 +136,7 @@ fn alert_in_recovery(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &m
         try_keep_open(tcb);
     }
     identify_packet_loss(tcb, now, summary);
-    if tcb.state == State::Recovery {
+    if tcb.state == CaState::Recovery {
         tcb.rexmit = Rexmit::Lost;
     } else if tcb.scoreboard.lost > 0 {
         enter_recovery(tcb, now, summary.ece, out);
@@ -145,7 +145,7 @@ fn alert_in_recovery(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &m
 
 /// The states Open, Disorder and CWR, and the state after Loss (tcp_fastretrans_alert, `default`; tcp_try_to_open).
 fn try_to_open(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
-    if tcb.state <= State::Disorder {
+    if tcb.state <= CaState::Disorder {
         try_undo_dsack(tcb, now, out);
     }
     identify_packet_loss(tcb, now, summary);
@@ -158,11 +158,11 @@ fn try_to_open(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut imp
     }
     if summary.ece {
         tcb.undo.restorable = false;
-        if tcb.state < State::Cwr {
+        if tcb.state < CaState::Cwr {
             enter_cwr(tcb, now, out);
         }
     }
-    if tcb.state != State::Cwr {
+    if tcb.state != CaState::Cwr {
         try_keep_open(tcb);
     }
 }
@@ -172,7 +172,7 @@ fn enter_cwr(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
     tcb.undo.marker = None;
     let before = tcb.cwnd;
     init_cwnd_reduction(tcb, now, Cause::Ecn, out);
-    tcb.state = State::Cwr;
+    tcb.state = CaState::Cwr;
     tcb.counters.ecn_reductions += 1;
     out.event("ecn", "echo", before, tcb.ssthresh, f64::NAN);
 }
@@ -181,7 +181,7 @@ fn enter_cwr(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
 fn try_keep_open(tcb: &mut Tcb) {
     let board = &tcb.scoreboard;
     let clean = board.sacked == 0 && board.lost == 0 && !board.any_retrans_done();
-    let state = if clean { State::Open } else { State::Disorder };
+    let state = if clean { CaState::Open } else { CaState::Disorder };
     if tcb.state != state {
         tcb.state = state;
         tcb.high_seq = tcb.scoreboard.next;
@@ -191,7 +191,7 @@ fn try_keep_open(tcb: &mut Tcb) {
 /// tcp_init_cwnd_reduction.
 fn init_cwnd_reduction(tcb: &mut Tcb, now: Time, cause: Cause, out: &mut impl Output) {
     tcb.start_prr();
-    tcb.on_congestion(now, cause, (false, false), out);
+    tcb.on_congestion(now, cause, false, false, out);
     tcb.high_seq = tcb.scoreboard.next;
     tcb.timers.tlp_end_seq = None;
     tcb.ecn.queue_cwr(tcb.stack.ecn);
@@ -216,7 +216,7 @@ fn enter_recovery(tcb: &mut Tcb, now: Time, ece: bool, out: &mut impl Output) {
     if !tcb.features.linux && tcb.timers.running == Timer::LossProbe {
         tcb.rearm_rto(now); // RFC 8985, section 7.2: no probe in recovery; Linux replaces it when the first segment is retransmitted
     }
-    tcb.state = State::Recovery;
+    tcb.state = CaState::Recovery;
     tcb.rexmit = Rexmit::Lost;
     tcb.force_retransmit = !tcb.algorithm_owns_cwnd();
     tcb.counters.recoveries += 1;
@@ -225,7 +225,7 @@ fn enter_recovery(tcb: &mut Tcb, now: Time, ece: bool, out: &mut impl Output) {
 
 /// tcp_end_cwnd_reduction.
 fn end_cwnd_reduction(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-    tcb.state = State::Open;
+    tcb.state = CaState::Open;
     tcb.force_retransmit = false;
     let before = tcb.cwnd;
     if !tcb.algorithm_owns_cwnd() {
@@ -288,7 +288,7 @@ fn try_undo_recovery(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut i
     } else {
         tcb.rack.on_recovery_end();
     }
-    tcb.state = State::Open;
+    tcb.state = CaState::Open;
     tcb.undo.frto = false;
     spurious
 }
@@ -361,7 +361,7 @@ fn process_loss(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl O
 fn try_undo_loss(tcb: &mut Tcb, now: Time, cause: &'static str, out: &mut impl Output) {
     undo_cwnd_reduction(tcb, now, true, cause, out);
     tcb.timers.timed_out_una = None;
-    tcb.state = State::Open;
+    tcb.state = CaState::Open;
     tcb.undo.frto = false;
 }
 
@@ -395,7 +395,7 @@ fn process_tlp_ack(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut imp
         if !tcb.algorithm_owns_cwnd() {
             tcb.cwnd = tcb.ssthresh;
         }
-        tcb.state = State::Cwr;
+        tcb.state = CaState::Cwr;
         try_keep_open(tcb);
         tcb.notify_recovered(now);
         out.event("recovery", "tail-loss-probe", before, tcb.ssthresh, f64::NAN);

@@ -2,13 +2,12 @@
 //!
 //! Source: RFC 6675 (IsLost, NextSeg, the rescue retransmission), with the window reduction of the stack profile.
 
-use cwndlab_units::Time;
+use cwndlab_units::{CaState, Time};
 
 use super::sack_based::{self, SackBased};
 use super::strategy::LossRecovery;
 use crate::ack_summary::AckSummary;
 use crate::stack::Rampdown;
-use crate::state::State;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
@@ -63,7 +62,7 @@ impl LossRecovery for Sack {
 
     /// NextSeg, rules (3) and (4): the lowest segment that is not SACKed, then the rescue retransmission.
     fn next_hole(&mut self, tcb: &mut Tcb) -> Option<u64> {
-        if tcb.state != State::Recovery {
+        if tcb.state != CaState::Recovery {
             return None;
         }
         let fack = tcb.scoreboard.fack();

@@ -2,11 +2,10 @@
 //! 5682 for the undo).
 
 use cwndlab_control::Cause;
-use cwndlab_units::Time;
+use cwndlab_units::{CaState, Time};
 
 use super::reduction::{ecn_requires_reduction, enter_cwr, exit_to_open};
 use crate::ack_summary::AckSummary;
-use crate::state::State;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
@@ -51,7 +50,7 @@ pub(super) fn on_ack<K: SackBased>(
         enter_cwr(tcb, now, out);
     }
     let board = &tcb.scoreboard;
-    if tcb.state == State::Open && board.sacked == 0 && board.lost == 0 && tcb.undo.marker.is_none() {
+    if tcb.state == CaState::Open && board.sacked == 0 && board.lost == 0 && tcb.undo.marker.is_none() {
         return;
     }
     update_recovery(kind, tcb, now, summary, out);
@@ -61,21 +60,21 @@ fn update_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, summary
     if (summary.advanced || summary.dsack) && try_undo(tcb, now, summary, out) {
         return;
     }
-    if tcb.state >= State::Cwr && tcb.scoreboard.una >= tcb.high_seq {
+    if tcb.state >= CaState::Cwr && tcb.scoreboard.una >= tcb.high_seq {
         exit_to_open(tcb, now, |tcb| kind.exit_window(tcb, now), out);
     }
     let marked = kind.mark_lost(tcb);
     tcb.controller.count_lost(marked);
     match tcb.state {
-        State::Open | State::Disorder => {
+        CaState::Open | CaState::Disorder => {
             if tcb.scoreboard.lost > 0 {
                 enter_recovery(kind, tcb, now, out);
             } else {
-                tcb.state = if tcb.scoreboard.sacked > 0 { State::Disorder } else { State::Open };
+                tcb.state = if tcb.scoreboard.sacked > 0 { CaState::Disorder } else { CaState::Open };
             }
         }
-        State::Cwr if tcb.scoreboard.lost > 0 => enter_recovery(kind, tcb, now, out),
-        State::Loss => step_frto(tcb, summary),
+        CaState::Cwr if tcb.scoreboard.lost > 0 => enter_recovery(kind, tcb, now, out),
+        CaState::Loss => step_frto(tcb, summary),
         _ => {}
     }
     if tcb.state.is_reducing() && !tcb.algorithm_owns_cwnd() {
@@ -87,10 +86,10 @@ fn enter_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, out: &mu
     let before = tcb.cwnd;
     kind.on_reduction_start();
     tcb.start_prr();
-    if tcb.state != State::Cwr {
-        tcb.on_congestion(now, Cause::Loss, (false, false), out);
+    if tcb.state != CaState::Cwr {
+        tcb.on_congestion(now, Cause::Loss, false, false, out);
     }
-    tcb.state = State::Recovery;
+    tcb.state = CaState::Recovery;
     tcb.high_seq = tcb.scoreboard.next;
     kind.on_recovery_start(tcb);
     tcb.force_retransmit = !tcb.algorithm_owns_cwnd();
@@ -108,14 +107,14 @@ fn try_undo(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Outpu
         return false;
     }
     // Linux, tcp_try_undo_partial: a delayed part of the window is not proof while other segments are retransmitted.
-    let partial = tcb.state == State::Recovery && tcb.scoreboard.una < tcb.high_seq;
+    let partial = tcb.state == CaState::Recovery && tcb.scoreboard.una < tcb.high_seq;
     let eifel = tcb.stack.timestamps
         && tcb.undo.echo_precedes_retransmission(summary.echo)
         && !(partial && tcb.scoreboard.retrans > 0);
-    let frto = tcb.undo.frto && tcb.state == State::Loss && summary.original;
+    let frto = tcb.undo.frto && tcb.state == CaState::Loss && summary.original;
     let dsack = tcb.undo.all_spurious() && tcb.undo.has_retrans_stamp() && summary.dsack;
     if !(eifel || frto || dsack) {
-        if tcb.state <= State::Disorder && tcb.scoreboard.una >= tcb.high_seq + u64::from(tcb.cwnd) {
+        if tcb.state <= CaState::Disorder && tcb.scoreboard.una >= tcb.high_seq + u64::from(tcb.cwnd) {
             tcb.undo.marker = None; // no D-SACK is expected one window later
         }
         return false;
@@ -138,7 +137,7 @@ fn undo(tcb: &mut Tcb, now: Time, cause: &'static str, out: &mut impl Output) {
     tcb.counters.undos += 1;
     tcb.cwnd = tcb.controller.undo(now, before);
     tcb.scoreboard.unmark_all_lost();
-    tcb.state = if tcb.scoreboard.sacked > 0 { State::Disorder } else { State::Open };
+    tcb.state = if tcb.scoreboard.sacked > 0 { CaState::Disorder } else { CaState::Open };
     tcb.undo.frto = false;
     tcb.force_retransmit = false;
     tcb.rtt.reset_backoff();

@@ -4,12 +4,11 @@
 //! the threshold of three duplicate ACKs.
 
 use cwndlab_control::Cause;
-use cwndlab_units::Time;
+use cwndlab_units::{CaState, Time};
 
 use super::dupack_based::{self, DupackBased};
 use super::strategy::LossRecovery;
 use crate::ack_summary::AckSummary;
-use crate::state::State;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
@@ -20,10 +19,10 @@ pub(crate) struct Tahoe;
 impl DupackBased for Tahoe {
     /// Marks all segments in flight lost, as after a timeout.
     fn enter(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        tcb.on_congestion(now, Cause::Loss, (true, false), out);
+        tcb.on_congestion(now, Cause::Loss, true, false, out);
         tcb.high_seq = tcb.scoreboard.next;
         tcb.scoreboard.mark_all_lost(|_| false);
-        tcb.state = State::Loss;
+        tcb.state = CaState::Loss;
         tcb.cwnd = tcb.ssthresh;
         tcb.dupacks.count = 0;
     }

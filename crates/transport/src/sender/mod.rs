@@ -1,18 +1,16 @@
 //! The sender of a connection: the processing order of ACKs, timers and new data.
 
-mod info;
 mod named_values;
 mod on_ack;
 mod on_timer;
+mod state;
 mod transmit;
 
 use std::sync::Arc;
 
 use cwndlab_control::{Algorithm, CongestionControl, Feedback, RecoveryKind};
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Rate, SenderCounters, Time};
 
-pub use self::info::Info;
-pub use crate::counters::Counters;
 use crate::cwnd_validation::CwndValidation;
 use crate::pacer::Pacer;
 use crate::recovery::{with_negotiated_sack, Recovery};
@@ -20,7 +18,6 @@ use crate::router_feedback::RouterFeedback;
 use crate::rtt::RttEstimator;
 pub use crate::send_buffer::ENDLESS;
 use crate::stack::Stack;
-pub use crate::state::State;
 use crate::tcb::Tcb;
 use crate::tso::QueueBuffers;
 use crate::wire::Output;
@@ -170,12 +167,6 @@ impl Sender {
         self.closed
     }
 
-    /// Whether the handshake is complete.
-    #[must_use]
-    pub fn is_established(&self) -> bool {
-        self.established
-    }
-
     /// ACKs received that did not advance SND.UNA.
     #[must_use]
     pub fn idle_acks(&self) -> u64 {
@@ -227,12 +218,6 @@ impl Sender {
         self.tcb.controller.algorithm()
     }
 
-    /// The congestion state.
-    #[must_use]
-    pub fn state(&self) -> State {
-        self.tcb.state
-    }
-
     /// The RTT estimate.
     #[must_use]
     pub fn rtt(&self) -> &RttEstimator {
@@ -245,21 +230,15 @@ impl Sender {
         self.pacer.is_on().then_some(self.pacer.rate())
     }
 
-    /// Last delivery-rate sample; zero before the first.
-    #[must_use]
-    pub fn delivery_rate(&self) -> Rate {
-        self.tcb.rate.rate()
-    }
-
     /// The counters.
     #[must_use]
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &SenderCounters {
         &self.tcb.counters
     }
 
     /// Resets the counters, and the totals of the RTT samples.
     pub fn reset_totals(&mut self) {
-        self.tcb.counters = Counters::default();
+        self.tcb.counters = SenderCounters::default();
         self.tcb.rtt.reset_totals();
     }
 

@@ -1,14 +1,14 @@
 //! ACK processing: deliveries, samples, recovery, the report to the algorithm, timers, transmission.
 
 use cwndlab_control::{Ack, DeliveryRate, Feedback};
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{Bytes, CaState, Duration, Time};
 
 use super::Sender;
 use crate::ack_summary::{rtts, AckSummary};
 use crate::rate_sample::RateSample;
 use crate::recovery::LossRecovery;
+use crate::rexmit::Rexmit;
 use crate::stack::RtoRestart;
-use crate::state::{Rexmit, State};
 use crate::timers::Timer;
 use crate::wire::{AckPacket, Output, PlainAck};
 
@@ -61,7 +61,7 @@ impl Sender {
         tcb.scoreboard.on_una_advanced();
         tcb.counters.acked_bytes += run.bytes.0;
         let (oldest, newest) = rtts(now, &run);
-        tcb.rack.advance(now, (run.last_seq(), &run.last), tcb.rtt.min_or_max(), false, &mut false);
+        tcb.rack.advance(now, run.last_seq(), &run.last, tcb.rtt.min_or_max(), false, &mut false);
         let mut sample = RateSample::default();
         tcb.rate.on_run_delivered(&run, &mut sample);
         tcb.rtt.sample(now, oldest, newest);
@@ -229,7 +229,7 @@ impl Sender {
         if restart {
             if tcb.scoreboard.flight_size() == 0 {
                 tcb.timers.disarm();
-            } else if tcb.state != State::Recovery || self.recovery.restarts_rto() {
+            } else if tcb.state != CaState::Recovery || self.recovery.restarts_rto() {
                 tcb.restart_rto(now);
             }
         } else if tcb.stack.rto_restart == RtoRestart::EveryAck && tcb.timers.running == Timer::Rto {

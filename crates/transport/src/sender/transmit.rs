@@ -1,14 +1,14 @@
 //! Transmission: retransmissions first, then new data, limited by congestion window, receive window and pacing.
 
 use cwndlab_control::Sent;
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, CaState, Duration, Rate, Time};
 
 use super::Sender;
 use crate::cwnd_validation::{restart_ssthresh, restart_window};
 use crate::pacer::Pacer;
 use crate::recovery::LossRecovery;
+use crate::rexmit::Rexmit;
 use crate::stack::{Ecn, Pacing, RtoRestart, Rules};
-use crate::state::{Rexmit, State};
 use crate::timers::Timer;
 use crate::tso::{autosize, Burst, DEFER_LIMIT, MIN_BURST, UNPACED_PACKETS};
 use crate::wire::{Data, Output};
@@ -191,7 +191,7 @@ impl Sender {
         let room = (window - in_flight).min(tcb.send_buffer.rwnd - flight_size);
         let max = if tcb.scoreboard.lost > 0 { 1 } else { max };
         let mut segments = tcb.send_buffer.full_or_one(room.min(max));
-        if tcb.stack.tso_burst && !tcb.controller.spaced && tcb.state <= State::Cwr {
+        if tcb.stack.tso_burst && !tcb.controller.spaced && tcb.state <= CaState::Cwr {
             if burst.allowance == 0 && !self.begin_burst(now, window - in_flight, burst) {
                 return SendStep::Nothing;
             }
@@ -210,7 +210,7 @@ impl Sender {
     #[inline]
     fn usable_window(&self) -> u32 {
         let tcb = &self.tcb;
-        if tcb.state <= State::Disorder && (tcb.dupacks.count > 0 || tcb.scoreboard.sacked > 0) {
+        if tcb.state <= CaState::Disorder && (tcb.dupacks.count > 0 || tcb.scoreboard.sacked > 0) {
             if tcb.dupacks.count > 0 && tcb.stack.limited_transmit {
                 return tcb.cwnd + tcb.dupacks.limited_transmit();
             }
@@ -277,7 +277,7 @@ impl Sender {
         tcb.scoreboard.retransmit(seq, now);
         tcb.undo.on_retransmit(now);
         tcb.prr.on_sent();
-        let held = tcb.state == State::Recovery && self.recovery.holds_rto();
+        let held = tcb.state == CaState::Recovery && self.recovery.holds_rto();
         let first = seq == tcb.scoreboard.una && tcb.timers.running != Timer::Reordering;
         if tcb.stack.rto_restart != RtoRestart::NewData && first && !held {
             tcb.arm_rto(now);

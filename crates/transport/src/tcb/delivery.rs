@@ -1,12 +1,11 @@
 //! Deliveries reported by an ACK: cumulative acknowledgement, SACK and D-SACK blocks, RTT samples (Linux, tcp_clean_rtx_queue,
 //! tcp_sacktag_write_queue).
 
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{Bytes, CaState, Duration, Time};
 
 use super::Tcb;
 use crate::ack_summary::AckSummary;
 use crate::segment::{Run, EVER_RETRANS, RETRANS, SACKED};
-use crate::state::State;
 use crate::wire::{AckPacket, MAX_BLOCKS};
 
 impl Tcb {
@@ -58,7 +57,7 @@ impl Tcb {
             && summary.echo < segment.sent_at;
         if !spurious {
             let min_rtt = self.rtt.min_or_max();
-            self.rack.advance(now, (run.last_seq(), segment), min_rtt, false, &mut summary.rack_in_order);
+            self.rack.advance(now, run.last_seq(), segment, min_rtt, false, &mut summary.rack_in_order);
         }
         self.rate.on_run_delivered(run, &mut summary.rate);
     }
@@ -78,7 +77,7 @@ impl Tcb {
     /// same ACK acknowledges (Linux, tcp_ack: tcp_sacktag_write_queue precedes tcp_clean_rtx_queue).
     pub(crate) fn on_dsack_block(&mut self, ack: &AckPacket, summary: &mut AckSummary) {
         let Some((from, to)) = self.dsack_of(ack).filter(|_| self.features.sack) else { return };
-        self.on_dsack((from, to), summary);
+        self.on_dsack(from, to, summary);
         if self.features.linux && summary.dsack {
             self.mark_dsacked(from, to, summary);
         }
@@ -103,7 +102,7 @@ impl Tcb {
             blocks.sort_unstable(); // Linux, tcp_sacktag_write_queue: in ascending order
         }
         let lowest = self.mark_sacked(now, blocks, summary).min(summary.lowest_dsacked);
-        if lowest < u64::MAX && (!self.features.linux || self.state != State::Loss || self.undo.marker.is_some()) {
+        if lowest < u64::MAX && (!self.features.linux || self.state != CaState::Loss || self.undo.marker.is_some()) {
             self.note_reordering(lowest);
         }
     }
@@ -121,7 +120,7 @@ impl Tcb {
                     lowest = lowest.min(seq);
                 }
                 summary.note_sacked(now, seq, segment, *high_seq);
-                rack.advance(now, (seq, segment), min_rtt, true, &mut summary.rack_in_order);
+                rack.advance(now, seq, segment, min_rtt, true, &mut summary.rack_in_order);
                 rate.on_delivered(segment, &mut summary.rate);
             });
         }
@@ -130,7 +129,7 @@ impl Tcb {
 
     /// Processes a D-SACK. It shows a spurious retransmission, unless D-SACKs report more than was retransmitted
     /// (Linux, tcp_dsack_seen).
-    fn on_dsack(&mut self, (from, to): (u64, u64), summary: &mut AckSummary) {
+    fn on_dsack(&mut self, from: u64, to: u64, summary: &mut AckSummary) {
         let count = to.saturating_sub(from).min(u64::from(u32::MAX)) as u32;
         if !self.undo.on_dsack(count, self.counters.retransmitted_packets, self.features.linux) {
             return;

@@ -8,21 +8,20 @@ mod timing;
 use std::sync::Arc;
 
 use cwndlab_control::CongestionControl;
-use cwndlab_units::Bytes;
+use cwndlab_units::{Bytes, CaState, SenderCounters};
 
 use crate::ack_summary::AckSummary;
 use crate::controller::Controller;
-use crate::counters::Counters;
 use crate::duplicate_acks::DuplicateAcks;
 use crate::ecn::EcnEcho;
 use crate::prr::Prr;
 use crate::rack::Rack;
 use crate::rate_sample::RateSampler;
+use crate::rexmit::Rexmit;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
 use crate::stack::{Rules, Stack};
-use crate::state::{Rexmit, State};
 use crate::timers::Timers;
 use crate::undo::Undo;
 use crate::wire::MAX_WINDOW;
@@ -47,7 +46,7 @@ pub(crate) struct Tcb {
     /// Shared by all connections with the same parameters, so that it stays in the cache.
     pub(crate) stack: Arc<Stack>,
     pub(crate) features: Features,
-    pub(crate) state: State,
+    pub(crate) state: CaState,
     pub(crate) rexmit: Rexmit,
     /// One segment marked lost is retransmitted regardless of the window (RFC 5681, section 3.2, step 2).
     pub(crate) force_retransmit: bool,
@@ -61,7 +60,7 @@ pub(crate) struct Tcb {
     pub(crate) rtt: RttEstimator,
     pub(crate) rack: Rack,
     pub(crate) timers: Timers,
-    pub(crate) counters: Counters,
+    pub(crate) counters: SenderCounters,
     pub(crate) controller: Controller,
     pub(crate) scoreboard: Scoreboard,
     /// SND.NXT when the current state began (RFC 6582, `recover`; Linux, `tp->high_seq`).
@@ -81,7 +80,7 @@ impl Tcb {
         Self {
             stack: Arc::clone(stack),
             features,
-            state: State::Open,
+            state: CaState::Open,
             rexmit: Rexmit::Lost,
             force_retransmit: false,
             ecn: EcnEcho::default(),
@@ -92,7 +91,7 @@ impl Tcb {
             rtt: RttEstimator::new(stack),
             rack: Rack::new(stack.dup_thresh, features.linux),
             timers: Timers::new(stack.tail_loss_probe && features.time_based, stack.tick()),
-            counters: Counters::default(),
+            counters: SenderCounters::default(),
             controller: Controller::new(algorithm, mss),
             scoreboard: if features.time_based {
                 Scoreboard::time_based(first, features.linux)
@@ -142,13 +141,13 @@ impl Tcb {
         if self.features.linux {
             return summary.sacked && self.rack.reorders_beyond(self.stack.dup_thresh);
         }
-        self.state == State::Loss && self.scoreboard.lost == 0
+        self.state == CaState::Loss && self.scoreboard.lost == 0
     }
 
     /// Whether the fast path is possible: there are no retransmissions, losses, SACKs, tail loss probe or ECN marks to
     /// process. The recovery adds its own conditions.
     pub(crate) fn allows_fast_path(&self) -> bool {
-        self.state == State::Open
+        self.state == CaState::Open
             && self.rexmit == Rexmit::Lost
             && !self.force_retransmit
             && self.timers.tlp_end_seq.is_none()

@@ -1,21 +1,22 @@
 //! Congestion events: the report to the algorithm, and the reduction that follows.
 
 use cwndlab_control::{Cause, Change, Congestion, EventKind, Phase, Reason};
-use cwndlab_units::Time;
+use cwndlab_units::{CaState, Time};
 
 use super::Tcb;
 use crate::stack::Prr as PrrVersion;
-use crate::state::State;
 use crate::wire::Output;
 
 impl Tcb {
     /// Reports congestion to the algorithm and sets `ssthresh` to its new window. Records the end of a slow start,
-    /// unless the window restarts at one segment, in slow start again.
+    /// unless the window restarts at one segment (`restart`), in slow start again. `repeated`: the timer expired again for
+    /// the same segment.
     pub(crate) fn on_congestion(
         &mut self,
         now: Time,
         cause: Cause,
-        (restart, repeated): (bool, bool),
+        restart: bool,
+        repeated: bool,
         out: &mut impl Output,
     ) {
         let before = self.cwnd;
@@ -54,7 +55,7 @@ impl Tcb {
         let beyond = flight_size.saturating_sub(self.cwnd);
         if self.features.sack {
             flight_size - self.scoreboard.sacked.min(beyond)
-        } else if self.state == State::Recovery {
+        } else if self.state == CaState::Recovery {
             // Each duplicate ACK that allowed a segment also reported a delivered one.
             flight_size.min(self.ssthresh)
         } else if self.stack.limited_transmit {

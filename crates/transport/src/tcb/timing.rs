@@ -1,10 +1,9 @@
 //! Selection of the running timer: the retransmission timer, or the tail loss probe timer in its place (RFC 6298; RFC
 //! 8985, section 7).
 
-use cwndlab_units::Time;
+use cwndlab_units::{CaState, Time};
 
 use super::Tcb;
-use crate::state::State;
 use crate::timers::{probe_timeout, Timer};
 
 impl Tcb {
@@ -83,7 +82,7 @@ impl Tcb {
     /// (RFC 8985, section 7.2; Linux, tcp_schedule_loss_probe). Returns whether it started.
     #[inline]
     fn schedule_loss_probe(&mut self, now: Time, rto_at: Time) -> bool {
-        if !self.timers.probes || !matches!(self.state, State::Open | State::Cwr) {
+        if !self.timers.probes || !matches!(self.state, CaState::Open | CaState::Cwr) {
             return false;
         }
         let linux = self.features.linux.then_some(self.stack.min_rto);

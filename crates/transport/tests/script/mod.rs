@@ -8,10 +8,10 @@ mod linux_stack;
 use std::ops::Range;
 
 use cwndlab_control::{Ack, Change, Congestion, CongestionControl, Event, Extra, RecoveryKind, Window};
-use cwndlab_transport::sender::{Sender, State};
+use cwndlab_transport::sender::Sender;
 use cwndlab_transport::stack::{self, RtoRestart, Rules, Stack};
 use cwndlab_transport::wire::{AckPacket, Data, Output, SackBlocks};
-use cwndlab_units::{Bytes, Time};
+use cwndlab_units::{Bytes, CaState, Time};
 
 pub(crate) use linux_stack::linux;
 
@@ -322,8 +322,8 @@ impl Script {
     }
 
     #[track_caller]
-    pub(crate) fn is_in(&mut self, state: State) -> &mut Self {
-        assert_eq!(self.sender.state(), state, "at {} ms", self.now());
+    pub(crate) fn is_in(&mut self, state: CaState) -> &mut Self {
+        assert_eq!(self.sender.state().ca_state, Some(state), "at {} ms", self.now());
         self
     }
 

@@ -8,7 +8,7 @@ use cwndlab_learned::Action;
 use cwndlab_python_classes::events::{self, segments};
 use cwndlab_simulator::FlowState;
 use cwndlab_stepping::{Decision, Simulation as Stepped, State};
-use cwndlab_units::{Bytes, Time};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyTuple};
@@ -182,21 +182,23 @@ fn positive(name: &str, number: f64) -> PyResult<f64> {
 
 /// Enters the state of a flow at a stop.
 fn full(values: &Bound<'_, PyDict>, state: &FlowState, mss: Bytes) -> PyResult<()> {
-    let seconds = |ns: u64| (ns > 0).then_some(ns as f64 / 1e9);
-    let rate = |bits: u64| (bits > 0).then_some(bits as f64 / (8.0 * mss.0 as f64));
-    values.set_item("cwnd", state.cwnd)?;
-    values.set_item("ssthresh", state.ssthresh.map(|bytes| segments(bytes, mss)))?;
-    values.set_item("pacing_rate", state.pacing_rate.and_then(|one| rate(one.0)))?;
-    values.set_item("in_flight", segments(state.in_flight, mss))?;
-    values.set_item("srtt", seconds(state.srtt.as_nanos()))?;
-    values.set_item("rtt", seconds(state.rtt.as_nanos()))?;
-    values.set_item("min_rtt", state.min_rtt.map(|one| one.as_nanos() as f64 / 1e9))?;
-    values.set_item("delivery_rate", rate(state.delivery_rate.0))?;
+    let seconds = |one: Option<Duration>| one.map(|one| one.as_nanos() as f64 / 1e9);
+    let per_s =
+        |one: Option<Rate>| one.filter(|&rate| rate > Rate::ZERO).map(|Rate(bps)| bps as f64 / (8.0 * mss.0 as f64));
+    let sender = &state.sender;
+    values.set_item("cwnd", sender.cwnd.0 / mss.0)?;
+    values.set_item("ssthresh", sender.ssthresh.map(|bytes| segments(bytes, mss)))?;
+    values.set_item("pacing_rate", per_s(sender.pacing_rate))?;
+    values.set_item("in_flight", segments(sender.in_flight, mss))?;
+    values.set_item("srtt", seconds(sender.srtt))?;
+    values.set_item("rtt", seconds(sender.rtt))?;
+    values.set_item("min_rtt", seconds(state.min_rtt))?;
+    values.set_item("delivery_rate", per_s(sender.delivery_rate))?;
     values.set_item("delivered", segments(state.delivered, mss))?;
-    values.set_item("sent", segments(Bytes(state.counters.sent_bytes), mss))?;
+    values.set_item("sent", segments(Bytes(sender.counters.sent_bytes), mss))?;
     values.set_item("lost", state.losses.0 + state.losses.1)?;
-    values.set_item("timeouts", state.counters.timeouts)?;
-    values.set_item("phase", format!("{:?}", state.state).to_lowercase())?;
+    values.set_item("timeouts", sender.counters.timeouts)?;
+    values.set_item("phase", sender.ca_state.map(|state| format!("{state:?}").to_lowercase()))?;
     if let Some((link, snapshot)) = &state.bottleneck {
         values.set_item("link", u32::from(*link))?;
         values.set_item("queue_packets", snapshot.queue_packets)?;
