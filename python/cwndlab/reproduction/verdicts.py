@@ -50,8 +50,8 @@ from cwndlab.reproduction.claims import (
     Welch,
 )
 from cwndlab.reproduction.controls.differing import where_they_differ
-from cwndlab.reproduction.controls.level import starved
 from cwndlab.reproduction.controls.parts import opposite_parts
+from cwndlab.reproduction.controls.starved import starved
 from cwndlab.reproduction.judged import Judged
 from cwndlab.reproduction.measured import Measured, Pairs
 from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch, without_rounding
