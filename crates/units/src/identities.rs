@@ -101,6 +101,7 @@ pub struct IndexVec<I, T> {
 
 impl<I: From<u32>, T> IndexVec<I, T> {
     /// The identities of all elements.
+    #[must_use]
     pub fn ids(&self) -> impl ExactSizeIterator<Item = I> {
         (0..self.items.len()).map(|index| I::from(index as u32))
     }
