@@ -90,10 +90,10 @@ pub struct FlowInfo {
 }
 
 /// The state `newer`, with counters and minimum RTT over both.
-fn accumulated(older: TcpInfo, newer: TcpInfo) -> TcpInfo {
+fn accumulated(older: &TcpInfo, newer: &TcpInfo) -> TcpInfo {
     let min_rtt = [older.sender.min_rtt, newer.sender.min_rtt].into_iter().flatten().min();
     let sender = SenderState { counters: older.sender.counters + newer.sender.counters, min_rtt, ..newer.sender };
-    TcpInfo { sender, segments_in: older.segments_in + newer.segments_in, ..newer }
+    TcpInfo { sender, segments_in: older.segments_in + newer.segments_in, ..*newer }
 }
 
 impl Default for FlowState {
@@ -118,7 +118,7 @@ impl FlowState {
         let read = |(number, socket): &(u64, Arc<TcpStream>)| Some((*number, TcpInfo::read(socket.as_raw_fd())?));
         let open: Vec<_> = connections.open.iter().filter_map(read).collect();
         let states = connections.closed.into_iter().chain(open.iter().map(|(_, info)| *info));
-        Some(FlowInfo { total: states.reduce(accumulated)?, open })
+        Some(FlowInfo { total: states.reduce(|older, newer| accumulated(&older, &newer))?, open })
     }
 
     /// Sets the end of the flow, unless it has one.
@@ -141,7 +141,7 @@ impl FlowState {
         let mut connections = lock(&self.connections);
         connections.open.retain(|(_, one)| !Arc::ptr_eq(one, socket));
         let states = connections.closed.into_iter().chain(TcpInfo::read(socket.as_raw_fd()));
-        connections.closed = states.reduce(accumulated);
+        connections.closed = states.reduce(|older, newer| accumulated(&older, &newer));
     }
 }
 
