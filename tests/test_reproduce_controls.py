@@ -37,7 +37,7 @@ def case(side: str, cell: int, algorithm: str) -> Case:
         {
             "duration": "1 s",
             "dumbbell": {"bottleneck": {"rate": "8 Mbps"}},
-            "flow": [{"algorithm": algorithm, "rtt": f"{cell + 10} ms"}],
+            "flow": [{"algorithm": algorithm, "rtt": f"{cell + 10} ms"}, {"transport": "udp"}],
             "perturb": True,
         },
         no_measure,
@@ -71,7 +71,7 @@ def settled(one: Work, law: Law, needs: Mapping[int, int] | None = None, **kept:
     needs = dict(one.first if needs is None else needs)
     while needs:
         for number, many in needs.items():
-            (flow,) = one.cases[number].scenario["flow"]
+            flow = one.cases[number].scenario["flow"][0]
             cell = one.cases[number].labels["cell"]
             assert isinstance(cell, int)
             for repetition in range(many):
@@ -256,6 +256,18 @@ def test_a_level_is_a_share_of_an_equal_one() -> None:
     assert found["slow"].is_starved
     assert 1.7 < found["fast"].share < 2
     assert not found["fast"].is_starved
+
+
+def test_a_flow_that_is_alone_is_not_starved() -> None:
+    """What random losses leave of the line is no other flow's: 1 % of it may be ranked, if it is not sent twice."""
+    from cwndlab.reproduction.measured import Row
+
+    alone = case("new", 0, "cubic")
+    alone = Case(alone.labels, {**alone.scenario, "flow": alone.scenario["flow"][:1]}, no_measure)
+    payload = {"values": {}, "level": {"flow": [0.01, 0.1]}}
+    assert Row.of(alone, 0, payload).level["flow"].is_starved is False
+    assert Row.of(case("new", 0, "cubic"), 0, payload).level["flow"].is_starved is True
+    assert Row.of(alone, 0, {"values": {}, "level": {"flow": [0.01, 0.5]}}).level["flow"].is_starved is True
 
 
 # Findings, and perturbation.

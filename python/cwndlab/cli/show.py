@@ -258,7 +258,7 @@ def show_reproductions(result: Reproductions, format: Format, *, counts: bool = 
     if format is Format.table and counts:
         _write_presented(result.counts(), format)
         return
-    columns = (*cwndlab.reproduction.COLUMNS, "doubt")
+    columns = cwndlab.reproduction.COLUMNS
     _write_presented(result.table(), format, wrap=("quantity", "published", "reason"), columns=columns)
     if format is Format.table:
         for sentence in result.verdicts()[1:]:

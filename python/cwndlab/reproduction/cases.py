@@ -69,6 +69,12 @@ class Case:
         """Whether each seed varies what nobody measures exactly."""
         return bool(self.scenario.get("perturb"))
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether its one flow has the path for itself, so that nobody takes a share from it."""
+        flows = self.scenario.get("flow", ())
+        return len(flows) == 1 and flows[0].get("count", 1) == 1
+
     def perturbed(self) -> Case:
         """The same case, perturbed by each seed."""
         return replace(self, scenario={**self.scenario, "perturb": True})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from cwndlab.reproduction.cases import Labels, Size
+from cwndlab.reproduction.cases import Case, Labels, Size
 from cwndlab.reproduction.controls.level import Level
 from cwndlab.statistics import Estimate, estimate
 
@@ -45,10 +45,12 @@ class Row:
     """What the run reports about itself, notes apart: codes of findings."""
 
     @classmethod
-    def of(cls, labels: Labels, repetition: int, payload: Mapping[str, Any]) -> Row:
-        """From what a store keeps of a run."""
+    def of(cls, case: Case, repetition: int, payload: Mapping[str, Any]) -> Row:
+        """From what a store keeps of a run of a case. A flow that is alone has a whole share, whatever it takes."""
         level = {name: Level(*one) for name, one in payload.get("level", {}).items()}
-        return cls(labels, repetition, payload["values"], level, payload.get("findings", ()))
+        if case.is_alone:
+            level = {name: one._replace(share=1.0) for name, one in level.items()}
+        return cls(case.labels, repetition, payload["values"], level, payload.get("findings", ()))
 
 
 @dataclass(frozen=True)

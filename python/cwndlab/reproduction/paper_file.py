@@ -3,7 +3,6 @@
 =====================  =========================================================================================
 ``authors`` …          ``title``, ``venue``, ``summary``, ``deviations``
 ``[[headline]]``       a sentence of the paper: ``key``, ``claim``, ``section``, ``quote``
-``[[doubt]]``          rows that are not to be relied on: ``rows``, ``reason``
 ``[placebo]``          ``by``, what replaces a tested algorithm; ``tested``, beginnings of the names of those
 ``[[experiment]]``     a figure or table: ``id``, ``title``, ``section``, ``published``, ``assumptions``, the sizes
                        ``quick`` and ``full``, ``flows``, the groups that claims compare, and blocks ``case``,
@@ -24,7 +23,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -43,16 +42,6 @@ from cwndlab.reproduction.universes import Dimension, Space, Universe
 
 #: The folder of the papers.
 FOLDER = Path(__file__).parent / "papers"
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """Why the outcomes of some rows are not to be relied on."""
-
-    rows: Sequence[str]
-    """Headlines (``PAPER:NAME``) and claims (``PAPER/FIGURE: QUANTITY``)."""
-    reason: str
-    """One to three sentences."""
 
 
 class Paper:
@@ -128,11 +117,6 @@ class Paper:
             Headline(f"{self.name}:{one['key']}", one["claim"], one["section"], one.get("quote", ""))
             for one in self.document.get("headline", ())
         )
-
-    @cached_property
-    def doubts(self) -> tuple[Doubt, ...]:
-        """Its rows whose outcome is in doubt."""
-        return tuple(Doubt(tuple(one["rows"]), one["reason"]) for one in self.document.get("doubt", ()))
 
     @cached_property
     def experiments(self) -> tuple[Experiment, ...]:

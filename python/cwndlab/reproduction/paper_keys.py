@@ -91,13 +91,12 @@ _SPACE = _Keys(
 _PAPER = _Keys(
     {"authors": _TEXT, "title": _TEXT, "venue": _TEXT, "summary": (list,)},
     {
-        **{"deviations": (list,), "headline": (list,), "doubt": (list,), "experiment": (list,), "space": (list,)},
+        **{"deviations": (list,), "headline": (list,), "experiment": (list,), "space": (list,)},
         "placebo": _TABLE,
     },
     {
         "placebo": _Keys({"by": (list,)}, {"tested": (list,)}),
         "headline": _Keys({"key": _TEXT, "claim": _TEXT, "section": _TEXT}, {"quote": _TEXT}),
-        "doubt": _Keys({"rows": (list,), "reason": _TEXT}),
         "experiment": _EXPERIMENT,
         "space": _SPACE,
     },

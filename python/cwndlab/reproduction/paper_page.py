@@ -16,7 +16,6 @@ from cwndlab.reproduction.cases import file_stem
 from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import OUTCOMES, Finding, Outcome
 from cwndlab.reproduction.digits import shown
-from cwndlab.reproduction.doubts import doubt, doubt_of, doubts_of
 from cwndlab.reproduction.multiverse.curve import curve
 from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness
 from cwndlab.reproduction.summary import evidence, leading, objections
@@ -121,7 +120,7 @@ def index_page(known: Mapping[str, Sequence[Assessment]]) -> str:
         footer="",
         commands=["cwndlab reproduce --all --out DIR", "cwndlab reproduce --all --multiverse --out DIR"],
         papers=Table("Headline claims by outcome at the base assumptions and by robustness", header, made),
-        doubts=_doubts(known),
+        objections=_objected(known),
     )
 
 
@@ -131,21 +130,21 @@ def _title(papers: int) -> str:
     return f"{words[papers] if papers < len(words) else f'{papers} papers'}, run again"
 
 
-def _doubts(known: Mapping[str, Sequence[Assessment]]) -> Table | None:
-    """The headlines of which the outcome is in doubt."""
+def _objected(known: Mapping[str, Sequence[Assessment]]) -> Table | None:
+    """The headlines against whose outcome a control has something."""
     made = [
         [
             cell(name, "text", f"{name}.html"),
             cell(one.headline.claim, "wrap", f"{name}.html#{slug(one.headline.claim)}"),
-            cell("not run" if one.base is None else one.base.outcome, "text"),
-            cell(" ".join(reasons), "wrap"),
+            cell(one.base.outcome, "text"),
+            cell("; ".join(found), "wrap"),
         ]
         for name, mine in known.items()
         for one in mine
-        if (reasons := doubts_of(one.headline.key))
+        if one.base is not None and (found := objections(one.base))
     ]
-    header = [("paper", "text"), ("claim", "wrap"), ("outcome", "text"), ("why it is in doubt", "wrap")]
-    return Table("Outcomes in doubt, until the rows are replaced", header, made) if made else None
+    header = [("paper", "text"), ("claim", "wrap"), ("outcome", "text"), ("what the controls found", "wrap")]
+    return Table("What controls have against these outcomes", header, made) if made else None
 
 
 def _counted(known: Sequence[Assessment]) -> str:
@@ -184,7 +183,7 @@ def _headlines(known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any
 
 def _outcome(one: Assessment, sizes: Mapping[str, Mapping[str, Any]]) -> Cell:
     if one.base is None:
-        return Cell((("not run", ""),), "outcome muted", doubt(one.headline.key))
+        return cell("not run", "outcome muted")
     found = [sizes[id] for id in _ids(one) if id in sizes]
     quick = {("quick" if each["quick"] else "full") for each in found}
     repetitions = sorted({each["repetitions"] for each in found})
@@ -192,7 +191,7 @@ def _outcome(one: Assessment, sizes: Mapping[str, Mapping[str, Any]]) -> Cell:
     small = f"{' and '.join(sorted(quick))} size, {ends}" if found else ""
     if one.base.mixed:
         small = f"{one.base.tally}; {small}"
-    small = "; ".join(filter(None, (small, doubt(one.headline.key), *(f"✗ {text}" for text in objections(one.base)))))
+    small = "; ".join(filter(None, (small, *(f"✗ {text}" for text in objections(one.base)))))
     return Cell(((one.base.outcome, ""),), f"outcome {CLASSES[one.base.outcome]}", small)
 
 
@@ -235,7 +234,7 @@ def _finding(one: Finding) -> list[Cell]:
         cell(one.published, "wrap"),
         *(cell(text) for text in (*shown(one), str(one.n), one.measured_is)),
         cell(one.outcome, f"outcome {CLASSES[one.outcome]}"),
-        Cell(((one.reason, ""),), "wrap", doubt_of(one)),
+        cell(one.reason, "wrap"),
         cell(one.told or "–", "wrap"),
     ]
 

@@ -12,7 +12,6 @@ from cwndlab.reproduction.cases import Case, Size
 from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.claims import OUTCOMES, Finding
 from cwndlab.reproduction.digits import shown
-from cwndlab.reproduction.doubts import doubt_of
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.measured import Measured
 from cwndlab.reproduction.verdicts import counts
@@ -147,9 +146,9 @@ class Reproductions:
         rows = []
         for one in self.findings:
             against = "; ".join(f"✗ {text}" for text in one.objections)
-            reason = "; ".join(filter(None, (one.reason, doubt_of(one), against)))
+            reason = "; ".join(filter(None, (one.reason, against)))
             rows.append([one.id, one.quantity, one.published, *shown(one), one.outcome, reason])
-        values = [one.as_dict() | {"doubt": doubt_of(one)} for one in self.findings]
+        values = [one.as_dict() for one in self.findings]
         return Table("Published and measured", header, rows, 3, values, words=("outcome", "reason"))
 
     def counts(self) -> Table:

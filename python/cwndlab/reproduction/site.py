@@ -20,14 +20,13 @@ from cwndlab.plot.charts import Chart, Curve
 from cwndlab.plot.description import Opens
 from cwndlab.reports.page import BUNDLE, Page, Placed, program
 from cwndlab.reports.runs import MOST_RUNS, Group, packed
-from cwndlab.reports.tables import Cell, Table, cell
+from cwndlab.reports.tables import Table, cell
 from cwndlab.reproduction.assessments import assessments
 from cwndlab.reproduction.cases import Labels, described, file_stem
 from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
 from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding
 from cwndlab.reproduction.digits import shown
-from cwndlab.reproduction.doubts import doubt_of
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.paper_page import CLASSES, index_page, paper_page, write_extremes
@@ -314,8 +313,7 @@ def _findings_of_a_kind(pairs: Iterable[tuple[Finding, str]], n: int) -> Table:
         cells += [cell(text) for text in (*shown(one), str(one.n or n), one.measured_is)]
         for name in beside:
             cells.append(cell(number(one.beside) if one.beside is not None and one.beside_is == name else ""))
-        small = doubt_of(one)
-        cells += [cell(one.outcome, f"outcome {CLASSES[one.outcome]}"), Cell(((one.reason, ""),), "wrap", small)]
+        cells += [cell(one.outcome, f"outcome {CLASSES[one.outcome]}"), cell(one.reason, "wrap")]
         cells += [cell(one.told or "–", "wrap")]
         made.append(cells)
     return Table(f"Over n = {n} repetitions of each case", header, made)
@@ -367,5 +365,5 @@ def _csv(findings: Sequence[Finding]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(finding.as_dict() for finding in findings)
+    writer.writerows(finding.as_dict() | {"controls": finding.told} for finding in findings)
     return text.getvalue()

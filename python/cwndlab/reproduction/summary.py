@@ -9,7 +9,6 @@ from cwndlab.reproduction.assessments import Assessment, Evidence, assessments
 from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import Finding
 from cwndlab.reproduction.digits import shown
-from cwndlab.reproduction.doubts import doubts_of
 from cwndlab.reproduction.headlines import Row, deciding
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.sizes import Agreement, Disagreement, agreement
@@ -71,7 +70,6 @@ def _row(one: Assessment, sizes: Mapping[str, str]) -> str:
         size = " and ".join(sorted({sizes[finding.id] for finding in one.base.findings}))
         note = f"; {one.not_counted}" if one.not_counted else ""
         cells[1] = f"**{one.base.outcome}** ({size} size{note})"
-        cells[1] += "".join(f"<br>*in doubt*: {reason}" for reason in doubts_of(one.headline.key))
         cells[1] += "".join(f"<br>✗ {text}" for text in objections(one.base))
         (first, *_), _ = leading(one.base, most=1)
         cells[2] = evidence(first)

@@ -212,4 +212,4 @@ class Work:
         for number in numbers:
             for repetition in range(repetitions):
                 if (number, repetition) in payloads:
-                    yield Row.of(self.cases[number].labels, repetition, payloads[number, repetition])
+                    yield Row.of(self.cases[number], repetition, payloads[number, repetition])

@@ -24,6 +24,7 @@ from cwndlab.reproduction.claims import (
     RatioIn,
     Shape,
     Underspecified,
+    Value,
 )
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.statistics.digits import number
@@ -155,7 +156,9 @@ def answer(claim: Claim, finding: Finding, placebo: Finding, one: Substitute) ->
     if finding.outcome not in DECIDED or (of_equality and one.sides is not None):
         return None
     same = finding.outcome == placebo.outcome or {finding.outcome, placebo.outcome} <= set(_HOLDS)
-    stays = same and (finding.outcome != "opposite" or _equal(claim, finding, placebo))
+    # Of a value, "another size" says that it is another one.
+    fails = finding.outcome == "opposite" or (isinstance(claim.relation, Value) and finding.outcome != "holds")
+    stays = same and (not fails or _equal(claim, finding, placebo))
     shown = "no value" if placebo.measured is None else number(placebo.measured)
     if placebo.low is not None and placebo.high is not None:
         shown += f" [{number(placebo.low)} … {number(placebo.high)}]"

@@ -157,7 +157,7 @@ class _Work:
         cells: list[list[Cell]] = []
         for universe, cases, many in zip(self._universes, self._cases, self._repetitions, strict=True):
             rows = [
-                Row.of(case.labels, repetition, kept[jobs[number, repetition]])
+                Row.of(case, repetition, kept[jobs[number, repetition]])
                 for number, case in cases
                 for repetition in range(many)
             ]
