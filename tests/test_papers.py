@@ -89,8 +89,8 @@ def test_readings_are_texts_of_the_algorithm() -> None:
     cases = [case for case in fig2.cases(fig2.quick) if case.labels["alpha"] == 4]
     flows = {case.labels["reading"]: case.scenario["flow"][0] for case in cases}
     assert len({(flow["algorithm"], str(flow["stack"])) for flow in flows.values()}) == len(flows) == 6
-    assert flows["proposed"]["algorithm"] == "iotcc(increase=literal, mode=literal, alpha=4)/fack"
-    assert flows["native agent"]["algorithm"] == "iotcc(increase=literal, mode=literal, alpha=4)/newreno"
+    assert flows["proposed"]["algorithm"] == "iotcc(increase=literal, mode=literal, pacing=off, alpha=4)/fack"
+    assert flows["native agent"]["algorithm"] == "iotcc(increase=literal, mode=literal, pacing=off, alpha=4)/newreno"
 
 
 def stamps_of(start_s: float) -> list[float]:

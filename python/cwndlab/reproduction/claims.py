@@ -301,8 +301,10 @@ class Finding:
         return ", " in self.parts
 
     def as_dict(self) -> dict[str, Any]:
-        """In the order of `COLUMNS`."""
-        return {name: getattr(self, name) for name in COLUMNS}
+        """In the order of `COLUMNS`, as JSON has it."""
+        row = {name: getattr(self, name) for name in COLUMNS}
+        ends = {name: row[name] if row[name] is None else list(row[name]) for name in ("differing", "printed")}
+        return row | ends | {"controls": [list(one) for one in self.controls]}
 
 
 #: Columns of a finding.

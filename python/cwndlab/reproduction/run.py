@@ -117,7 +117,7 @@ def reproduce(
                 left = list(studies)
                 while left:
                     for study in left:
-                        if kept is not None:
+                        if kept is not None and all(study is not one for one in studies):
                             restore(kept, work.experiment, work.cases, study, store, message)
                         count.add(case_study.missing(study, store))
                         made += _run(study, store, keep, threads(workers), found, count)
