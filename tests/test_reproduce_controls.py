@@ -343,3 +343,31 @@ def test_the_whole_decides_where_few_parts_are_opposite() -> None:
     assert answers(found)["parts"] is False
     less = settled(work(Less(), cells=10, each="cell"), law)
     assert less.outcome == "opposite"
+
+
+# Runs.
+
+
+def test_two_cases_with_one_scenario_both_have_its_values() -> None:
+    """Readings of a paper may agree in a case: the rows of a store are found by the scenario, which both have."""
+    from cwndlab.reproduction.run import _payloads
+    from cwndlab.study.executor import Plan, results, threads
+    from cwndlab.study.store import Store
+
+    base = case("new", 0, "reno").scenario
+    scenario = {**base, "schema_version": 1, "flow": base["flow"][:1]}
+    cases = [Case({"side": side}, scenario, delivered) for side in ("new", "old")]
+    size = Size(1.0, 1)
+    one = Experiment("p/f", "", "", "", (), size, size, lambda size: cases, lambda size: [], lambda measured: ())
+    with Store(None, write=True) as store:
+        (study,) = Work(one, size, more=False).studies({0: 1, 1: 1})
+        plan = Plan(study, store)
+        assert list(results(plan, store, threads(1)))
+        found = _payloads(study, store)
+    assert found[0, 0]["values"] == found[1, 0]["values"]
+    assert found[0, 0]["values"]["bytes"] > 0
+
+
+def delivered(records: Any) -> Mapping[str, float | None]:
+    """Bytes that arrived."""
+    return {"bytes": float(records.flows["delivered_bytes"].sum())}

@@ -233,18 +233,17 @@ def _run(
 
 def _payloads(study: Study, store: Store) -> dict[tuple[int, int], Mapping[str, Any]]:
     """What the store has of the runs of a study, by case and repetition, with what they report about themselves."""
-    keys = {
-        study.job(point, seed).key: (point.number, repetition)
+    jobs = {
+        (point.number, repetition): study.job(point, seed).key
         for point in study.points
         for repetition, seed in enumerate(study.seeds)
     }
     measures = {study.measure_of(point, seed).digest for point in study.points for seed in study.seeds}
-    found: dict[tuple[int, int], Mapping[str, Any]] = {}
-    for row in store.of_keys(set(keys), engine_version(), measures):
-        payload = parsed(row["payload"])
+    found: dict[str, Mapping[str, Any]] = {}
+    for row in store.of_keys(set(jobs.values()), engine_version(), measures):
         told = [one for one in parsed(row.get("findings") or "[]") if one["severity"] != "note"]
-        found[keys[row["key"]]] = {"findings": _codes(row), "told": told, **payload}
-    return found
+        found[row["key"]] = {"findings": _codes(row), "told": told, **parsed(row["payload"])}
+    return {place: found[key] for place, key in jobs.items()}
 
 
 def _run_findings(work: Work, payloads: Payloads) -> list[Mapping[str, Any]]:
