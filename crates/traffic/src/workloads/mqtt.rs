@@ -277,7 +277,8 @@ mod tests {
     #[test]
     fn a_pingreq_is_sent_after_the_keep_alive_time() {
         let second = |n: u64| Time::from_nanos(n * 1_000_000_000);
-        let mut sensor = Mqtt::new(&config(1), &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(40) });
+        let mut sensor =
+            Mqtt::new(&config(1), &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(40) });
         let mut actions = Vec::new();
         sensor.on_timer(Time::ZERO, &mut actions);
         let connect = Message { kind: CONNECT, size: Bytes::ZERO, since: Time::ZERO };
