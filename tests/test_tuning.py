@@ -189,7 +189,7 @@ def test_the_text_of_an_algorithm_takes_its_parameters(file: Path) -> None:
     ranges = asked.ranges
     # What `cwndlab explain ccm-ss` tells.
     assert (ranges["ccm-ss.mu"].low, ranges["ccm-ss.mu"].high) == (0.5, 10.0)
-    assert ranges["ccm-ss.bound"].values == ("both", "lower", "none")
+    assert ranges["ccm-ss.bound"].values == ("both", "lower", "none", "hold")
     text = asked.text({"ccm-ss.mu": 3.0, "ccm-ss.bound": "none"})
     assert text == "cubic+ccm-ss(delay=full, mu=3, bound=none)/sack"
 

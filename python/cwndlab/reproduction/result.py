@@ -99,7 +99,7 @@ class Reproductions:
     >>> import cwndlab
     >>> result = cwndlab.reproduce("cubic-study/fig7", quick=True)
     >>> result
-    <Reproductions of cubic-study/fig7: 24 findings: 12 holds, 10 opposite, 2 inconclusive>
+    <Reproductions of cubic-study/fig7: 24 findings: 14 holds, 10 opposite>
     >>> [one.experiment.id for one in result]
     ['cubic-study/fig7']
     """

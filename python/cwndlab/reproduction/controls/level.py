@@ -42,7 +42,7 @@ def levels(records: Records) -> dict[str, Level]:
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
     >>> {name: one.is_starved for name, one in levels(records).items()}
-    {'cubic': False, 'reno': False}
+    {'flow': False}
     """
     run = MeasuredRun(records)
     medium = media(records.document, [(link["link"], link["name"]) for link in run.link_rows])
