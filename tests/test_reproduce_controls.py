@@ -126,10 +126,13 @@ def test_an_opposite_value_stands_unless_the_placebo_has_the_same_one() -> None:
 
 def test_no_effect_needs_an_algorithm_that_has_one() -> None:
     """Sides that are alike say something only where the placebo is not alike too."""
+
+    def law(of_placebo: float) -> Law:
+        return lambda name, cell, rep: (of_placebo if name == "vegas" else 1.0) * noise(name, cell, rep)
+
     for of_placebo, outcome in ((1.0, "set-up cannot discriminate"), (0.5, "no effect")):
-        law = lambda name, cell, rep, low=of_placebo: (low if name == "vegas" else 1.0) * noise(name, cell, rep)  # noqa: E731
-        assert settled(work(Greater(), repetitions=10), law).outcome == outcome
-        found = settled(work(RatioIn(0.98, 1.02), repetitions=10), law)
+        assert settled(work(Greater(), repetitions=10), law(of_placebo)).outcome == outcome
+        found = settled(work(RatioIn(0.98, 1.02), repetitions=10), law(of_placebo))
         assert found.outcome == ("holds" if of_placebo == 0.5 else outcome)
 
 

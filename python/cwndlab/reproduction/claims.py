@@ -235,6 +235,11 @@ class Claim:
     placebo: str = ""
     """What replaces the tested algorithm instead of the paper's placebo; or ``none: REASON``."""
 
+    @property
+    def compares_two(self) -> bool:
+        """Whether it sets one side against another, pair of runs by pair of runs."""
+        return isinstance(self.relation, Greater | Less | RatioIn | Welch) and len(self.sides) == 2
+
 
 class Asked(NamedTuple):
     """What a control found of a claim."""

@@ -105,27 +105,22 @@ def reproduce(
             first = first_studies(chosen, quick=quick, seed=seed, only=only)
             count = _Count(progress)
             for work, studies in first:
-                for study in studies:
-                    if kept is not None:
-                        restore(kept, work.experiment, work.cases, study, store, message)
-                    count.add(case_study.missing(study, store))
+                _prepare(work, studies, store, kept, count, message)
             for work, studies in first:
                 keep = None if kept is None else partial(_Keeper, kept, work, name, store, command)
                 begin, found, made = time.process_time(), Counter[str](), 0
                 payloads: dict[tuple[int, int], Mapping[str, Any]] = {}
                 findings: list[Finding] = []
-                left = list(studies)
+                left = studies
                 while left:
                     for study in left:
-                        if kept is not None and all(study is not one for one in studies):
-                            restore(kept, work.experiment, work.cases, study, store, message)
-                        count.add(case_study.missing(study, store))
                         made += _run(study, store, keep, threads(workers), found, count)
                         payloads |= _payloads(study, store)
                     if only:
                         break
                     findings, needs = work.settled(payloads)
                     left = work.studies(needs)
+                    _prepare(work, left, store, kept, count, message)
                 if found and message is not None:
                     codes = ", ".join(f"{code} in {many}" for code, many in found.most_common())
                     message(f"{work.experiment.id}: findings of {made} runs: {codes}")
@@ -164,7 +159,7 @@ class _Count:
             self._all |= keys
             self._progress(self._ended, len(self._all))
 
-    def ended(self, key: str) -> None:
+    def ended(self) -> None:
         """Counts a run that has ended."""
         self._ended += 1
         if self._progress is not None:
@@ -206,6 +201,21 @@ def _labels(work: Work) -> str:
     return ", ".join(shown)
 
 
+def _prepare(
+    work: Work,
+    studies: Sequence[Study],
+    store: Store,
+    kept: KeptResults | None,
+    count: _Count,
+    message: Message | None,
+) -> None:
+    """Restores the kept rows of studies, and counts the runs that are left."""
+    for study in studies:
+        if kept is not None:
+            restore(kept, work.experiment, work.cases, study, store, message)
+        count.add(case_study.missing(study, store))
+
+
 def _run(
     study: Study,
     store: Store,
@@ -224,7 +234,7 @@ def _run(
             found.update(_codes(row))
             if keeper is not None:
                 keeper.landed(job, row)
-            count.ended(job.key)
+            count.ended()
     finally:
         if keeper is not None:
             keeper.finish()
@@ -241,8 +251,7 @@ def _payloads(study: Study, store: Store) -> dict[tuple[int, int], Mapping[str, 
     measures = {study.measure_of(point, seed).digest for point in study.points for seed in study.seeds}
     found: dict[str, Mapping[str, Any]] = {}
     for row in store.of_keys(set(jobs.values()), engine_version(), measures):
-        told = [one for one in parsed(row.get("findings") or "[]") if one["severity"] != "note"]
-        found[row["key"]] = {"findings": _codes(row), "told": told, **parsed(row["payload"])}
+        found[row["key"]] = {"findings": _codes(row), "told": _told(row), **parsed(row["payload"])}
     return {place: found[key] for place, key in jobs.items()}
 
 
@@ -298,8 +307,13 @@ def restore(
 
 
 def _codes(row: StoredRow) -> list[str]:
-    """What a run reports about itself, notes apart, by the codes of its findings."""
-    return sorted({one["code"] for one in parsed(row.get("findings") or "[]") if one["severity"] != "note"})
+    """The codes of what a run reports about itself, notes apart."""
+    return sorted({one["code"] for one in _told(row)})
+
+
+def _told(row: StoredRow) -> list[Mapping[str, Any]]:
+    """What a run reports about itself, notes apart."""
+    return [one for one in parsed(row.get("findings") or "[]") if one["severity"] != "note"]
 
 
 class _Keeper:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from cwndlab.reproduction.claims import Asked, Claim, Greater, Less, RatioIn, Welch
+from cwndlab.reproduction.claims import Asked, Claim
 from cwndlab.reproduction.judged import Judged
 from cwndlab.reproduction.measured import Measured
 from cwndlab.statistics.digits import number
@@ -33,7 +33,7 @@ def where_they_differ(judge: Callable[[Claim, Measured], Judged], claim: Claim, 
     and interval over all; where all are equal, that the set-up cannot discriminate.
     """
     judged = judge(claim, measured)
-    if not isinstance(claim.relation, Greater | Less | RatioIn | Welch) or len(claim.sides) != 2:
+    if not claim.compares_two:
         return judged
     assert isinstance(claim.metric, str)
     pairs = measured.pairs(claim.metric, *claim.sides)

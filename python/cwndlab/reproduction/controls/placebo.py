@@ -2,8 +2,8 @@
 
 Where a claim holds with the placebo as well, it is none of the tested algorithm: the set-up cannot discriminate. Where
 it is opposite, or has no effect, and the placebo gives the same value within the margin, nothing that the algorithm
-does could show. The placebo of a claim against a single other side that is the placebo itself is that side with the
-random numbers of another repetition.
+does could show. If the only other side is the placebo itself, that side takes the place of the first one, each run that
+of the next repetition.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from cwndlab.reproduction.cases import Labels
-from cwndlab.reproduction.claims import Asked, Claim, Greater, Less, RatioIn, Welch
+from cwndlab.reproduction.claims import Asked, Claim
 from cwndlab.reproduction.controls.level import Level
 from cwndlab.reproduction.measured import Measured
 
@@ -26,7 +26,7 @@ def starved(claim: Claim, measured: Measured) -> Asked | None:
     The lowest share and the highest part of repetitions of the sides; nothing where the claim compares nothing, or the
     levels are not known.
     """
-    if not isinstance(claim.relation, Greater | Less | RatioIn | Welch) or len(claim.sides) != 2:
+    if not claim.compares_two:
         return None
     sides = [_of_side(side, claim.flows, measured) for side in claim.sides]
     known = [one for one in sides if one is not None]
