@@ -7,11 +7,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from cwndlab.errors import RecordsError
-from cwndlab.reproduction.assessments import assessments
+from cwndlab.reproduction.assessments import Evidence, assessments
 from cwndlab.reproduction.cases import Case
 from cwndlab.reproduction.catalogue import spaces
 from cwndlab.reproduction.claims import Claim, Finding, Greater, Less, Outcome, RatioIn, Relation, Value, ValueIn
@@ -103,6 +103,41 @@ def test_another_value_than_the_published_one_does_not_hold() -> None:
     gain, index = robustness(space(), [claim(Greater(1.04)), claim(Value(1.0))], [cells(outcomes), cells(outcomes)])
     assert (gain.label, gain.counts["holds"]) == ("robust", 60)
     assert (index.label, index.counts["holds"], index.counts["opposite"]) == ("fragile", 30, 30)
+
+
+def test_a_size_is_counted_beside_the_direction() -> None:
+    """A gain of 4 % that is another one in half of the universes: the direction is robust, its size is not."""
+    every = cells({"1 BDP": "holds", "2 BDP": "holds"})
+    some = [replace(one, of_size="holds" if one.universe["buffer"] == "1 BDP" else "ties") for one in every]
+    sized, unsized = robustness(space(), [claim(Greater(1.04)), claim(Greater())], [some, every])
+    assert (sized.label, unsized.label, unsized.sized) == ("robust", "robust", None)
+    assert sized.sized is not None
+    assert (sized.sized["holds"], sized.sized["ties"], label(sized.sized)) == (30, 30, "fragile")
+    evidence = Evidence(cast("Any", None), [sized], sized)
+    assert evidence.shares == "holds in 100 % of 60 universes; with the published size in 50 % (fragile)"
+
+
+def test_a_universe_has_the_direction_and_the_size_of_a_claim(
+    real: Space, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Side a has twice the throughput of side b: more, and not 4 % more; kept outcomes have both."""
+    gain = Claim(
+        "a quantity", "+4 %", "goodput_bps", [{"side": "a"}, {"side": "b"}], Greater(1.04), headline="iot:throughput"
+    )
+    for module in (run_of, kept_outcomes):
+        monkeypatch.setattr(module, "spaces", lambda target="": [replace(real, claims=lambda universe: [gain])])
+    (one,) = multiverse("iot", results=tmp_path)
+    (kept,) = load(tmp_path)
+    for claims in (one.claims, kept.claims):
+        assert claims[0].label == "robust"
+        assert claims[0].sized is not None
+        assert claims[0].sized["ties"] == 6
+
+
+def test_every_headline_has_universes_or_a_reason_why_not() -> None:
+    stated = {one.headline for one in (claim for space in spaces() for claim in space.claims(space.base))}
+    for headline in headlines():
+        assert (headline.key in stated) is not bool(headline.no_universes), headline.key
 
 
 def test_universes_that_cannot_discriminate_decide_nothing() -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 from cwndlab.reproduction.claims import Headline, Kind
 from cwndlab.reproduction.headlines import Row, headlines, rows
-from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness, Tally, robustness
-from cwndlab.reproduction.verdicts import WEAKEST
+from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness, Tally, label
 
 _WORDS: Mapping[Tally, str] = {
     "holds": "holds in {}",
@@ -43,7 +42,11 @@ class Evidence:
     @property
     def shares(self) -> str:
         """The shares of universes, in words."""
-        return shares(self.together.counts)
+        sized, text = self.together.sized, shares(self.together.counts)
+        if sized is None or not sum(sized[tally] for tally in _WORDS):
+            return text
+        share = sized["holds"] / sum(sized[tally] for tally in _WORDS)
+        return f"{text}; with the published size in {_percent(share)} ({label(sized)})"
 
     @property
     def flips(self) -> str:
@@ -91,7 +94,7 @@ def shares(counts: Mapping[Tally, int]) -> str:
 
 def _percent(share: float) -> str:
     text = f"{share * 100:.0f} %"
-    return "under 1 %" if text == "0 %" else text
+    return "under 1 %" if text == "0 %" and share else text
 
 
 def assessments(kept: Sequence[Mapping[str, Any]], multiverses: Sequence[Multiverse]) -> dict[str, list[Assessment]]:
@@ -107,28 +110,10 @@ def assessments(kept: Sequence[Mapping[str, Any]], multiverses: Sequence[Multive
     base = {row.headline.key: row for row in rows(kept)}
     evidence: dict[str, list[Evidence]] = {}
     for one in multiverses:
-        for key, claims in _by_headline(one).items():
-            evidence.setdefault(key, []).append(Evidence(one, claims, _together(one, claims)))
+        for key, (claims, together) in one.by_headline().items():
+            evidence.setdefault(key, []).append(Evidence(one, claims, together))
     found: dict[str, list[Assessment]] = {}
     for headline in headlines():
         assessment = Assessment(headline, base.get(headline.key), evidence.get(headline.key, ()))
         found.setdefault(headline.paper, []).append(assessment)
     return {paper: mine for paper, mine in found.items() if any(one.base or one.evidence for one in mine)}
-
-
-def _by_headline(one: Multiverse) -> dict[str, list[Robustness]]:
-    claims: dict[str, list[Robustness]] = {}
-    for claim in one.claims:
-        claims.setdefault(claim.claim.headline, []).append(claim)
-    return claims
-
-
-def _together(one: Multiverse, claims: Sequence[Robustness]) -> Robustness:
-    if len(claims) == 1:
-        return claims[0]
-    weakest = [
-        min(cells, key=lambda cell: WEAKEST.index(cell.finding.outcome))
-        for cells in zip(*(claim.cells for claim in claims), strict=True)
-    ]
-    (together,) = robustness(one.space, [claims[0].claim], [weakest])
-    return together

@@ -195,6 +195,8 @@ class Headline:
     section: str
     quote: str = ""
     """Its words, at most fifteen."""
+    no_universes: str = ""
+    """Why no space has a claim of it; empty where one has."""
 
     @property
     def paper(self) -> str:

@@ -114,7 +114,13 @@ class Paper:
     def headlines(self) -> tuple[Headline, ...]:
         """What it claims in its abstract, its conclusion and the summaries of its results."""
         return tuple(
-            Headline(f"{self.name}:{one['key']}", one["claim"], one["section"], one.get("quote", ""))
+            Headline(
+                f"{self.name}:{one['key']}",
+                one["claim"],
+                one["section"],
+                one.get("quote", ""),
+                one.get("no_universes", ""),
+            )
             for one in self.document.get("headline", ())
         )
 

@@ -96,7 +96,7 @@ _PAPER = _Keys(
     },
     {
         "placebo": _Keys({"by": (list,)}, {"tested": (list,)}),
-        "headline": _Keys({"key": _TEXT, "claim": _TEXT, "section": _TEXT}, {"quote": _TEXT}),
+        "headline": _Keys({"key": _TEXT, "claim": _TEXT, "section": _TEXT}, {"quote": _TEXT, "no_universes": _TEXT}),
         "experiment": _EXPERIMENT,
         "space": _SPACE,
     },

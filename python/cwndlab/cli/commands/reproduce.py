@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,6 +32,7 @@ def reproduce(
         Option("DIR", "Folder for the rows of finished runs, which are not repeated while behaviour is unchanged."),
     ] = None,
     multiverse: Annotated[bool, "Evaluate headline claims over combinations of open assumptions."] = False,
+    joint: Annotated[bool, "Search the choices with which most headline claims hold together."] = False,
     kept: Annotated[bool, "Make the pages of --out from --results alone; run nothing."] = False,
     dry_run: Annotated[bool, "Estimate runs and hours; run nothing."] = False,
     only: Annotated[list[str] | None, Option("LABEL=VALUE", "Run cases with this label; evaluate nothing.")] = None,
@@ -51,11 +53,10 @@ def reproduce(
         _write_kept(target or "", seed, out, results)
         return
     asked: dict[str, Any] = {"quick": quick, "seed": seed, "out": out, "results": results, "perturb": perturb}
-    if multiverse:
-        if dry_run or only:
-            what = f"{'--dry-run' if dry_run else '--only'} is for experiments"
-            raise ScenarioError(Fault("--multiverse", what, "leave one of them out"))
-        _run_universes(target or "", format, workers=workers, **asked)
+    if multiverse or joint:
+        _refuse_both({"--multiverse": multiverse, "--joint": joint, "--dry-run": dry_run, "--only": bool(only)})
+        run_them = _run_universes if multiverse else _search_readings
+        run_them(target or "", format, workers=workers, **asked)
         return
     labels = _labels(only)
     if labels and out is None and results is None:
@@ -112,6 +113,32 @@ def _run_universes(target: str, format: Format, **asked: Any) -> None:
         say(f"site: {cwndlab.reproduction.site.write_index(asked['out'])}")
     if stop is not None:
         raise stop
+
+
+def _refuse_both(given: Mapping[str, bool]) -> None:
+    one, *others = [name for name, is_given in given.items() if is_given]
+    if others:
+        raise ScenarioError(Fault(one, f"it excludes {others[0]}", "leave one of them out"))
+
+
+def _search_readings(target: str, format: Format, **asked: Any) -> None:
+    if asked.pop("perturb") is False:
+        raise ScenarioError(Fault("--joint", "its runs are perturbed", "leave --no-perturb out"))
+    results, out, multiverse = asked.pop("results"), asked["out"], cwndlab.reproduction.multiverse
+    papers = [target] if target else list(cwndlab.reproduction.PAPERS)
+    for paper in papers:
+        with progress_bar() as progress:
+            found = multiverse.joint.search(paper, kept=results, progress=progress, **asked)
+        columns = multiverse.joint_rows.COLUMNS
+        write_rows(multiverse.joint_rows.rows(found), columns, format, wrap=columns[:1])
+        for sentence in multiverse.joint_rows.verdict(found):
+            say(sentence)
+        for folder in (results, out):
+            if folder is not None:
+                multiverse.joint.save(found, folder)
+    say_seed(asked["seed"])
+    if out is not None and (out / "index.html").exists():
+        say(f"site: {cwndlab.reproduction.site.write_index(out)}")
 
 
 def _robustness(one: Multiverse, claim: Robustness) -> dict[str, Any]:

@@ -9,6 +9,8 @@ Nature Human Behaviour 4, 2020.
 from __future__ import annotations
 
 from cwndlab.reproduction.catalogue import spaces
+from cwndlab.reproduction.multiverse import joint as joint
+from cwndlab.reproduction.multiverse import joint_rows as joint_rows
 from cwndlab.reproduction.multiverse.curve import curve
 from cwndlab.reproduction.multiverse.kept import copy, load, save
 from cwndlab.reproduction.multiverse.robustness import TALLIES, Cell, Effect, Multiverse, Robustness

@@ -14,7 +14,7 @@ from cwndlab.reproduction.cases import Case
 from cwndlab.reproduction.catalogue import spaces
 from cwndlab.reproduction.claims import OUTCOMES, Claim, Finding
 from cwndlab.reproduction.kept import Probe
-from cwndlab.reproduction.multiverse.robustness import Cell, Multiverse, robustness
+from cwndlab.reproduction.multiverse.robustness import TALLIES, Cell, Multiverse, robustness
 from cwndlab.reproduction.universes import Space
 
 _VERSION = 1
@@ -52,6 +52,7 @@ def save(one: Multiverse, folder: Path) -> Path:
                     name: [_rounded(getattr(cell.finding, name)) for cell in claim.cells]
                     for name in ("measured", "low", "high")
                 },
+                **({} if claim.sized is None else {"sizes": [_size_of(cell) for cell in claim.cells]}),
             }
             for claim in one.claims
         ],
@@ -62,6 +63,10 @@ def save(one: Multiverse, folder: Path) -> Path:
     with atomic_write(path) as file:
         file.write(gzip.compress(text.encode(), mtime=0))
     return path
+
+
+def _size_of(cell: Cell) -> int | None:
+    return None if cell.of_size is None else TALLIES.index(cell.of_size)
 
 
 def _probed(space: Space) -> list[Case]:
@@ -91,12 +96,14 @@ def load(folder: Path, target: str = "") -> Iterator[Multiverse]:
 
 
 def copy(folder: Path, target_folder: Path, target: str = "") -> None:
-    """Copies the outcomes of a paper, or of all, to another folder."""
-    for one in load(folder, target):
-        path = path_of(target_folder, one.space)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            file.write(path_of(folder, one.space).read_bytes())
+    """Copies the outcomes of a paper, or of all, to another folder, and the readings beside them."""
+    paths = [path_of(folder, one.space) for one in load(folder, target)]
+    paths += sorted((folder / "multiverse").glob(f"{target or '*'}-joint.json"))
+    for path in paths:
+        to = target_folder / "multiverse" / path.name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(to) as file:
+            file.write(path.read_bytes())
 
 
 def is_perturbed(folder: Path, space: Space) -> bool | None:
@@ -154,7 +161,8 @@ def _loaded(space: Space, path: Path) -> Multiverse:
     for claim, kept in zip(claims, content["claims"], strict=True):
         columns = (kept[name] for name in ("outcomes", "measured", "low", "high", "is"))
         findings = [_finding(space, claim, *row) for row in zip(*columns, strict=True)]
-        cells.append([Cell(universe, finding) for universe, finding in zip(universes, findings, strict=True)])
+        sizes = [TALLIES[at] for at in kept["sizes"]] if "sizes" in kept else [None] * len(universes)
+        cells.append([Cell(*one) for one in zip(universes, findings, sizes, strict=True)])
     found = robustness(space, claims, cells)
     return Multiverse(
         space, content["quick"], content["seed"], universes, found, content["runs"], content["repetitions"]

@@ -4,8 +4,9 @@ The label follows from the share of universes in which the claim holds, among th
 from 90 % on, *refuted* up to 10 %, *fragile* between. An inconclusive universe may be either, so that the label has to
 be the same whether all of them count as holding or none does; otherwise it names both ends.
 
-Universes are evaluated for the direction of a claim, not for its size. A published value has no direction: a universe
-whose interval excludes the value and its tolerance counts as opposite.
+The label is of the direction of a claim, not of its size, whose share of universes stands beside it: the stronger claim
+would look more robust than the weaker one. A published value has no direction: a universe whose interval excludes the
+value and its tolerance counts as opposite.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy.stats import chi2_contingency
 
 from cwndlab.reproduction.claims import Claim, Finding, Less, Outcome, RatioIn, Value, ValueIn, Welch
 from cwndlab.reproduction.universes import Space, Universe
+from cwndlab.reproduction.verdicts import WEAKEST
 
 Tally = Literal["holds", "ties", "opposite", "inconclusive", "cannot discriminate"]
 #: What an outcome counts as.
@@ -46,6 +48,9 @@ class Cell:
 
     universe: Universe
     finding: Finding
+    """Of a claim with a size, its direction alone."""
+    of_size: Tally | None = None
+    """What it counts as with its size, where the paper gives one; another size is no effect."""
 
     @property
     def tally(self) -> Tally:
@@ -99,6 +104,12 @@ class Robustness:
         return label(self.counts)
 
     @property
+    def sized(self) -> Mapping[Tally, int] | None:
+        """Universes by tally with the published size; none of a claim without one."""
+        count = Counter(cell.of_size for cell in self.cells)
+        return None if None in count else {tally: count[tally] for tally in TALLIES}
+
+    @property
     def flips(self) -> Sequence[Effect]:
         """The dimensions whose choices differ beyond chance."""
         return [effect for effect in self.effects if effect.is_significant]
@@ -141,6 +152,14 @@ def robustness(space: Space, claims: Sequence[Claim], cells: Sequence[Sequence[C
         effects = [_effect(one.name, one.choices, mine, len(space.dimensions)) for one in space.dimensions]
         made.append(Robustness(claim, mine, sorted(effects, key=lambda one: (-one.is_significant, -one.range))))
     return made
+
+
+def _weakest(cells: Sequence[Cell]) -> Cell:
+    """The weakest of several claims in a universe, by direction; and by size where all have one."""
+    order = [TALLY[outcome] for outcome in WEAKEST]
+    sizes = [cell.of_size for cell in cells if cell.of_size is not None]
+    one = min(cells, key=lambda cell: WEAKEST.index(cell.finding.outcome))
+    return replace(one, of_size=min(sizes, key=order.index) if len(sizes) == len(cells) else None)
 
 
 def _of_value(cell: Cell) -> Cell:
@@ -203,6 +222,20 @@ class Multiverse:
 
     def __repr__(self) -> str:
         return f"<Multiverse {self.space.id}: {len(self.claims)} claims in {len(self.universes)} universes>"
+
+    def by_headline(self) -> dict[str, tuple[Sequence[Robustness], Robustness]]:
+        """The claims of each headline, and all of them together: in each universe the weakest one counts."""
+        claims: dict[str, list[Robustness]] = {}
+        for claim in self.claims:
+            claims.setdefault(claim.claim.headline, []).append(claim)
+        return {headline: (mine, self._together(mine)) for headline, mine in claims.items()}
+
+    def _together(self, claims: Sequence[Robustness]) -> Robustness:
+        if len(claims) == 1:
+            return claims[0]
+        weakest = [_weakest(cells) for cells in zip(*(claim.cells for claim in claims), strict=True)]
+        (together,) = robustness(self.space, [claims[0].claim], [weakest])
+        return together
 
     @property
     def perturbed(self) -> bool:

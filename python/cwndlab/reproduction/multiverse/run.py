@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cwndlab.engine import engine_version
@@ -10,10 +11,11 @@ from cwndlab.errors import RunError
 from cwndlab.reproduction import case_study
 from cwndlab.reproduction.cases import Case, Size
 from cwndlab.reproduction.catalogue import spaces
+from cwndlab.reproduction.claims import Claim, Greater, Less, Overall
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.multiverse.kept import is_perturbed, save, valid
-from cwndlab.reproduction.multiverse.robustness import Cell, Multiverse, robustness
-from cwndlab.reproduction.universes import Space
+from cwndlab.reproduction.multiverse.robustness import TALLY, Cell, Multiverse, Tally, robustness
+from cwndlab.reproduction.universes import Space, Universe
 from cwndlab.reproduction.verdicts import judge
 from cwndlab.study.executor import Plan, threads
 from cwndlab.study.executor import results as results_of
@@ -71,14 +73,14 @@ def multiverse(
     folder = None if results is None else Path(results)
     report: Progress = progress or (lambda done, total: None)
     with case_study.store_of(out, write=True) as store:
-        works: list[Multiverse | _Work] = []
+        works: list[Multiverse | Work] = []
         for space in spaces(target):
             known = None if folder is None else is_perturbed(folder, space)
             if perturb or (perturb is None and known is not False):
                 space = space.perturbed()
             done = None if folder is None else valid(folder, space, quick=quick, seed=seed)
-            works.append(done or _Work(space, quick, seed, store))
-        left = {key for work in works if isinstance(work, _Work) for key in case_study.missing(work.first, store)}
+            works.append(done or Work(space, space.sample(quick=quick), seed, store, quick=quick))
+        left = {key for work in works if isinstance(work, Work) for key in case_study.missing(work.first, store)}
         total = len(left)
         report(0, total)
         for work in works:
@@ -101,14 +103,39 @@ def multiverse(
             yield result
 
 
-class _Work:
-    """The runs of a space: a point for each different scenario and measure; first the same number of repetitions for
-    every universe, then more for those in which a claim is inconclusive."""
+class Work:
+    """The runs of universes of a space: a point for each different scenario and measure; first the same number of
+    repetitions for every universe, then more for those in which a claim is inconclusive.
 
-    def __init__(self, space: Space, quick: bool, seed: int, store: Store) -> None:
+    Parameters
+    ----------
+    space
+        The space.
+    universes
+        Those to run.
+    seed
+        The seed of the first repetition.
+    store
+        Where finished runs are.
+    quick
+        Whether these are the universes of the quick size.
+    repetitions
+        Runs of each case at first, by default as the space says.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        universes: Sequence[Universe],
+        seed: int,
+        store: Store,
+        *,
+        quick: bool = False,
+        repetitions: int | None = None,
+    ) -> None:
         self._space, self._quick, self._seed, self._store = space, quick, seed, store
-        self._universes = space.sample(quick=quick)
-        self._repetitions = [space.repetitions] * len(self._universes)
+        self._universes = universes
+        self._repetitions = [repetitions or space.repetitions] * len(self._universes)
         self._cases: list[list[tuple[int, Case]]] = []
         numbers: dict[tuple[str, str], int] = {}
         self._points: list[Point] = []
@@ -124,7 +151,7 @@ class _Work:
                     self._measures.append(measure)
                 mine.append((numbers[key], case))
             self._cases.append(mine)
-        self.first = self._study(range(len(self._points)), space.repetitions)
+        self.first = self._study(range(len(self._points)), self._repetitions[0])
 
     def _study(self, numbers: Iterable[int], repetitions: int) -> Study:
         return Study(
@@ -163,8 +190,20 @@ class _Work:
             ]
             measured = Measured(Size(0.0, many), rows)
             claims = self._space.claims(universe)
-            cells.append([Cell(universe, judge(self._space.id, claim, measured)) for claim in claims])
+            cells.append([_cell(self._space, universe, claim, measured) for claim in claims])
         by_claim = [list(column) for column in zip(*cells, strict=True)]
         found = robustness(self._space, list(self._space.claims(self._space.base)), by_claim)
         runs, repetitions = len(set(jobs.values())), (self._space.repetitions, self._space.at_most)
         return Multiverse(self._space, self._quick, self._seed, self._universes, found, runs, repetitions)
+
+
+def _cell(space: Space, universe: Universe, claim: Claim, measured: Measured) -> Cell:
+    """A claim in a universe: its direction, and beside it whether its size is the published one."""
+    relation = claim.relation
+    if not isinstance(relation, (Greater, Less, Overall)) or relation.ratio is None:
+        return Cell(universe, judge(space.id, claim, measured))
+    size = judge(space.id, claim, measured)
+    effect = abs(relation.ratio - 1) if relation.effect is None else relation.effect
+    direction = replace(claim, relation=replace(relation, ratio=None, effect=effect))
+    of_size: Tally = "ties" if size.outcome == "holds at another size" else TALLY[size.outcome]
+    return Cell(universe, judge(space.id, direction, measured), of_size)
