@@ -157,7 +157,7 @@ def robustness(space: Space, claims: Sequence[Claim], cells: Sequence[Sequence[C
 def _weakest(cells: Sequence[Cell]) -> Cell:
     """The weakest of several claims in a universe, by direction; and by size where all have one."""
     order = [TALLY[outcome] for outcome in WEAKEST]
-    sizes = [cell.of_size for cell in cells if cell.of_size is not None]
+    sizes: list[Tally] = [cell.of_size for cell in cells if cell.of_size is not None]
     one = min(cells, key=lambda cell: WEAKEST.index(cell.finding.outcome))
     return replace(one, of_size=min(sizes, key=order.index) if len(sizes) == len(cells) else None)
 
