@@ -159,7 +159,7 @@ def _weakest(cells: Sequence[Cell]) -> Cell:
     order = [TALLY[outcome] for outcome in WEAKEST]
     sizes: list[Tally] = [cell.of_size for cell in cells if cell.of_size is not None]
     one = min(cells, key=lambda cell: WEAKEST.index(cell.finding.outcome))
-    return replace(one, of_size=min(sizes, key=order.index) if len(sizes) == len(cells) else None)
+    return replace(one, of_size=min(sizes, key=lambda size: order.index(size)) if len(sizes) == len(cells) else None)
 
 
 def _of_value(cell: Cell) -> Cell:
