@@ -158,8 +158,8 @@ def _weakest(cells: Sequence[Cell]) -> Cell:
     """The weakest of several claims in a universe, by direction; and by size where all have one."""
     order = [TALLY[outcome] for outcome in WEAKEST]
     sizes: list[Tally] = [cell.of_size for cell in cells if cell.of_size is not None]
-    one = min(cells, key=lambda cell: WEAKEST.index(cell.finding.outcome))
-    return replace(one, of_size=min(sizes, key=lambda size: order.index(size)) if len(sizes) == len(cells) else None)
+    size = min(sizes, key=order.index) if len(sizes) == len(cells) else None
+    return replace(min(cells, key=lambda cell: WEAKEST.index(cell.finding.outcome)), of_size=size)
 
 
 def _of_value(cell: Cell) -> Cell:
