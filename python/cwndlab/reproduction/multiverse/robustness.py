@@ -158,7 +158,7 @@ def _weakest(cells: Sequence[Cell]) -> Cell:
     """The weakest of several claims in a universe, by direction; and by size where all have one."""
     order = [TALLY[outcome] for outcome in WEAKEST]
     sizes: list[Tally] = [cell.of_size for cell in cells if cell.of_size is not None]
-    size = min(sizes, key=order.index) if len(sizes) == len(cells) else None
+    size = order[min(map(order.index, sizes))] if len(sizes) == len(cells) else None
     return replace(min(cells, key=lambda cell: WEAKEST.index(cell.finding.outcome)), of_size=size)
 
 
