@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +107,8 @@ class Reproductions:
     experiments: tuple[Reproduction, ...]
     stopped: bool = False
     """Whether Ctrl-C ended it before all experiments were finished."""
+    unfinished: Mapping[str, str] = field(default_factory=dict)
+    """What a folder of kept results lacks of experiments, in words, by id."""
 
     def __iter__(self) -> Iterator[Reproduction]:
         return iter(self.experiments)
@@ -145,8 +147,7 @@ class Reproductions:
         header = ("id", "quantity", "published", "measured", "95 % interval", "outcome", "reason")
         rows = []
         for one in self.findings:
-            against = "; ".join(f"✗ {text}" for text in one.objections)
-            reason = "; ".join(filter(None, (one.reason, against)))
+            reason = "; ".join(filter(None, (one.reason, *one.objections)))
             rows.append([one.id, one.quantity, one.published, *shown(one), one.outcome, reason])
         values = [one.as_dict() for one in self.findings]
         return Table("Published and measured", header, rows, 3, values, words=("outcome", "reason"))
@@ -175,4 +176,4 @@ class Reproductions:
 
         for one in self:
             write_experiment(one, Path(place))
-        write_index(Path(place))
+        write_index(Path(place), self.unfinished)
