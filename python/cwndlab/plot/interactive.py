@@ -94,14 +94,10 @@ def _layout(figure: Description) -> dict[str, Any]:
     inner = sum(heights) * figure.pixels + gaps * (figure.rows - 1)
     top = (64 if figure.shows_title else _TOP) if _has_legend(figure) else 40
     bottom = _BOTTOM if figure.x.title else 30
+    left = _EDGE if all(panel.y.above for panel in figure.panels) else _LEFT
     layout: dict[str, Any] = {
         "height": round(inner + top + bottom),
-        "margin": {
-            "l": _EDGE if all(panel.y.above for panel in figure.panels) else _LEFT,
-            "r": _RIGHT,
-            "t": top,
-            "b": bottom,
-        },
+        "margin": {"l": left, "r": _RIGHT, "t": top, "b": bottom},
         "hovermode": "x unified" if figure.unified else "closest",
         "barmode": "group",
         "legend": {
@@ -338,6 +334,8 @@ def _trace(figure: Description, series: Series, index: int) -> dict[str, Any]:
         trace["marker"] = {"color": tint, "size": 9 if series.kind == "points" else 7} | hollow
     elif series.kind == "points":
         trace["marker"] = {"color": tint, "size": 6}
+    if series.sign:
+        trace["cliponaxis"] = False
     if series.published:
         line["dash"] = "dash"
     if series.notes:

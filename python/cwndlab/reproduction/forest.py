@@ -55,9 +55,14 @@ _AXES: Mapping[float, Sequence[float]] = {
 _MOST = 0.8
 # Pixels and inches of a lane, and pixels of a bar.
 _LANE, _LANE_INCHES, _BAR = 46, 0.5, 44
-# Left and right of a number that is written beside an arrow, as a share of the axis.
-_BESIDE = 0.05
-_WITHOUT: Mapping[str, str] = {"p": "a p-value is no ratio", "landmarks": "a shape is no ratio"}
+# Where a mark beyond the axis is drawn, as a share of the axis from its middle.
+_INNER = 0.95
+_WITHOUT: Mapping[str, str] = {
+    "p": "a p-value is no ratio",
+    "landmarks": "a shape is no ratio",
+    "underspecified": "the paper states no size",
+    "set-up cannot discriminate": "the set-up cannot show it",
+}
 
 
 class Mark(NamedTuple):
@@ -103,12 +108,11 @@ def forest(name: str, known: Sequence[Assessment], unfinished: Mapping[str, str]
     most = _most([one.measured for one in marks.values()])
     names = [_name(*pair, unfinished) for pair in zip(lanes, findings, strict=True)]
     y = Axis("", categories=names, above=True)
-    series, beside = _series(marks, findings, most)
     words = [Words(1 / most, place, _without(one)) for place, one in enumerate(findings) if place not in marks]
     panels = [
         Panel(
             y,
-            series,
+            _series(marks, findings, most),
             bands=_bands(marks, most),
             x=Axis(
                 "ratio of the two sides; of one value, its ratio to the claimed one",
@@ -116,7 +120,7 @@ def forest(name: str, known: Sequence[Assessment], unfinished: Mapping[str, str]
                 log=True,
                 ticks=_AXES[most],
             ),
-            words=[*words, *beside],
+            words=words,
             opens=[f"#{slug(one.headline.claim)}" for one in lanes],
         )
     ]
@@ -159,7 +163,7 @@ def _without(one: Finding | None) -> str:
         return "not run"
     if one.measured is None:
         return "no ratio"
-    return _WITHOUT.get(one.measured_is, "nothing to compare it with")
+    return _WITHOUT.get(one.measured_is) or _WITHOUT.get(one.outcome, "no number to compare it with")
 
 
 def _bands(marks: Mapping[int, Mark], most: float) -> list[Band]:
@@ -182,15 +186,19 @@ def _clipped(value: float, most: float) -> float:
     return min(most, max(1 / most, value))
 
 
-def _series(
-    marks: Mapping[int, Mark], findings: Sequence[Finding | None], most: float
-) -> tuple[list[Series], list[Words]]:
-    """The marks by outcome, and those of what is beyond the axis with its number in words."""
+def _inner(value: float, most: float) -> float:
+    """Where a mark is drawn: one beyond the axis beside its arrow."""
+    return value if 1 / most <= value <= most else _clipped(value, most) ** _INNER
+
+
+def _series(marks: Mapping[int, Mark], findings: Sequence[Finding | None], most: float) -> list[Series]:
+    """The marks: published, measured by outcome, and arrows towards what is beyond the axis."""
     line = [Series("", [1.0, 1.0], [-0.3, len(findings) - 0.7], position=_GRAY, legend=False)]
     published = [(one.published, place) for place, one in marks.items() if one.published is not None]
     if published:
-        xs, ys = zip(*((_clipped(x, most), float(place)) for x, place in published), strict=True)
-        line.append(Series(PUBLISHED, xs, ys, "points", _GRAY, published=True, sign="diamond"))
+        at = [_clipped(x, most) for x, _ in published]
+        places = [float(place) for _, place in published]
+        line.append(Series(PUBLISHED, at, places, "points", _GRAY, published=True, sign="diamond"))
     for outcome in OUTCOMES:
         mine = [
             (place, one, finding)
@@ -198,36 +206,37 @@ def _series(
             if (finding := findings[place]) is not None and finding.outcome == outcome
         ]
         if mine:
+            xs = [_inner(one.measured, most) for _, one, _ in mine]
             line.append(
                 Series(
                     outcome,
-                    [_clipped(one.measured, most) for _, one, _ in mine],
+                    xs,
                     [float(place) for place, _, _ in mine],
                     "points",
                     COLOURS[outcome],
-                    [None if one.low is None else _clipped(one.low, most) for _, one, _ in mine],
-                    [None if one.high is None else _clipped(one.high, most) for _, one, _ in mine],
+                    [
+                        None if m.low is None else min(x, _clipped(m.low, most))
+                        for x, (_, m, _) in zip(xs, mine, strict=True)
+                    ],
+                    [
+                        None if m.high is None else max(x, _clipped(m.high, most))
+                        for x, (_, m, _) in zip(xs, mine, strict=True)
+                    ],
                     sign=SIGNS[outcome],
                     along_x=True,
                     notes=[f"{finding.quantity}: {' '.join(shown(finding))}" for _, _, finding in mine],
                 )
             )
-    words = []
-    for sign, end in (("left", 1 / most), ("right", most)):
-        places = [
-            place
+    signs: Mapping[Sign, float] = {"left": 1 / most, "right": most}
+    for sign, end in signs.items():
+        beyond = [
+            float(place)
             for place, one in marks.items()
             if any(x is not None and (x < end if end < 1 else x > end) for x in (one.measured, one.low, one.high))
         ]
-        if places:
-            at = [float(place) for place in places]
-            line.append(Series(BEYOND, [end] * len(places), at, "points", _GRAY, sign=sign))  # type: ignore[arg-type]
-        for place in places:
-            one = marks[place]
-            if _clipped(one.measured, most) == end:
-                x = most ** (-1 + 2 * _BESIDE) if end < 1 else most ** (1 - 6 * _BESIDE)
-                words.append(Words(x, place, f"{one.measured:.3g}"))
-    return line, words
+        if beyond:
+            line.append(Series(BEYOND, [end] * len(beyond), beyond, "points", _GRAY, sign=sign))
+    return line
 
 
 def _universes(y: Axis, lanes: Sequence[Assessment]) -> Panel:

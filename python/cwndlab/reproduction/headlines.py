@@ -23,6 +23,16 @@ def headlines() -> tuple[Headline, ...]:
     return tuple(one for paper in PAPERS.values() for one in paper.headlines)
 
 
+def grouped(findings: Sequence[Finding]) -> list[tuple[str, Finding]]:
+    """Findings by the sentence that they are evidence for, and those without one by their kind. The first one of each
+    group has the sentence, the others an empty text."""
+    known = {one.key: f"{one.claim} ({one.section})" for one in headlines()}
+    groups: dict[str, list[Finding]] = {}
+    for one in findings:
+        groups.setdefault(known.get(one.headline, KINDS[one.kind]), []).append(one)
+    return [("" if at else text, one) for text, mine in groups.items() for at, one in enumerate(mine)]
+
+
 @cache
 def experiments_of(headline: Headline) -> tuple[str, ...]:
     """The ids of the experiments that have claims for a headline."""

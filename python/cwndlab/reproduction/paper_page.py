@@ -35,10 +35,9 @@ CLASSES: Mapping[Outcome, str] = {
 }
 _LABELS = {"robust": "good", "fragile": "open", "refuted": "bad"}
 _READING = (
-    "Each claim has a lane: its sentence, the outcome and the measured number with its 95 % interval. A mark in green is "
-    "where the claim says that it is, one in yellow makes no practical difference, one beside both is opposite; where "
-    "the interval covers several of these, it is inconclusive. An arrow stands where a number or its interval goes "
-    "beyond the axis. A click on a sentence leads to its evidence."
+    "Each claim has a lane with its sentence, the outcome, and the measured number with its 95 % interval. An interval "
+    "in green lies where the claim places it, one in yellow makes no practical difference, one beside both opposes it. "
+    "Arrows mark what lies beyond the axis. A click on a sentence opens its evidence."
 )
 _EXTREMES = ("worst", "best")
 
@@ -78,6 +77,7 @@ class _Paper(NamedTuple):
     summary: Sequence[str]
     outcomes: Placed
     surprise: Sequence[tuple[str, str]]
+    is_surprise: bool
     picture: str
 
 
@@ -155,13 +155,15 @@ def index_page(known: Mapping[str, Sequence[Assessment]], pictures: Mapping[str,
 
 def _paper(page: Page, name: str, known: Sequence[Assessment], pictures: Mapping[str, str]) -> _Paper:
     paper, found, figure = PAPERS[name], surprise(known), bar(name, known)
-    told, picture = [], ""
+    told: list[tuple[str, str]] = []
+    picture = ""
     if found is not None:
         claim = next(one.headline.claim for one in known if one.headline.key == found.headline)
         told = [(f"{claim}: {found.outcome}", f"{name}.html#{slug(claim)}"), (evidence(found), f"{found.id}.html")]
         picture = pictures.get(found.id, "")
     placed = page.figure(figure, figure.name)
-    return _Paper(name, paper.reference, [sentence(known), *paper.summary[1:]], placed, told, picture)
+    is_surprise = found is not None and not found.outcome.startswith("holds")
+    return _Paper(name, paper.reference, [sentence(known), *paper.summary[1:]], placed, told, is_surprise, picture)
 
 
 def _title(papers: int) -> str:

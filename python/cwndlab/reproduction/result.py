@@ -13,6 +13,7 @@ from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.claims import OUTCOMES, Finding
 from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.experiment import Experiment
+from cwndlab.reproduction.headlines import grouped
 from cwndlab.reproduction.measured import Measured
 from cwndlab.reproduction.verdicts import counts
 from cwndlab.study.findings import lines
@@ -143,13 +144,15 @@ class Reproductions:
         return [counted, *(self[0].why if len(self) == 1 else ())]
 
     def table(self) -> Table:
-        """A row per finding: what was published, and what was measured. Its values have all columns."""
-        header = ("id", "quantity", "published", "measured", "95 % interval", "outcome", "reason")
-        rows = []
-        for one in self.findings:
+        """A row per finding: what was published, and what was measured. Findings of one sentence follow each other,
+        and the first has the sentence. Its values have all columns."""
+        header = ("claim", "quantity", "published", "measured", "95 % interval", "outcome", "reason")
+        rows, findings = [], grouped(self.findings)
+        for sentence, one in findings:
             reason = "; ".join(filter(None, (one.reason, *one.objections)))
-            rows.append([one.id, one.quantity, one.published, *shown(one), one.outcome, reason])
-        values = [one.as_dict() for one in self.findings]
+            quantity = f"{one.id.partition('/')[2]}, {one.quantity}"
+            rows.append([sentence, quantity, one.published, *shown(one), one.outcome, reason])
+        values = [one.as_dict() for _, one in findings]
         return Table("Published and measured", header, rows, 3, values, words=("outcome", "reason"))
 
     def counts(self) -> Table:
