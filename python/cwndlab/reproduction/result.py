@@ -150,7 +150,7 @@ class Reproductions:
         rows, findings = [], grouped(self.findings)
         for sentence, one in findings:
             reason = "; ".join(filter(None, (one.reason, *one.objections)))
-            quantity = f"{one.id.partition('/')[2]}, {one.quantity}"
+            quantity = one.quantity if len(self) == 1 else f"{one.id.partition('/')[2]}, {one.quantity}"
             rows.append([sentence, quantity, one.published, *shown(one), one.outcome, reason])
         values = [one.as_dict() for _, one in findings]
         return Table("Published and measured", header, rows, 3, values, words=("outcome", "reason"))
