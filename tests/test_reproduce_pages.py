@@ -126,6 +126,8 @@ def test_every_headline_has_a_lane_with_its_sentence_and_a_mark_or_words(site: P
         told = {words.place for words in panel.words}
         assert marked | told == set(range(len(lanes)))
         assert not marked & told
+        assert "a ratio of 1" in figure.sentence()
+        figure.save(site / f"{name}.svg")
         assert {band.place for band in panel.bands} == marked
         assert panel.x is not None
         assert panel.x.ends is not None

@@ -195,6 +195,8 @@ class Description:
         kinds = list(dict.fromkeys(series.kind for series in self.series))
         if any(panel.heat is not None for panel in self.panels):
             kind = "Heat map"
+        elif any(panel.y.above for panel in self.panels):
+            kind = "Lanes"
         else:
             kind = " and ".join(_WORDS[one] for one in kinds) or "Chart"
         ys = list(dict.fromkeys(panel.y.title for panel in self.panels if panel.y.title))
@@ -218,9 +220,13 @@ class Description:
             yield f"Events: {', '.join(f'{label} {count}' for label, count in events.items())}. "
         bands = dict.fromkeys(band.label for panel in self.panels for band in panel.bands)
         if bands:
-            yield f"Phases: {', '.join(bands)}. "
+            yield f"Bands: {', '.join(bands)}. "
         values = [value for series in self.series for value in series.y if value is not None]
-        if values and len({panel.y.title for panel in self.panels}) == 1:
+        if (
+            values
+            and not any(panel.is_lanes for panel in self.panels)
+            and len({panel.y.title for panel in self.panels}) == 1
+        ):
             yield f"Values from {min(values):.3g} to {max(values):.3g}."
 
 

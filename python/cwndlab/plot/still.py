@@ -20,7 +20,7 @@ _MOST_COLUMNS = 5
 # Left and right of a legend, in inches.
 _MARGINS = 0.1
 _GRAY = "#808080"
-# Letters of a lane's name in a line.
+# Letters of a lane's name in a line of a whole figure.
 _LETTERS = 110
 
 
@@ -80,7 +80,7 @@ def _panel(made: Any, axis: Any, figure: Description, panel: Panel, style: Style
     if panel.heat is not None:
         _heat(made, axis, figure, panel, panel.heat)
         return
-    axis.grid(alpha=0.3, axis="y" if _has_bars(panel) else "both")
+    axis.grid(alpha=0.3, axis="y" if _has_bars(panel) else "x" if panel.y.above else "both")
     axis.set_axisbelow(True)
     if (panel.x or figure.x).log:
         axis.set_xscale("log")
@@ -115,8 +115,9 @@ def _ticks(axis: Any, figure: Description, panel: Panel) -> None:
     if panel.y.above:
         axis.tick_params(axis="y", left=False, labelleft=False)
         first = panel is figure.panels[0]
+        letters = round(_LETTERS * figure.widths[0] / sum(figure.widths)) if figure.widths else _LETTERS
         for place, name in enumerate(panel.y.categories or () if first else ()):
-            at, text = (0, place + panel.half + 0.04), textwrap.fill(name, _LETTERS)
+            at, text = (0, place + panel.half + 0.04), textwrap.fill(name, letters)
             axis.annotate(text, at, xycoords=("axes fraction", "data"), va="bottom", fontsize=7).set_in_layout(False)
     elif panel.y.categories is not None:
         axis.set_yticks(range(len(panel.y.categories)), list(panel.y.categories), fontsize=7)

@@ -193,7 +193,7 @@ def _inner(value: float, most: float) -> float:
 
 def _series(marks: Mapping[int, Mark], findings: Sequence[Finding | None], most: float) -> list[Series]:
     """The marks: published, measured by outcome, and arrows towards what is beyond the axis."""
-    line = [Series("", [1.0, 1.0], [-0.3, len(findings) - 0.7], position=_GRAY, legend=False)]
+    line = [Series("a ratio of 1", [1.0, 1.0], [-0.3, len(findings) - 0.7], position=_GRAY, legend=False)]
     published = [(one.published, place) for place, one in marks.items() if one.published is not None]
     if published:
         at = [_clipped(x, most) for x, _ in published]

@@ -92,7 +92,8 @@ def overview(results: Path) -> str:
     for name, mine in assessments(kept, list(load(results))).items():
         paper = PAPERS[name]
         deviations = ["Deviations from print:", *paper.deviations] if paper.deviations else []
-        lines += [f"## `{name}`", "", " ".join([f"{paper.reference}.", *paper.summary, *deviations]), ""]
+        words = [f"{paper.reference}.", *paper.summary, sentence(mine), *deviations]
+        lines += [f"## `{name}`", "", " ".join(words), ""]
         lines += ["| claim (§) | at base assumptions | published → measured [95 % interval] | over the universes |"]
         lines += ["|---|---|---|---|", *(_row(one, sizes, missing) for one in mine), ""]
     return "\n".join([*lines, *_sizes(agreement(results)), *_unfinished(known)])
