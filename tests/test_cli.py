@@ -484,7 +484,10 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
     assert (status, err) == (130, "seed: 1\nstopped after 1 experiments, whose findings are above\n")
     keys = ["id", "quantity", "published", "measured", "low", "high", "measured_is", "outcome", "reason"]
     assert [list(row) for row in json.loads(out)] == [
-        [*keys, "beside", "beside_is", "kind", "headline", "parts", "n", "differing", "printed", "controls"]
+        [
+            *(*keys, "beside", "beside_is", "kind", "headline", "parts", "n", "differing", "printed", "controls"),
+            *("expected", "claimed", "margin"),
+        ]
     ]
 
 

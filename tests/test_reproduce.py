@@ -168,6 +168,28 @@ def test_a_wide_interval_confirms_no_value() -> None:
     assert outcome(Value(100.0), a=[100.0]) == "inconclusive"
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "published", "ceiling", "outcome"),
+    [
+        # PHCC uses 13 % of the line, and 94 % are published.
+        (0.108, 0.147, 0.94, None, "opposite"),
+        (0.40, 0.46, 0.94, None, "opposite"),
+        (0.40, 0.48, 0.94, None, "holds at another size"),
+        (0.40, 0.42, 0.195, None, "opposite"),
+        (0.38, 0.42, 0.195, None, "holds at another size"),
+        # An index of 0.99 leaves 0.01 below 1, and 0.03 with its tolerance: twice that is 0.06.
+        (0.80, 0.93, 0.99, 1.0, "opposite"),
+        (0.90, 0.95, 0.99, 1.0, "holds at another size"),
+    ],
+)
+def test_a_value_that_misses_by_more_than_a_factor_of_two_is_opposite(
+    low: float, high: float, published: float, ceiling: float | None, outcome: str
+) -> None:
+    found = value(Estimate((low + high) / 2, low, high, 5), published, points=0.02, ceiling=ceiling)
+    assert found.outcome == outcome
+    assert (found.edge is not None) is (outcome == "opposite")
+
+
 def test_bands_orders_and_tests() -> None:
     assert outcome(ValueIn(90, 110), a=BASE) == "holds"
     assert outcome(ValueIn(120, 130), a=BASE) == "opposite"
@@ -610,9 +632,9 @@ def test_the_site_holds_pages_that_need_no_network(tmp_path: Path, runs_made: Ca
         assert f'href="fig12a/scenarios/{name}.toml"' in text
         assert check((place / "scenarios" / f"{name}.toml").read_text(), "toml").hash
     index = (tmp_path / "index.html").read_text()
-    assert '<a href="ccm-ss.html">ccm-ss</a>' in index
+    assert '<a href="ccm-ss.html">Claim by claim</a>' in index
     assert '<a href="ccm-ss/fig12a.html">ccm-ss/fig12a</a>' in (tmp_path / "appendix.html").read_text()
-    assert "<script src" not in index
+    assert re.findall(r'<script src="([^"]*)"', index) == ["plotly.min.js"]
     paper = (tmp_path / "ccm-ss.html").read_text()
     places = [paper.index(word) for word in ('id="headline-claims"', "CCM-SS has a higher goodput", 'id="evidence"')]
     assert places == sorted(places)

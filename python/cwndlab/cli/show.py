@@ -259,7 +259,7 @@ def show_reproductions(result: Reproductions, format: Format, *, counts: bool = 
         _write_presented(result.counts(), format)
         return
     columns = cwndlab.reproduction.COLUMNS
-    _write_presented(result.table(), format, wrap=("quantity", "published", "reason"), columns=columns)
+    _write_presented(result.table(), format, wrap=("claim", "quantity", "published", "reason"), columns=columns)
     if format is Format.table:
         for sentence in result.verdicts()[1:]:
             say(sentence)

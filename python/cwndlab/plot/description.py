@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 X = float | str
+Sign = Literal["diamond", "triangle", "cross", "square", "circle", "left", "right"]
 #: What a click opens: one address for a whole series, or one for each point.
 Opens = str | Sequence[str]
 Kind = Literal["line", "points", "steps", "area", "bars", "box", "path"]
@@ -39,6 +40,10 @@ class Axis:
     """Names at equal distances, instead of numbers."""
     whole: bool = False
     """Ticks are at whole numbers."""
+    ticks: Sequence[float] = ()
+    """Where ticks are, instead of where the backend sets them."""
+    above: bool = False
+    """Names of categories stand above their lanes, over the width of the figure, and not beside them."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,11 @@ class Series:
     """Lower ends of the intervals, where there are any."""
     high: Sequence[float | None] | None = None
     signs: bool = False
-    """A line has a sign at each point."""
+    """A line has a sign at each point; points have that of their position."""
+    sign: Sign | None = None
+    """The sign of all points, instead of that of their position."""
+    along_x: bool = False
+    """The intervals are of x."""
     published: bool = False
     """Dashed (hollow, for bars): a value that is not measured here."""
     legend: bool = True
@@ -70,7 +79,7 @@ class Events:
     """Marks of one kind of event."""
 
     label: str
-    sign: Literal["diamond", "triangle", "cross", "square", "circle"]
+    sign: Sign
     x: Sequence[float]
     y: Sequence[float]
 
@@ -83,6 +92,8 @@ class Band:
     spans: Sequence[tuple[float, float]]
     position: int
     place: int | None = None
+    faint: bool = False
+    """At a place: what is drawn over it shows."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,15 @@ class Heat:
     title: str
     """Quantity and unit of the values."""
     opens: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text in the lane at a ``place`` of the categories, which begins at x."""
+
+    x: float
+    place: int
+    text: str
 
 
 @dataclass(frozen=True)
@@ -109,6 +129,27 @@ class Panel:
     """Relative to the other panels."""
     thresholds: Sequence[tuple[float, str]] = ()
     """Values of y that are marked by a dashed line, with what they are."""
+    x: Axis | None = None
+    """Its own horizontal axis, where that is not the figure's."""
+    words: Sequence[Words] = ()
+    opens: Sequence[str] = ()
+    """What a click on the name of each category opens."""
+
+    @property
+    def is_lanes(self) -> bool:
+        """Whether each category of y is a lane at a whole number, in which bands, points and words are."""
+        return self.y.categories is not None and bool(self.bands or self.words)
+
+    @property
+    def half(self) -> float:
+        """Half of the height of what is drawn in a lane; a name above it takes the rest."""
+        return 0.2 if self.y.above else 0.36
+
+    @property
+    def lane_ends(self) -> tuple[float, float]:
+        """Where the vertical axis of lanes begins and ends."""
+        lanes = len(self.y.categories or ())
+        return (-0.35, lanes - 0.15) if self.y.above else (-0.6, lanes - 0.4)
 
 
 @dataclass(frozen=True)
@@ -120,6 +161,8 @@ class Description:
     x: Axis
     panels: Sequence[Panel]
     columns: int = 1
+    widths: Sequence[float] = ()
+    """Of the columns, relative to each other; equal where none are given."""
     shares_x: bool = False
     """All panels show the same range of x, also when one is zoomed."""
     shares_y: Literal["none", "row", "all"] = "none"
@@ -152,6 +195,8 @@ class Description:
         kinds = list(dict.fromkeys(series.kind for series in self.series))
         if any(panel.heat is not None for panel in self.panels):
             kind = "Heat map"
+        elif any(panel.y.above for panel in self.panels):
+            kind = "Lanes"
         else:
             kind = " and ".join(_WORDS[one] for one in kinds) or "Chart"
         ys = list(dict.fromkeys(panel.y.title for panel in self.panels if panel.y.title))
@@ -175,9 +220,13 @@ class Description:
             yield f"Events: {', '.join(f'{label} {count}' for label, count in events.items())}. "
         bands = dict.fromkeys(band.label for panel in self.panels for band in panel.bands)
         if bands:
-            yield f"Phases: {', '.join(bands)}. "
+            yield f"Bands: {', '.join(bands)}. "
         values = [value for series in self.series for value in series.y if value is not None]
-        if values and len({panel.y.title for panel in self.panels}) == 1:
+        if (
+            values
+            and not any(panel.is_lanes for panel in self.panels)
+            and len({panel.y.title for panel in self.panels}) == 1
+        ):
             yield f"Values from {min(values):.3g} to {max(values):.3g}."
 
 

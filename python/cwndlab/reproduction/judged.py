@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from cwndlab.reproduction.claims import Asked, Outcome
 from cwndlab.statistics import Estimate
+
+#: Both ends of a range, where it has any.
+Ends: TypeAlias = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -27,3 +31,7 @@ class Judged:
     """Of the pairs of runs, the share that differ, and mean and interval over these."""
     asked: Sequence[Asked] = ()
     """What the controls of this part found."""
+    expected: float | None = None
+    """As for `cwndlab.reproduction.claims.Finding`, like the two that follow."""
+    claimed: Ends | None = None
+    margin: Ends | None = None

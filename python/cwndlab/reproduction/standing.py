@@ -95,7 +95,18 @@ def standings(folder: Path | str, target: str = "", *, seed: int = 1, size: Size
 def read(folder: Path | str, target: str = "", *, seed: int = 1) -> Reproductions:
     """The experiments that a folder of kept results has, evaluated; arguments as in `standings`."""
     known = standings(folder, target, seed=seed)
-    return Reproductions(tuple(one.reproduction for one in known if one.reproduction is not None))
+    there = tuple(one.reproduction for one in known if one.reproduction is not None)
+    return Reproductions(there, unfinished=unfinished(known))
+
+
+def unfinished(known: Sequence[Standing]) -> dict[str, str]:
+    """What is missing at full size, in words, by id of the experiment."""
+    found = {}
+    for one in known:
+        if not one.is_complete:
+            left = "" if one.hours_left is None else f", {one.hours_left:.2f} CPU hours left"
+            found[one.experiment.id] = f"{one.runs:,} of {one.of:,} full-size runs{left}"
+    return found
 
 
 def _plan(path: Path) -> dict[str, dict[str, Any]]:

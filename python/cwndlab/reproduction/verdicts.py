@@ -79,15 +79,20 @@ _OF_PARTS: tuple[Outcome, ...] = (
     "underspecified",
 )
 _SHOWN = ("holds", "opposite")
+#: A value that misses the published one by more than this factor is none of another size.
+_FACTOR = 2.0
 
 
 def judge(id: str, claim: Claim, measured: Measured) -> Finding:
     """The finding of a claim."""
     judged = _combined(claim, measured, _parts(claim, measured))
     one, unit = judged.measured, judged.measured_is
+    expected, claimed = judged.expected, judged.claimed
     first = claim.metric if isinstance(claim.metric, str) else claim.metric[0]
     if one is not None and unit == "value" and first.endswith("_bps"):
         one, unit = _scaled(one, 1e-6), "Mbit/s"
+        expected, *ends = (None if end is None else end * 1e-6 for end in (expected, *(claimed or ())))
+        claimed = (ends[0], ends[1]) if ends else None
     finding = Finding(
         id,
         claim.quantity,
@@ -104,6 +109,9 @@ def judge(id: str, claim: Claim, measured: Measured) -> Finding:
         n=measured.size.repetitions,
         differing=judged.differing,
         controls=judged.asked,
+        expected=expected,
+        claimed=claimed,
+        margin=judged.margin,
     )
     if claim.beside is None or len(claim.sides) > 2:
         return finding
@@ -273,7 +281,7 @@ def _judged(claim: Claim, measured: Measured) -> Judged:
             share = _share(relevant, pairs)
             return inside(ratio(pairs), low, high, "ratio", lambda edge: share * edge)
         case Value(published, tolerance, points):
-            return value(_value(claim, measured), published, tolerance, points)
+            return value(_value(claim, measured), published, tolerance, points, relevant.ceiling)
         case ValueIn(low, high):
             return inside(_value(claim, measured), low, high, "value", relevant.around)
         case Shape():
@@ -357,17 +365,27 @@ def directed(
 ) -> Judged:
     """First over second is above 1 (``up``) or below, at ``size`` where one is given. An ``effect`` that the paper
     reports is relevant to it: the margin is at most half of it."""
-    nothing = _without_ratio(pairs, relevant, up=up)
-    if nothing is not None:
-        return nothing
     reported = effect if size is None else abs(size - 1)
     share = _share(relevant, pairs) if reported is None else min(_share(relevant, pairs), reported / 2)
+    nothing = _without_ratio(pairs, relevant, up=up)
+    if nothing is not None:
+        return _on_axis(nothing, share, size, up=up)
     judged = _placed(ratio(pairs), share, size, tolerance, up=up)
     return _room(replace(judged, reason=_note(judged.reason, pairs)), pairs, relevant, up, size)
 
 
+def _on_axis(judged: Judged, share: float, size: float | None, *, up: bool) -> Judged:
+    """With the margin, the claimed side and the published ratio."""
+    claimed = (1 + share, None) if up else (None, 1 - share)
+    return replace(judged, expected=size, claimed=claimed, margin=(1 - share, 1 + share))
+
+
 def _placed(found: Estimate, share: float, size: float | None, tolerance: float, *, up: bool) -> Judged:
     """Where the interval of a ratio lies beside 1 ± ``share`` and beside ``size``."""
+    return _on_axis(_beside(found, share, size, tolerance, up=up), share, size, up=up)
+
+
+def _beside(found: Estimate, share: float, size: float | None, tolerance: float, *, up: bool) -> Judged:
     low, high = found.low, found.high
     if low is None or high is None:
         return Judged(found, "inconclusive", _no_interval(found))
@@ -462,6 +480,11 @@ def _without_ratio(pairs: Pairs, relevant: Margin, *, up: bool) -> Judged | None
 def inside(found: Estimate, low: float, high: float, what: str, slack: Callable[[float], float]) -> Judged:
     """The interval lies in [low, high]; opposite where it lies outside by more than the margin, which is ``slack`` of
     the nearer end."""
+    claimed = (None if math.isinf(low) else low, None if math.isinf(high) else high)
+    return replace(_inside(found, low, high, what, slack), claimed=claimed)
+
+
+def _inside(found: Estimate, low: float, high: float, what: str, slack: Callable[[float], float]) -> Judged:
     if found.n == 0:
         return Judged(None, "inconclusive", "no repetition has a value", what)
     found = _exact(found)
@@ -483,18 +506,36 @@ def inside(found: Estimate, low: float, high: float, what: str, slack: Callable[
     return Judged(found, "inconclusive", f"the interval reaches over an end of {band}", what)
 
 
-def value(found: Estimate, published: float, tolerance: float = TOLERANCE, points: float | None = None) -> Judged:
+def value(
+    found: Estimate,
+    published: float,
+    tolerance: float = TOLERANCE,
+    points: float | None = None,
+    ceiling: float | None = None,
+) -> Judged:
     """The mean and half of the interval are within the tolerance of the published value: an interval that is wide
-    enough to cover any value confirms none."""
+    enough to cover any value confirms none. Opposite where the interval lies beyond half or twice that value; below a
+    ``ceiling`` also where it is more than twice as far from there as the published value with its tolerance."""
+    room = points if points is not None else tolerance * abs(published)
+    judged = _about(found, published, room, ceiling)
+    return replace(judged, expected=published, claimed=(published - room, published + room))
+
+
+def _about(found: Estimate, published: float, room: float, ceiling: float | None) -> Judged:
     if found.n == 0:
         return Judged(None, "inconclusive", "no repetition has a value", "value")
     found = _exact(found)
-    room = points if points is not None else tolerance * abs(published)
     about = f"{number(published)} ± {number(room)}"
     if found.low is None or found.high is None or found.half is None:
         return Judged(found, "inconclusive", _no_interval(found), "value")
     if abs(found.mean - published) <= room and found.half <= room:
         return Judged(found, "holds", f"mean and half of the interval are within {about}", "value")
+    least, most = published / _FACTOR, published * _FACTOR
+    if ceiling is not None:
+        least = max(least, ceiling - _FACTOR * (ceiling - published + room))
+    if published > 0 and (found.high < least or found.low > most):
+        reason = f"the interval misses {about} by more than a factor of {_FACTOR:g}"
+        return Judged(found, "opposite", reason, "value", edge=least if found.high < least else most)
     if found.high < published - room or found.low > published + room:
         return Judged(found, "holds at another size", f"the interval excludes {about}", "value")
     return Judged(found, "inconclusive", f"the interval is too wide to tell {about}", "value")

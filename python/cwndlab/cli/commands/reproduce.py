@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -104,8 +104,13 @@ def _run_universes(target: str, format: Format, **asked: Any) -> None:
     except Stopped:
         stop = Stopped(f"stopped after {len(spaces)} sets of claims{_resumes(asked['out'], asked['results'])}")
     rows = [_robustness(one, claim) for one in spaces for claim in one.claims]
-    columns = ("headline", "quantity", "label", *cwndlab.reproduction.multiverse.TALLIES, "flips with")
-    write_rows(rows, columns, format, wrap=("quantity", "flips with"))
+    columns = ("label", *cwndlab.reproduction.multiverse.TALLIES, "flips with")
+    if format is Format.table:
+        for row, claim in zip(rows, _claims(spaces), strict=True):
+            row["claim"] = claim
+        write_rows(rows, ("claim", *columns), format, wrap=("claim", "flips with"))
+    else:
+        write_rows(rows, ("headline", "quantity", *columns), format)
     for one in spaces:
         say(f"{one.space.id}: {one.sampled}, {one.runs} runs")
     say_seed(asked["seed"])
@@ -139,6 +144,13 @@ def _search_readings(target: str, format: Format, **asked: Any) -> None:
     say_seed(asked["seed"])
     if out is not None and (out / "index.html").exists():
         say(f"site: {cwndlab.reproduction.site.write_index(out)}")
+
+
+def _claims(spaces: Sequence[Multiverse]) -> list[str]:
+    """The quantity of each row, the first one of a headline below the sentence of it."""
+    sentences = {one.key: f"{one.claim} ({one.section})" for one in cwndlab.reproduction.headlines.headlines()}
+    claims = [claim.claim for one in spaces for claim in one.claims]
+    return ["\n".join(filter(None, (sentences.pop(one.headline, ""), f"· {one.quantity}"))) for one in claims]
 
 
 def _robustness(one: Multiverse, claim: Robustness) -> dict[str, Any]:

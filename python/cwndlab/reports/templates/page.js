@@ -99,7 +99,8 @@
     const room = ({domain: [start, end] = [0, 1]}) => (end - start) * width + made.margin.r;
     axes.filter(axis => axis.title?.text).forEach(axis => { axis.title.text = broken(axis.title.text, room(axis)); });
     const column = Math.min(...axes.map(room));
-    (made.annotations ?? []).filter(one => one.xref === 'paper').forEach(one => { one.text = broken(one.text, column); });
+    const texts = (made.annotations ?? []).filter(one => one.xref === 'paper'), names = texts.filter(one => one.align === 'left');
+    texts.forEach(one => { one.text = broken(one.text, names.length ? width : column); });
     return made;
   };
   // Titles of y axes only where they extend beyond the figure or, of several, beyond their axis: labels of the x axes
@@ -115,9 +116,17 @@
     });
     return Object.keys(change).length ? Plotly.relayout(div, change) : null;
   };
+  // Names of lanes are above them: the figure grows where a name has several lines, or where the legend has.
+  const growLanes = div => {
+    const names = (div.layout.annotations ?? []).filter(one => one.xref === 'paper' && one.align === 'left');
+    if (!names.length) return null;
+    const {height, yaxis: {range: [low, high]}} = div.layout, lines = Math.max(...names.map(one => one.text.split('<br>').length));
+    const missing = (high - low) * (15 * lines + 6) / 0.6 - div._fullLayout._size.h;
+    return missing > 0 ? Plotly.relayout(div, {height: height + missing}) : null;
+  };
   const draw = (div, traces, layout) => {
     const font = {family: 'system-ui, sans-serif', size: 12};
-    return Plotly.newPlot(div, traces, assign({font, ...fitting(div, layout)}, colouring(layout)), config).then(() => breakTall(div));
+    return Plotly.newPlot(div, traces, assign({font, ...fitting(div, layout)}, colouring(layout)), config).then(() => breakTall(div)).then(() => growLanes(div));
   };
   const drawAll = hidden => document.querySelectorAll('.chart:empty').forEach(div => {
     if (!hidden && div.closest('details:not([open])')) return;
@@ -322,6 +331,7 @@
     by('moment').replaceChildren(...flows.flatMap(flow => [command(flow), make('br')]));
   };
   const opening = div => {
+    div.on('plotly_clickannotation', event => { if (event.annotation.name?.startsWith('#')) location.hash = event.annotation.name; });
     if (data.flows && div.id === 'overview') div.on('plotly_click', event => showMoment(event.points));
     if (!div.closest('figure.opens')) return;
     div.on('plotly_click', event => {
