@@ -678,7 +678,11 @@ def test_terminal_page_and_notebook_show_the_same_of_a_reproduction(
     again = cwndlab.load(saved)
     assert isinstance(again, Reproductions)
     assert again.table() == table
-    assert (saved / "index.html").read_text() == (site / "index.html").read_text()
+    # What is kept of a reproduction has no rows, of which its figures are drawn.
+    first, second = (
+        re.sub(r"<a href[^>]*><img .*?</a>", "", (one / "index.html").read_text()) for one in (site, saved)
+    )
+    assert first == second
 
 
 def test_an_axis_of_close_lines_does_not_begin_at_zero() -> None:
