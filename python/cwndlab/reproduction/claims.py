@@ -252,7 +252,7 @@ class Asked(NamedTuple):
 
     @property
     def sign(self) -> str:
-        """``✓`` where it passes, ``✗`` where it does not, and ``↻`` of more repetitions than the paper's: these have
+        """``✓`` where it passes, ``✗`` where it does not, and ``↻`` of more repetitions than the size's: these have
         nothing against an outcome."""
         return "↻" if self.control == "repetitions" else "✓" if self.passed else "✗"
 
@@ -281,13 +281,15 @@ class Finding:
     headline: str = ""
     parts: str = ""
     """How often each outcome occurs among the parts, in words; empty where there is only one part."""
+    part: str = ""
+    """The part whose numbers these are: of those with this outcome the least favourable one."""
     n: int = 0
     """Repetitions behind it."""
     differing: Sequence[float | None] | None = None
     """Where some pairs of runs have the same value on both sides: the share of those that differ, and mean and interval
     over them alone."""
     printed: Sequence[Any] | None = None
-    """Where the paper's number of repetitions did not decide it: that number, and outcome, mean and interval by it."""
+    """Where the size's number of repetitions did not decide it: that number, and outcome, mean and interval by it."""
     controls: Sequence[Sequence[Any]] = ()
     """What the controls found: `Asked`, in the order in which they were asked."""
     expected: float | None = None
@@ -304,11 +306,11 @@ class Finding:
 
     @property
     def objections(self) -> list[str]:
-        """What controls have against it, in words with their signs; and what the paper's own number of repetitions
+        """What controls have against it, in words with their signs; and what the size's own number of repetitions
         gave."""
         found = [str(one) for one in self.asked if not one.passed]
         if self.printed is not None and self.outcome != "inconclusive":
-            first = f"{self.printed[1]} with the paper's {self.printed[0]}"
+            first = f"{self.printed[1]} with {self.printed[0]}"
             found.append(str(Asked("repetitions", True, f"{first}, {self.outcome} with {self.n}")))
         return found
 

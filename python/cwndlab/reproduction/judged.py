@@ -22,6 +22,7 @@ class Judged:
     reason: str
     measured_is: str = "ratio"
     parts: str = ""
+    part: str = ""
     falls_short: bool = True
     """Where it holds at another size: whether that is less than the published one, so that a ceiling may be the
     cause."""

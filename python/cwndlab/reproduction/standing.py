@@ -51,6 +51,13 @@ class Standing:
         return self.runs == self.of
 
     @property
+    def words(self) -> str:
+        """What its outcomes are of, in words."""
+        if self.size == "full" and self.repetitions < self.experiment.full.repetitions:
+            return f"full size, {self.repetitions} of {self.experiment.full.repetitions} repetitions"
+        return f"{self.size} size"
+
+    @property
     def missing(self) -> float:
         """The share of full-size runs that are missing."""
         return 1 - self.runs / self.of

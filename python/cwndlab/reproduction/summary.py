@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -36,12 +37,21 @@ def evidence(finding: Finding) -> str:
     unit = f" {finding.measured_is}" if finding.measured_is not in ("ratio", "value") else ""
     held = "" if ends == "–" else f" [{ends}]"
     figure = finding.id.partition("/")[2]
-    return f"{figure}, {finding.quantity}: {finding.published} → {mean}{held}{unit}"
+    part = f" ({finding.part})" if finding.part else ""
+    return f"{figure}, {finding.quantity}{part}: {finding.published} → {mean}{held}{unit}"
 
 
 def leading(row: Row, *, most: int = _MOST_SHOWN) -> tuple[list[Finding], int]:
-    """The findings that a headline's row shows, those that decide it first, and how many it leaves out."""
-    ordered = sorted(row.findings, key=lambda one: one.outcome != row.outcome)
+    """The findings that a headline's row shows, those that decide it first, of several ratios the least favourable one,
+    and how many it leaves out."""
+    is_opposite = row.outcome == "opposite"
+
+    def distance(one: Finding) -> float:
+        if one.measured_is != "ratio" or not one.measured or one.measured < 0:
+            return 0.0
+        return abs(math.log(one.measured)) * (-1 if is_opposite else 1)
+
+    ordered = sorted(row.findings, key=lambda one: (one.outcome != row.outcome, distance(one)))
     return ordered[:most], max(0, len(ordered) - most)
 
 
@@ -86,7 +96,7 @@ def overview(results: Path) -> str:
     """
     known = standings(results)
     kept = [one.reproduction.as_dict() for one in known if one.reproduction is not None]
-    sizes = {one["id"]: "quick" if one["quick"] else "full" for one in kept}
+    sizes = {one.experiment.id: one.words for one in known}
     missing = unfinished(known)
     lines = []
     for name, mine in assessments(kept, list(load(results))).items():
@@ -104,7 +114,7 @@ def _row(one: Assessment, sizes: Mapping[str, str], missing: Mapping[str, str]) 
     if one.base is not None:
         size = " and ".join(sorted({sizes[finding.id] for finding in one.base.findings}))
         note = f"; {one.not_counted}" if one.not_counted else ""
-        cells[1] = f"**{one.base.outcome}** ({size} size{note})"
+        cells[1] = f"**{one.base.outcome}** ({size}{note})"
         cells[1] += "".join(f"<br>{text}" for text in objections(one.base))
         (first, *_), _ = leading(one.base, most=1)
         cells[2] = evidence(first)

@@ -43,6 +43,7 @@ from cwndlab.reproduction.claims import (
     Outcome,
     Overall,
     RatioIn,
+    Relation,
     Shape,
     Underspecified,
     Value,
@@ -106,6 +107,7 @@ def judge(id: str, claim: Claim, measured: Measured) -> Finding:
         kind=claim.kind,
         headline=claim.headline,
         parts=judged.parts,
+        part=judged.part,
         n=measured.size.repetitions,
         differing=judged.differing,
         controls=judged.asked,
@@ -175,10 +177,17 @@ def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim
     ]
     tally = tallied([part.outcome for part in parts])
     worst = weakest([part.outcome for part in parts], _OF_PARTS)
-    at, first = next((at, part) for at, part in enumerate(parts) if part.outcome == worst)
+    # Of several parts with this outcome the least favourable one; those without a value have none to show.
+    placed = {
+        at: math.inf if (value := _favour_of(claims[at], part)) is None else value
+        for at, part in enumerate(parts)
+        if part.outcome == worst
+    }
+    at = min(placed, key=lambda at: (placed[at], at))
+    first = parts[at]
     asked = _of_parts(parts)
     reason = f"of {len(parts)} parts: {tally}; shown: {names[at]}: {first.reason}"
-    first = replace(first, reason=reason, parts=tally, asked=asked)
+    first = replace(first, reason=reason, parts=tally, part=names[at], asked=asked)
     together = _whole(claim, measured, claims) if 0 < 2 * len(opposite) < len(parts) else None
     if together is None or together.outcome == "opposite":
         return first
@@ -187,6 +196,10 @@ def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim
     reason = f"of {len(parts)} parts: {tally}; {text}; shown: all together: {together.reason}"
     outcome: Outcome = "holds at another size" if together.outcome == "holds" else together.outcome
     return replace(together, outcome=outcome, reason=reason, parts=tally, asked=[*asked, Asked("parts", False, text)])
+
+
+def _favour_of(claim: Claim, judged: Judged) -> float | None:
+    return favour(claim.relation, None if judged.measured is None else judged.measured.mean)
 
 
 def _whole(claim: Claim, measured: Measured, parts: Sequence[Claim]) -> Judged | None:
@@ -222,6 +235,22 @@ def _of_parts(parts: Sequence[Judged]) -> list[Asked]:
         text = f"in {len(failed)} of {len(parts)} parts: {shown.text}" if failed else shown.text
         made.append(shown._replace(text=text))
     return made
+
+
+def favour(relation: Relation, measured: float | None) -> float | None:
+    """How much what is measured speaks for a claim; greater is more. For a value it is minus the distance from the
+    published one, for a band the distance from its nearer end, positive inside."""
+    if measured is None or math.isnan(measured):
+        return None
+    match relation:
+        case Less() | Welch():
+            return -measured
+        case RatioIn(low, high) | ValueIn(low, high):
+            return min(measured - low, high - measured)
+        case Value(published):
+            return -abs(measured - published)
+        case _:
+            return measured
 
 
 def weakest(outcomes: Sequence[Outcome], order: Sequence[Outcome] = WEAKEST) -> Outcome:
