@@ -253,7 +253,7 @@ def _universes(y: Axis, lanes: Sequence[Assessment]) -> Panel:
                 bands.append(Band(outcome, [(start, start + width)], COLOURS[outcome], place))
             start += width
         if not counts.total():
-            words.append(Words(0, place, "not run"))
+            words.append(Words(0, place, "none" if one.headline.no_universes else "not run"))
     return Panel(y, bands=bands, x=Axis("universes, %", ends=(0, 100), ticks=(0, 50, 100)), words=words)
 
 

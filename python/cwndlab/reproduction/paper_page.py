@@ -17,9 +17,11 @@ from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import Finding, Outcome
 from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.forest import bar, forest, surprise
+from cwndlab.reproduction.multiverse import joint_rows
 from cwndlab.reproduction.multiverse.curve import curve
+from cwndlab.reproduction.multiverse.joint import Reading, together
 from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness
-from cwndlab.reproduction.summary import evidence, leading, not_run, objections, sentence
+from cwndlab.reproduction.summary import evidence, leading, no_universes, not_run, objections, sentence
 from cwndlab.reproduction.universes import Universe
 from cwndlab.statistics.digits import number, p_value
 
@@ -69,6 +71,13 @@ class _SpacePart(NamedTuple):
     extremes: Sequence[tuple[str, str]]
 
 
+class _Joint(NamedTuple):
+    """What holds together."""
+
+    notes: Sequence[str]
+    tables: Sequence[Table]
+
+
 class _Paper(NamedTuple):
     """A paper on the index."""
 
@@ -87,6 +96,7 @@ def paper_page(
     kept: Sequence[Mapping[str, Any]],
     multiverses: Sequence[Multiverse],
     unfinished: Mapping[str, str],
+    reading: Reading | None = None,
 ) -> str:
     """The page of a paper as HTML.
 
@@ -102,6 +112,8 @@ def paper_page(
         Its spaces that were run.
     unfinished
         What is missing of experiments, by id.
+    reading
+        What the search found in which most of its claims hold.
     """
     page, paper = Page(), PAPERS[name]
     sizes = {one["id"]: one for one in kept}
@@ -112,18 +124,38 @@ def paper_page(
         commands=[
             f"cwndlab reproduce {name} --out DIR",
             f"cwndlab reproduce {name} --multiverse --out DIR",
+            f"cwndlab reproduce {name} --joint --out DIR",
         ],
         bundle=BUNDLE,
         neighbours=[("all papers", "index.html"), ("every claim", "appendix.html")],
         reference=paper.reference,
         summary=paper.summary,
         overview=[_forest(page, name, known, unfinished)],
+        joint=_joint(multiverses, reading),
         headlines=_headlines(known, sizes, unfinished),
         sections=[_section(page, one) for one in known],
         dimensions=[_dimensions(one) for one in multiverses],
         deviations=paper.deviations,
         experiments=[(one["id"], f"{one['id']}.html") for one in kept if one["id"].startswith(f"{name}/")],
     )
+
+
+def _joint(multiverses: Sequence[Multiverse], reading: Reading | None) -> _Joint | None:
+    if not multiverses and reading is None:
+        return None
+    found = [together(one) for one in multiverses]
+    parts = {
+        "In the universe of each sample in which most claims hold": joint_rows.together_rows(found),
+        "Claims that exclude each other": joint_rows.exclusive_rows(found),
+        "The reading that the search found, with new seeds": joint_rows.rows(reading) if reading else [],
+    }
+    tables = [_table_of(title, rows) for title, rows in parts.items() if rows]
+    return _Joint(joint_rows.verdict(reading) if reading else [], tables)
+
+
+def _table_of(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
+    header = [(name, "wrap") for name in rows[0]]
+    return Table(title, header, [[cell(value, "wrap") for value in row.values()] for row in rows])
 
 
 def _forest(page: Page, name: str, known: Sequence[Assessment], unfinished: Mapping[str, str]) -> Overview:
@@ -208,7 +240,7 @@ def _headlines(
                 Cell(((f"{one.headline.claim} ({one.headline.section})", anchor),), "wrap", one.not_counted),
                 _outcome(one, sizes, unfinished),
                 Cell(_measured(one), "wrap"),
-                Cell([(text, "") for text in _robust(one.evidence)], f"wrap {_class(one.evidence)}".strip()),
+                Cell([(text, "") for text in _robust(one)], f"wrap {_class(one.evidence)}".strip()),
                 Cell([(each.flips or "–", "") for each in one.evidence] or [("–", "")], "wrap"),
                 Cell([(id, f"{id}.html") for id in _ids(one)] or [("–", "")], "text"),
             ]
@@ -238,8 +270,8 @@ def _measured(one: Assessment) -> list[tuple[str, str]]:
     return [(evidence(each), "") for each in some] + ([(f"and {left} more", anchor)] if left else [])
 
 
-def _robust(many: Sequence[Evidence]) -> list[str]:
-    return [f"{one.label}: {one.shares}" for one in many] or ["not run"]
+def _robust(one: Assessment) -> list[str]:
+    return [f"{part.label}: {part.shares}" for part in one.evidence] or [no_universes(one.headline)]
 
 
 def _class(many: Sequence[Evidence]) -> str:

@@ -28,6 +28,7 @@ from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
 from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding
 from cwndlab.reproduction.digits import shown
+from cwndlab.reproduction.multiverse import joint
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.paper_page import CLASSES, index_page, paper_page, write_extremes
@@ -103,7 +104,14 @@ def write_index(folder: Path, unfinished: Mapping[str, str] = MappingProxyType({
     known = assessments(kept, multiverses)
     for name, mine in known.items():
         save(
-            paper_page(name, mine, kept, [one for one in multiverses if one.space.paper == name], unfinished),
+            paper_page(
+                name,
+                mine,
+                kept,
+                [one for one in multiverses if one.space.paper == name],
+                unfinished,
+                joint.reading(folder, name),
+            ),
             folder / f"{name}.html",
         )
     _write_bundle(folder)

@@ -11,6 +11,7 @@ from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import OUTCOMES, Finding, Headline, Outcome
 from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.headlines import Row, deciding, experiments_of
+from cwndlab.reproduction.multiverse import joint, joint_rows
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.sizes import Agreement, Disagreement, agreement
 from cwndlab.reproduction.standing import Standing, standings, unfinished
@@ -103,6 +104,8 @@ def overview(results: Path) -> str:
         paper = PAPERS[name]
         deviations = ["Deviations from print:", *paper.deviations] if paper.deviations else []
         words = [f"{paper.reference}.", *paper.summary, sentence(mine), *deviations]
+        reading = joint.reading(results, name)
+        words += joint_rows.verdict(reading) if reading else []
         lines += [f"## `{name}`", "", " ".join(words), ""]
         lines += ["| claim (§) | at base assumptions | published → measured [95 % interval] | over the universes |"]
         lines += ["|---|---|---|---|", *(_row(one, sizes, missing) for one in mine), ""]
@@ -118,8 +121,13 @@ def _row(one: Assessment, sizes: Mapping[str, str], missing: Mapping[str, str]) 
         cells[1] += "".join(f"<br>{text}" for text in objections(one.base))
         (first, *_), _ = leading(one.base, most=1)
         cells[2] = evidence(first)
-    cells.append("<br>".join(_over(part) for part in one.evidence) or "not run")
+    cells.append("<br>".join(_over(part) for part in one.evidence) or no_universes(one.headline))
     return f"| {' | '.join(cells)} |"
+
+
+def no_universes(headline: Headline) -> str:
+    """Why there are none: the reason, or that they were not run."""
+    return f"none: {headline.no_universes}" if headline.no_universes else "not run"
 
 
 def _over(one: Evidence) -> str:
