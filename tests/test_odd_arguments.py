@@ -36,7 +36,7 @@ HALF: Any = 0.5
         (lambda: cwndlab.compare(TWO, ["cubic"], seeds=HALF), "seeds: '0.5' is not a list of seeds"),
         (
             lambda: cwndlab.compare(TWO, ["cubic"], seeds=0),
-            "seeds: there is none, so nothing runs\n  hint: write seeds=10",
+            "seeds: there is no seed, so nothing runs\n  hint: write seeds=10",
         ),
         (lambda: cwndlab.compare(TWO, THREE), "algorithms: '3' is not a list of algorithms"),
         (lambda: cwndlab.compare(TWO, ["cubic"], metrics=["goodput"]), "did you mean 'goodput_bps'?"),
