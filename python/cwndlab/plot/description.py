@@ -1,6 +1,6 @@
 """The description of a figure: panels with series, events and bands over named axes.
 
-It holds numbers and names only. `cwndlab.plot.interactive` draws it by plotly, `cwndlab.plot.still` by matplotlib.
+It holds numbers and names only. `cwndlab.plot.interactive` draws it with plotly, `cwndlab.plot.still` with matplotlib.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 X = float | str
-#: What a click opens: one address for a whole series, or one for each point.
+#: The address that a click opens: one for a whole series, or one for each point.
 Opens = str | Sequence[str]
 Kind = Literal["line", "points", "steps", "area", "bars", "box", "path"]
 
@@ -23,13 +23,13 @@ _WORDS: dict[Kind, str] = {
     "box": "Box plot",
     "path": "Phase plot",
 }
-# Labels that a description names; the number of the others follows.
+# Maximum number of labels in a description; the number of the others follows.
 _MOST_NAMED = 12
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: quantity and unit as ``title``, and where it begins and ends."""
+    """An axis: quantity and unit as ``title``, and its range."""
 
     title: str
     from_zero: bool = False
@@ -51,10 +51,10 @@ class Series:
     kind: Kind = "line"
     position: int | Sequence[int] = 0
     low: Sequence[float | None] | None = None
-    """Lower ends of the intervals, where there are any."""
+    """Lower ends of the intervals, if there are any."""
     high: Sequence[float | None] | None = None
     signs: bool = False
-    """A line has a sign at each point."""
+    """A line has a marker at each point."""
     published: bool = False
     """Dashed (hollow, for bars): a value that is not measured here."""
     legend: bool = True
@@ -87,7 +87,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Heat:
-    """A cell for each pair of categories; ``values`` has the rows from the lowest one on."""
+    """A cell for each pair of categories; ``values`` has the rows from bottom to top."""
 
     values: Sequence[Sequence[float | None]]
     title: str
@@ -97,7 +97,7 @@ class Heat:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes and what is drawn in it."""
+    """One pair of axes and its contents."""
 
     y: Axis
     series: Sequence[Series] = ()
@@ -108,12 +108,12 @@ class Panel:
     height: float = 1.0
     """Relative to the other panels."""
     thresholds: Sequence[tuple[float, str]] = ()
-    """Values of y that are marked by a dashed line, with what they are."""
+    """Values of y with a dashed line, and their labels."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """A figure. ``name`` is that of its file; panels stand row by row in ``columns``."""
+    """A figure. ``name`` is the name of its file; panels are placed row by row in ``columns``."""
 
     name: str
     title: str
@@ -121,12 +121,12 @@ class Description:
     panels: Sequence[Panel]
     columns: int = 1
     shares_x: bool = False
-    """All panels show the same range of x, also when one is zoomed."""
+    """All panels show the same range of x, even when one is zoomed."""
     shares_y: Literal["none", "row", "all"] = "none"
     shows_title: bool = False
     legend: bool = True
     unified: bool = False
-    """Under the pointer all values at one x are shown."""
+    """The pointer shows all values at one x."""
     pixels: int = 300
     """Height of a panel of relative height 1 on a page."""
     inches: tuple[float, float] = (6.0, 3.6)
@@ -148,7 +148,7 @@ class Description:
         return list(dict.fromkeys(series.label for series in self.series))
 
     def sentence(self) -> str:
-        """A sentence that says what is shown, for readers who do not see the figure."""
+        """A sentence that describes the figure, for readers who do not see it."""
         kinds = list(dict.fromkeys(series.kind for series in self.series))
         if any(panel.heat is not None for panel in self.panels):
             kind = "Heat map"

@@ -77,7 +77,7 @@ def audit(
         cwndlab.files.save(cwndlab.reports.audit.audit_page(result), report)
         say(f"report: {report}")
     if require is not None and (result.share is None or 100 * result.share < require):
-        few = "too few ACKs can tell" if result.share is None else f"less than {require:g} % of the ACKs that can tell"
+        few = "too few decisive ACKs" if result.share is None else f"less than {require:g} % of the decisive ACKs"
         say(few if result.share is None else f"{few} are explained")
         raise typer.Exit(1)
 

@@ -203,7 +203,7 @@ class Sweep:
         return made
 
     def perturbed(self, perturb: bool | None) -> Sweep:
-        """The same sweep of the perturbed scenario; itself where ``perturb`` is ``None``."""
+        """The same sweep of the perturbed scenario; itself if ``perturb`` is ``None``."""
         if perturb is None:
             return self
         others = {
