@@ -106,7 +106,7 @@ def test_the_tables_say_what_the_rows_hold() -> None:
     assert cells[1][4] == "0.795"
     assert cells[1][-2:] == ["2", "inconclusive"]
     assert len(cells) == 2
-    assert "the 2 comparisons judged here" in found.method()
+    assert "the 2 comparisons evaluated here" in found.method()
     entry = next(row for row in found.entries() if row["algorithm"] == "bic" and row["metric"] == "jain")
     assert (entry["n"], entry["pairs"], entry["verdict"]) == (2, 2, "inconclusive")
     assert found.summary().filter(algorithm="cubic", metric="jain")["mean"][0] == pytest.approx(0.71)
@@ -289,7 +289,7 @@ def test_the_warm_up_is_cut_and_said(found: Result) -> None:
         row["goodput_bps"] for row in compare(found.scenario, ["reno"], seeds=2, start_s=3.0).rows
     ]
     cut = compare(found.scenario, ["reno"], seeds=2, warm_up="mser")
-    assert [note for note in cut.notes if note.startswith("warm-up: each run is measured from where MSER-5 cuts")]
+    assert [note for note in cut.notes if note.startswith("warm-up: each run is measured from the cut of MSER-5")]
     for row in cut.rows:
         records = cwndlab.run(with_algorithm(cut.scenario, "reno"), seed=row["seed"])
         measured = cwndlab.metrics.warm_up(records)

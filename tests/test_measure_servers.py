@@ -270,7 +270,7 @@ def test_holm_corrects_over_the_comparisons_of_all_servers_as_by_hand() -> None:
     assert found.method() == (
         "Paired t-test within the complete rounds of each server (3 of a.example, 3 of b.example). Over all servers, "
         "the server is a blocking factor: the mean difference of all blocks is tested against the variation within "
-        "servers. p after one Holm correction for the 3 comparisons judged here: 2 of single servers and 1 over all "
+        "servers. p after one Holm correction for the 3 comparisons evaluated here: 2 of single servers and 1 over all "
         "servers. Effect: Hedges' g of the pairs, with its 95 % interval."
     )
     header, cells = found.differences()

@@ -213,7 +213,7 @@ class Measurement:
         )
         return (
             f"Paired t-test within the complete rounds of each server ({rounds}). {blocking if over_all else ''}"
-            f"p after one Holm correction for the {len(tested)} comparisons judged here: "
+            f"p after one Holm correction for the {len(tested)} comparisons evaluated here: "
             f"{len(tested) - over_all} of single servers and {over_all} over all servers. {effect}"
         )
 

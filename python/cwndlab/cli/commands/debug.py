@@ -177,7 +177,7 @@ def _show_moment(moment: Moment, states: Mapping[str, Snapshot], found: View | D
     if found.lost_packet is not None:
         _show_lost_packet(found.lost_packet)
     elif moment.event.startswith("congestion"):
-        write(f"no lost packet: {found.no_lost_packet}\n")
+        write(f"lost packet: none ({found.no_lost_packet})\n")
     if moment.returned is not None:
         write(f"event: {moment.returned['kind']} ({moment.returned['reason']})")
     _show_places(moment.places)
