@@ -226,7 +226,7 @@ _REGISTERED: dict[str, CustomAlgorithm] = {}
 
 
 def register(algorithm: _Class, name: str | None = None) -> _Class:
-    """Makes a class available as an algorithm of this process, under its name wherever a built-in one may stand.
+    """Makes a class available as an algorithm of this process, under its name, wherever a built-in one can be used.
 
     Processes of a cluster do not have it. Usable as a decorator.
 

@@ -8,7 +8,7 @@
     └── RecordsError    a file that is unreadable, of another run or of another version
         └── OutputError     a file that cannot be written
 
-A broken invariant of the package is none of these: its message asks for a report.
+A broken invariant of the package is none of these: its message requests a bug report.
 """
 
 from __future__ import annotations

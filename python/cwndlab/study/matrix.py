@@ -128,7 +128,7 @@ def matrix(
     seed
         The seed of every run.
     out
-        A folder, or any URL that fsspec knows, for the rows; what it has is not run again.
+        A folder, or any URL that fsspec supports, for the rows; what it has is not run again.
     workers
         The number of threads, by default one per core.
     progress

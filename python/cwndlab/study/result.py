@@ -101,7 +101,7 @@ class Result(Cells):
 
     @classmethod
     def read(cls, place: str | Path) -> Result:
-        """The result in a folder or at any URL that fsspec knows, complete or not.
+        """The result in a folder or at any URL that fsspec supports, complete or not.
 
         Raises
         ------
@@ -423,7 +423,7 @@ class Result(Cells):
         return json_text(self.to_dict(), indent=1, ensure_ascii=False)
 
     def save(self, place: str | Path) -> None:
-        """Writes the result into a folder, or to any URL that fsspec knows, for `read`; of a comparison also
+        """Writes the result into a folder, or to any URL that fsspec supports, for `read`; of a comparison also
         ``comparison.json``, ``summary.csv`` and the records of each algorithm's first seed.
 
         Raises

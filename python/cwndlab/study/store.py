@@ -53,7 +53,7 @@ class Store:
     Parameters
     ----------
     place
-        A folder, or any URL that fsspec knows; ``None`` keeps the rows in memory.
+        A folder, or any URL that fsspec supports; ``None`` keeps the rows in memory.
     write
         Locks the store and creates it if necessary. Otherwise the store is only read.
     beside

@@ -61,7 +61,7 @@ def sweep(
     perturb
         As in `cwndlab.run`. All cells of a seed have the same draws.
     out
-        A folder, or any URL that fsspec knows, for the rows; what it has is not run again. Without it they are in
+        A folder, or any URL that fsspec supports, for the rows; what it has is not run again. Without it they are in
         memory.
     workers
         The number of threads, by default one per core.
