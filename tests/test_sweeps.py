@@ -154,7 +154,7 @@ def test_faults_of_all_cells_are_told_with_the_cell(file: Path, cli: Callable[..
         ),
         ("seeds = 2", 'seeds = 2\nuntil = "goodput_bps within 2 %"', "sweep.at_most: a cell that never settles would"),
         ("[sweep]", "[sweeep]", "sweeep: no such field"),
-        ("[sweep]", "[sweep", "this is no TOML"),
+        ("[sweep]", "[sweep", "is not TOML"),
     ],
 )
 def test_bad_files_are_told_where_and_what(
