@@ -1,6 +1,6 @@
 """The description of a figure: panels with series, events and bands over named axes.
 
-It holds numbers and names only. `cwndlab.plot.interactive` draws it by plotly, `cwndlab.plot.still` by matplotlib.
+It holds numbers and names only. `cwndlab.plot.interactive` draws it with plotly, `cwndlab.plot.still` with matplotlib.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal
 
 X = float | str
 Sign = Literal["diamond", "triangle", "cross", "square", "circle", "left", "right"]
-#: What a click opens: one address for a whole series, or one for each point.
+#: The address that a click opens: one for a whole series, or one for each point.
 Opens = str | Sequence[str]
 Kind = Literal["line", "points", "steps", "area", "bars", "box", "path"]
 
@@ -24,13 +24,13 @@ _WORDS: dict[Kind, str] = {
     "box": "Box plot",
     "path": "Phase plot",
 }
-# Labels that a description names; the number of the others follows.
+# Maximum number of labels in a description; the number of the others follows.
 _MOST_NAMED = 12
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: quantity and unit as ``title``, and where it begins and ends."""
+    """An axis: quantity and unit as ``title``, and its range."""
 
     title: str
     from_zero: bool = False
@@ -56,10 +56,10 @@ class Series:
     kind: Kind = "line"
     position: int | Sequence[int] = 0
     low: Sequence[float | None] | None = None
-    """Lower ends of the intervals, where there are any."""
+    """Lower ends of the intervals, if there are any."""
     high: Sequence[float | None] | None = None
     signs: bool = False
-    """A line has a sign at each point; points have that of their position."""
+    """A line has a marker at each point; points have that of their position."""
     sign: Sign | None = None
     """The sign of all points, instead of that of their position."""
     along_x: bool = False
@@ -98,7 +98,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Heat:
-    """A cell for each pair of categories; ``values`` has the rows from the lowest one on."""
+    """A cell for each pair of categories; ``values`` has the rows from bottom to top."""
 
     values: Sequence[Sequence[float | None]]
     title: str
@@ -117,7 +117,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes and what is drawn in it."""
+    """One pair of axes and its contents."""
 
     y: Axis
     series: Sequence[Series] = ()
@@ -128,7 +128,7 @@ class Panel:
     height: float = 1.0
     """Relative to the other panels."""
     thresholds: Sequence[tuple[float, str]] = ()
-    """Values of y that are marked by a dashed line, with what they are."""
+    """Values of y with a dashed line, and their labels."""
     x: Axis | None = None
     """Its own horizontal axis, where that is not the figure's."""
     words: Sequence[Words] = ()
@@ -154,7 +154,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Description:
-    """A figure. ``name`` is that of its file; panels stand row by row in ``columns``."""
+    """A figure. ``name`` is the name of its file; panels are placed row by row in ``columns``."""
 
     name: str
     title: str
@@ -164,12 +164,12 @@ class Description:
     widths: Sequence[float] = ()
     """Of the columns, relative to each other; equal where none are given."""
     shares_x: bool = False
-    """All panels show the same range of x, also when one is zoomed."""
+    """All panels show the same range of x, even when one is zoomed."""
     shares_y: Literal["none", "row", "all"] = "none"
     shows_title: bool = False
     legend: bool = True
     unified: bool = False
-    """Under the pointer all values at one x are shown."""
+    """The pointer shows all values at one x."""
     pixels: int = 300
     """Height of a panel of relative height 1 on a page."""
     inches: tuple[float, float] = (6.0, 3.6)
@@ -191,7 +191,7 @@ class Description:
         return list(dict.fromkeys(series.label for series in self.series))
 
     def sentence(self) -> str:
-        """A sentence that says what is shown, for readers who do not see the figure."""
+        """A sentence that describes the figure, for readers who do not see it."""
         kinds = list(dict.fromkeys(series.kind for series in self.series))
         if any(panel.heat is not None for panel in self.panels):
             kind = "Heat map"

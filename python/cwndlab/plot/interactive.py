@@ -1,6 +1,7 @@
-"""Figures by plotly: traces and layout as plain data, which pages and notebooks hand to plotly's program.
+"""Figures for plotly: traces and layout as plain data, which pages and notebooks pass to plotly's program.
 
-No colour of text, grid or background is set: a page takes them from its style, a notebook from plotly's template.
+The colours of text, grid and background are not set: a page takes them from its style, a notebook from plotly's
+template.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ _SIGNS = {
     **{"diamond": "diamond", "triangle": "triangle-down", "cross": "x", "square": "square", "circle": "circle"},
     **{"left": "triangle-left", "right": "triangle-right"},
 }
-#: Signs of lines, by position.
+#: Markers of lines, by position.
 LINE_SIGNS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star")
-# Cells of a heat map in which the value is written.
+# Maximum number of cells of a heat map that show their values.
 _MOST_TEXTS = 150
 # Pixels around and between panels.
 _LEFT, _RIGHT, _BOTTOM, _TOP = 70, 20, 55, 50
@@ -56,7 +57,7 @@ def spec(figure: Description) -> dict[str, Any]:
             layout["shapes"].append(line)
             layout["annotations"].append(text)
         if not any((trace["xaxis"], trace["yaxis"]) == (axes["xaxis"], axes["yaxis"]) for trace in data):
-            # Of a panel without a trace plotly knows no pair of axes, and places its axis of time elsewhere.
+            # Plotly has no pair of axes for a panel without a trace, and would place its time axis elsewhere.
             data.append({"type": "scatter", "x": [None], "y": [None], "showlegend": False, "hoverinfo": "skip"} | axes)
     return {"data": data, "layout": layout}
 
@@ -125,7 +126,7 @@ def _layout(figure: Description) -> dict[str, Any]:
 
 
 def _gaps(figure: Description) -> int:
-    """Pixels between rows: room for tick labels where each panel has its own, and for titles."""
+    """Pixels between rows: room for tick labels if each panel has its own, and for titles."""
     titled = any(panel.title for panel in figure.panels)
     return (14 if figure.shares_x else _DOWN) + (20 if titled else 0)
 
@@ -138,7 +139,7 @@ def _has_legend(figure: Description) -> bool:
 
 
 def _row(figure: Description, layout: dict[str, Any], row: int, domain: tuple[float, float]) -> None:
-    """The axes of a row of panels, their titles, and what stands at places of the page."""
+    """The axes of a row of panels, their titles, and annotations at positions of the page."""
     columns = figure.columns
     shares = figure.widths or [1.0] * columns
     widths = [(1 - _ACROSS * (columns - 1)) * share / sum(shares) for share in shares]
@@ -156,7 +157,7 @@ def _row(figure: Description, layout: dict[str, Any], row: int, domain: tuple[fl
             if is_last:
                 layout[f"xaxis{key[1:]}"]["title"] = {"text": x.title}
             if figure.shares_x and columns > 1:
-                # A range of axes that match others makes plotly give up ranging the other direction by itself.
+                # If matching axes have a range, plotly no longer computes the range of the other direction.
                 layout[f"xaxis{key[1:]}"].pop("range", None)
             if figure.shares_x and column:
                 layout[f"xaxis{key[1:]}"]["matches"] = "x"
@@ -173,7 +174,7 @@ def _row(figure: Description, layout: dict[str, Any], row: int, domain: tuple[fl
             # Panels of several quantities are low: quantity and unit are on lines of their own.
             several = figure.rows > 2 and len({panel.y.title for panel in figure.panels}) > 1
             text = panel.y.title.replace(", ", "<br>", 1) if several else panel.y.title
-            # Beside words plotly places the title over them, unless it has a distance of its own.
+            # Plotly draws the title over tick labels that are words, unless it has its own distance.
             y["title"] = {"text": text} | ({} if panel.y.categories is None else {"standoff": 12})
         layout[f"yaxis{_reference('y', index)[1:]}"] = y
         if panel.title:
@@ -356,7 +357,7 @@ def _first(position: int | Sequence[int]) -> int:
 
 
 def _opens(series: Series) -> dict[str, Any]:
-    """What a click opens, for the script of a page: of the series as ``meta``, of its points as ``customdata``."""
+    """The addresses of clicks, for the script of a page: ``meta`` for a series, ``customdata`` for its points."""
     if isinstance(series.opens, str):
         return {"meta": series.opens} if series.opens else {}
     return {"customdata": list(series.opens)}

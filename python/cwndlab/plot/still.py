@@ -1,4 +1,4 @@
-"""Figures by matplotlib: PNG, SVG and PDF, for the screen or for a paper (`cwndlab.plot.style`)."""
+"""Figures drawn by matplotlib: PNG, SVG and PDF, for the screen or for a paper (`cwndlab.plot.style`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LETTERS = 110
 
 
 def draw(figure: Description, path: str | BinaryIO, style: Style = SCREEN) -> None:
-    """Writes a figure: in the format of the path's ending, or as PNG into a stream."""
+    """Writes a figure: in the format of the path's extension, or as PNG into a stream."""
     with style.applied():
         made, axes = _grid(figure, style)
         for axis, panel in zip(axes, figure.panels, strict=False):
@@ -122,7 +122,7 @@ def _ticks(axis: Any, figure: Description, panel: Panel) -> None:
     elif panel.y.categories is not None:
         axis.set_yticks(range(len(panel.y.categories)), list(panel.y.categories), fontsize=7)
     elif hasattr(axis.yaxis.get_major_formatter(), "set_useOffset"):
-        # 0.9985 as such and not as an offset of 1.
+        # 0.9985 itself and not an offset from 1.
         axis.yaxis.get_major_formatter().set_useOffset(False)
     if figure.x.whole:
         axis.locator_params(axis="x", integer=True, min_n_ticks=1)
@@ -179,7 +179,7 @@ def _first(position: int | Sequence[int]) -> int:
 
 
 def _places(figure: Description, series: Series) -> list[Any]:
-    """The x of points, as numbers where the axis has categories."""
+    """The x of points, as numbers if the axis has categories."""
     if figure.x.categories is None:
         return list(series.x)
     at = {name: place for place, name in enumerate(figure.x.categories)}

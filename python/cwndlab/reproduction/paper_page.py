@@ -272,7 +272,7 @@ def _measured(one: Assessment) -> list[tuple[str, str]]:
 
 def _robust(one: Assessment) -> list[str]:
     return [f"{part.label}: {part.shares}" for part in one.evidence] or [no_universes(one.headline)]
-def _robust(one: Assessment) -> list[str]:
+
 
 def _class(many: Sequence[Evidence]) -> str:
     labels = {one.label for one in many}

@@ -1,6 +1,6 @@
-// The script of a page: it draws the figures in the system's colours or in those that are selected, sorts tables, saves
-// figures, opens the runs behind a mark and a run's time series, and redraws a sweep over other fields. The address has
-// what is open, so that the browser's way back closes it.
+// The script of a page: it draws the figures in the system's or the selected colours, sorts tables, saves
+// figures, opens the runs behind a mark and a run's time series, and redraws a sweep over other fields. The address
+// contains the open view, so that the browser's Back button closes it.
 'use strict';
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
@@ -65,7 +65,7 @@
     setTheme();
   });
   dark.addEventListener('change', recolour);
-  // Paper: all that is closed is opened, and every figure gets the width of its place on paper.
+  // Paper: opens everything that is closed, and gives every figure the width of its place on paper.
   const root = document.documentElement;
   const sized = width => figures().filter(div => div.offsetParent).forEach(div => Plotly.relayout(div, {...colouring(div.layout), autosize: width === null, width: width && width(div)}));
   const closed = [];
@@ -88,7 +88,7 @@
 
   // Figures. Those in a closed <details> have no width: they are drawn when it opens.
   const config = {displayModeBar: false, responsive: true};
-  // Titles are broken where they are longer than their axis; a letter has up to 8 pixels.
+  // Titles wrap if they are longer than their axis; a letter has up to 8 pixels.
   const broken = (text, room) => text.split('<br>').map(line => line.split(' ').reduce((lines, word) => {
     const last = lines.at(-1);
     return last && (last.length + 1 + word.length) * 8 > room ? [...lines, word] : [...lines.slice(0, -1), last ? `${last} ${word}` : word];
@@ -202,7 +202,7 @@
     });
   });
 
-  // Runs: `data.runs` has their fields and metrics column by column, `data.groups` which of them stand behind a mark.
+  // Runs: `data.runs` has their fields and metrics column by column, `data.groups` the runs of each mark.
   const runs = data.runs || {count: 0, fields: [], metrics: []};
   const columns = runs.metrics.map(metric => ({...metric, values: floats(metric.data)}));
   const field = (index, one) => runs.fields[one].words[runs.fields[one].at[index]];
