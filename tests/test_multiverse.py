@@ -21,7 +21,7 @@ from cwndlab.reproduction.multiverse import kept as kept_outcomes
 from cwndlab.reproduction.multiverse import run as run_of
 from cwndlab.reproduction.multiverse.robustness import TALLIES, label, robustness
 from cwndlab.reproduction.paper_page import write_extremes
-from cwndlab.reproduction.verdicts import favour
+from cwndlab.reproduction.ranking import favour
 from cwndlab.scenario.reader import check
 
 TWO = (Dimension("buffer", "open", ("1 BDP", "2 BDP")), Dimension("start", "open", ("early", "late", "never")))

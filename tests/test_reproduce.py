@@ -56,8 +56,9 @@ from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.headlines import rows as headline_rows
 from cwndlab.reproduction.measured import Measured, Row
 from cwndlab.reproduction.outcomes import outcomes
+from cwndlab.reproduction.ranking import counts, weakest
 from cwndlab.reproduction.site import write_experiment, write_index
-from cwndlab.reproduction.verdicts import counts, inside, judge, ratio, value, weakest
+from cwndlab.reproduction.verdicts import inside, judge, ratio, value
 from cwndlab.scenario.reader import check
 from cwndlab.statistics import Estimate
 from cwndlab.study.store import Store

@@ -20,8 +20,8 @@ from cwndlab.reproduction.claims import DECIDED, OUTCOMES, Finding, Outcome
 from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.multiverse.curve import COLOURS as TALLY_COLOURS
 from cwndlab.reproduction.multiverse.robustness import TALLIES, TALLY, Tally
+from cwndlab.reproduction.ranking import WEAKEST
 from cwndlab.reproduction.summary import counted, leading, not_run
-from cwndlab.reproduction.verdicts import WEAKEST
 
 #: Positions in the palette: an outcome has the colour of its tally of universes; of two in one tally, the second one
 #: has another green or gray.

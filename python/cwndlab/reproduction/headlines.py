@@ -14,7 +14,7 @@ from typing import Any
 
 from cwndlab.reproduction.catalogue import PAPERS, find
 from cwndlab.reproduction.claims import KINDS, Finding, Headline, Kind, Outcome
-from cwndlab.reproduction.verdicts import tallied, weakest
+from cwndlab.reproduction.ranking import tallied, weakest
 
 
 @cache

@@ -15,7 +15,7 @@ from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.headlines import grouped
 from cwndlab.reproduction.measured import Measured
-from cwndlab.reproduction.verdicts import counts
+from cwndlab.reproduction.ranking import counts
 from cwndlab.study.findings import lines
 from cwndlab.study.rendering import Table, notebook
 

@@ -32,8 +32,8 @@ from cwndlab.reproduction.multiverse import joint
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.paper_page import CLASSES, index_page, paper_page, write_extremes
+from cwndlab.reproduction.ranking import counts
 from cwndlab.reproduction.result import Reproduction
-from cwndlab.reproduction.verdicts import counts
 from cwndlab.statistics.digits import number
 
 # Scenarios that the page names; the folder has all.

@@ -21,7 +21,6 @@ A claim with several parts holds where all of them do: a part that the set-up ca
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -31,7 +30,6 @@ from typing import Any
 from cwndlab.metrics.margins import Margin, margin
 from cwndlab.reproduction.cases import Labels
 from cwndlab.reproduction.claims import (
-    OUTCOMES,
     TOLERANCE,
     Asked,
     Claim,
@@ -43,7 +41,6 @@ from cwndlab.reproduction.claims import (
     Outcome,
     Overall,
     RatioIn,
-    Relation,
     Shape,
     Underspecified,
     Value,
@@ -55,30 +52,10 @@ from cwndlab.reproduction.controls.parts import opposite_parts
 from cwndlab.reproduction.controls.starved import starved
 from cwndlab.reproduction.judged import Judged
 from cwndlab.reproduction.measured import Measured, Pairs
+from cwndlab.reproduction.ranking import OF_PARTS, favour, tallied, weakest
 from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch, without_rounding
 from cwndlab.statistics.digits import effect_size, number
 
-#: Outcomes of evidence from the weakest: a headline of several claims has the first of these that occurs. The last two
-#: tell nothing of the sentence and count only where nothing else is there.
-WEAKEST: tuple[Outcome, ...] = (
-    "opposite",
-    "no effect",
-    "inconclusive",
-    "holds at another size",
-    "holds",
-    "set-up cannot discriminate",
-    "underspecified",
-)
-#: The same for the parts of one claim, which is made of all of them: one that cannot be discriminated forbids "holds".
-_OF_PARTS: tuple[Outcome, ...] = (
-    "opposite",
-    "no effect",
-    "inconclusive",
-    "set-up cannot discriminate",
-    "holds at another size",
-    "holds",
-    "underspecified",
-)
 _SHOWN = ("holds", "opposite")
 #: A value that misses the published one by more than this factor is none of another size.
 _FACTOR = 2.0
@@ -176,7 +153,7 @@ def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim
         for at, part in enumerate(parts)
     ]
     tally = tallied([part.outcome for part in parts])
-    worst = weakest([part.outcome for part in parts], _OF_PARTS)
+    worst = weakest([part.outcome for part in parts], OF_PARTS)
     # Of several parts with this outcome the least favourable one; those without a value have none to show.
     placed = {
         at: math.inf if (value := _favour_of(claims[at], part)) is None else value
@@ -235,33 +212,6 @@ def _of_parts(parts: Sequence[Judged]) -> list[Asked]:
         text = f"in {len(failed)} of {len(parts)} parts: {shown.text}" if failed else shown.text
         made.append(shown._replace(text=text))
     return made
-
-
-def favour(relation: Relation, measured: float | None) -> float | None:
-    """How much what is measured speaks for a claim; greater is more. For a value it is minus the distance from the
-    published one, for a band the distance from its nearer end, positive inside."""
-    if measured is None or math.isnan(measured):
-        return None
-    match relation:
-        case Less() | Welch():
-            return -measured
-        case RatioIn(low, high) | ValueIn(low, high):
-            return min(measured - low, high - measured)
-        case Value(published):
-            return -abs(measured - published)
-        case _:
-            return measured
-
-
-def weakest(outcomes: Sequence[Outcome], order: Sequence[Outcome] = WEAKEST) -> Outcome:
-    """The outcome of a sentence for which these are evidence."""
-    return next(outcome for outcome in order if outcome in outcomes)
-
-
-def tallied(outcomes: Sequence[Outcome]) -> str:
-    """How often each outcome occurs, in words."""
-    count = Counter(outcomes)
-    return ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES if count[outcome])
 
 
 def _controlled(claim: Claim, measured: Measured) -> Judged:
@@ -620,9 +570,3 @@ def _note(reason: str, pairs: Pairs) -> str:
     there = pairs.cells - pairs.left_out
     same = f"; {there - pairs.equal} of {there} pairs of runs differ" if 0 < pairs.equal < there else ""
     return f"{reason} ({len(pairs.first)} repetitions{missing}{same})"
-
-
-def counts(findings: Sequence[Finding]) -> dict[Outcome, int]:
-    """How often each outcome is among the paper's own claims."""
-    claims = [one for one in findings if one.kind == "claim"]
-    return {outcome: sum(one.outcome == outcome for one in claims) for outcome in OUTCOMES}

@@ -20,8 +20,8 @@ from typing import Literal
 from scipy.stats import chi2_contingency
 
 from cwndlab.reproduction.claims import Claim, Finding, Outcome, Value
+from cwndlab.reproduction.ranking import WEAKEST, favour
 from cwndlab.reproduction.universes import Space, Universe
-from cwndlab.reproduction.verdicts import WEAKEST, favour
 
 Tally = Literal["holds", "ties", "opposite", "inconclusive", "cannot discriminate"]
 #: What an outcome counts as.
