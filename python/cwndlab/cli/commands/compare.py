@@ -63,7 +63,7 @@ def compare(
     format: Annotated[Format, TABLE_FORMAT] = Format.table,
     strict: bool = False,
 ) -> None:
-    """Compare alternatives by confidence intervals.
+    """Compare algorithms or other alternatives by intervals.
 
     SCENARIO may be a file with a table `[compare]`, which has the keys of `[sweep]`.
     """
