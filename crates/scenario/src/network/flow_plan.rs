@@ -102,6 +102,7 @@ impl<'a> FlowPlans<'a> {
             start_gap: flow.timing.gaps.clone(),
             stop: flow.timing.stop,
             workload,
+            dscp: flow.dscp,
             stack: self.stacks.intern(stack),
             oracle_buffer: placed.forward.iter().filter_map(buffer).min().map(Bytes),
             routers: routers(&placed.forward, network),

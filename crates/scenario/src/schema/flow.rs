@@ -2,6 +2,7 @@
 
 use cwndlab_config::reader::wrong_word;
 use cwndlab_config::{Faults, FieldType, Reader};
+use cwndlab_network::dscp::Dscp;
 use cwndlab_control::{RecoveryKind, ReportSchedule};
 use cwndlab_traffic::configuration::Transport;
 use cwndlab_traffic::distribution_fields::Times;
@@ -87,6 +88,7 @@ pub(super) fn read_flow(value: &Value, path: String, directions: Directions, fau
             gaps,
         },
         workload: workload?,
+        dscp: Option::<Dscp>::read(&table, "dscp", faults)?.unwrap_or_default(),
         profile,
         stack,
         ecn_given: table.get("stack").is_some_and(|value| value.get("ecn").is_some()),

@@ -2,6 +2,7 @@
 //! modules.
 
 use cwndlab_config::{Custom, Field, FieldType, Kind, Literal, Table, Word};
+use cwndlab_network::dscp::Dscp;
 use cwndlab_network::{aqm, loss, router_assist};
 use cwndlab_traffic::distribution_fields::Times;
 use cwndlab_traffic::workloads;
@@ -382,6 +383,8 @@ pub static FLOW: Table = Table::new(
         .or(Literal::Text("0 s")),
         Field::new("workload", Kind::Choice(&workloads::CHOICE), "workload")
             .absent("`bulk` over TCP, required over UDP"),
+        Field::of::<Dscp>("dscp", "class of its packets in both directions, for queues that serve by class")
+            .absent("CS0"),
         Field::word("profile", profile::NAMES, "linux", "stack profile"),
         Field::new("stack", Kind::Table(&STACK), "parameters of the stack that override those of the profile"),
         Field::new(

@@ -2,6 +2,7 @@
 
 use cwndlab_control::RecoveryKind;
 use cwndlab_network::aqm::{self, CapacitySpec};
+use cwndlab_network::dscp::Dscp;
 use cwndlab_network::{loss, router_assist};
 use cwndlab_traffic::{Distribution, Workload};
 use cwndlab_units::{Duration, Rate};
@@ -171,6 +172,8 @@ pub struct Flow {
     pub workload: Workload,
     /// Name of the stack profile.
     pub profile: String,
+    /// Class of its packets.
+    pub dscp: Dscp,
     /// Parameters of the profile with overrides.
     pub stack: Stack,
     /// The scenario sets `ecn`; otherwise an algorithm that requires ECN negotiates it.
