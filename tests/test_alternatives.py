@@ -167,7 +167,7 @@ def test_a_file_is_a_question_with_table_page_and_figure(tmp_path: Path, cli: Ca
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--alternative", "codel"], "--alternative: 'codel' names no alternative of an axis"),
+        (["--alternative", "codel"], "--alternative: 'codel' does not name an alternative of an axis"),
         (["--alternative", f"remedy.CoDel:{KIND}=codell"], f"{KIND}: "),
         (["--alternative", "a.one:base=nowhere"], "nowhere: there is no preset and no file of this name"),
         (["--alternative", "a.one", "--by", "b"], "--by: nothing that varies is called 'b'"),

@@ -70,7 +70,7 @@ def qlog(records: Records, folder: Path) -> Path:
     return cwndlab.export.export(records, "qlog", folder)[0]
 
 
-# ACKs that can tell.
+# Decisive ACKs.
 
 
 @pytest.mark.parametrize("reference", ["cubic", "reno", "cubic-linux"])
@@ -79,17 +79,17 @@ def test_a_window_that_never_changes_is_not_explained(segments: float, reference
     """RFC 5681 and RFC 9438: a full window grows, and a loss reduces it. Windows below and above those of the path."""
     records = run(fixed(segments))
     result = audit(qlog(records, tmp_path), reference)
-    # Without a verdict where too few ACKs can tell.
+    # Without a verdict if there are too few decisive ACKs.
     assert result.share is None or (result.share < 0.1 and result.departures)
-    # The bytes in flight of a small window contradict nothing, so that few ACKs can tell.
+    # The bytes in flight of a small window contradict nothing, so that few ACKs are decisive.
     (capture,) = cwndlab.export.export(records, "pcap", tmp_path / "a.pcapng")
     in_flight = audit(capture, reference)
     assert in_flight.share is None or in_flight.departures
 
 
 def test_bbr_is_not_explained_by_cubic(tmp_path: Path) -> None:
-    """Its window is twice the BDP and half used: most ACKs accept growth and no growth, and cannot tell. The start-up
-    phase, which looks like slow start, is a small part of 20 s."""
+    """Its window is twice the BDP and half used: most ACKs accept growth and no growth, and are not decisive. The
+    start-up phase, which looks like slow start, is a small part of 20 s."""
     result = audit(qlog(run("bbr1", duration="20 s"), tmp_path), "cubic")
     assert result.share_of_all is not None
     assert result.share_of_all > 0.9
@@ -110,7 +110,7 @@ def test_a_required_share_needs_acks_that_can_tell(cli: Cli, tmp_path: Path) -> 
     status, out, err = cli("audit", capture, "--as", "cubic", "--require", "1")
     assert status == 1
     assert "no verdict: only " in out.splitlines()[0]
-    assert "too few ACKs can tell" in err
+    assert "too few decisive ACKs" in err
 
 
 # Severity.

@@ -255,7 +255,7 @@ def test_files_that_cannot_be_read_are_told(cli: Cli, tmp_path: Path) -> None:
     for file, what in [
         (tmp_path / "missing.toml", "there is no such file"),
         (tmp_path, "is a folder, not a file"),
-        (tmp_path / "binary", "is no UTF-8 text (byte 0)"),
+        (tmp_path / "binary", "is not UTF-8 text (byte 0)"),
     ]:
         assert cli("run", file, "--seed", 1) == (2, "", f"{file}: {what}{hint}")
 
@@ -369,9 +369,9 @@ def test_compare_repeats_until_and_says_how_it_tests(cli: Cli, path: Path) -> No
     status, table, err = cli(*arguments, *rule)
     assert status == 0
     assert "p (Holm)" in table
-    assert "warm-up: what was before 1 s is left out\n" in err
+    assert "warm-up: the time before 1 s is left out\n" in err
     assert "until jain within 40 %, at most 4: stopped after " in err
-    assert "Paired t-test over equal seeds; p after Holm's correction for the 2 comparisons judged here." in err
+    assert "Paired t-test over equal seeds; p after Holm's correction for the 2 comparisons evaluated here." in err
     assert cli(*arguments, "--until", "speed") == (
         2,
         "",
@@ -484,7 +484,10 @@ def test_reproduce_lists_and_judges(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
     assert (status, err) == (130, "seed: 1\nstopped after 1 experiments, whose findings are above\n")
     keys = ["id", "quantity", "published", "measured", "low", "high", "measured_is", "outcome", "reason"]
     assert [list(row) for row in json.loads(out)] == [
-        [*keys, "beside", "beside_is", "kind", "headline", "parts", "n", "differing", "printed", "controls"]
+        [
+            *(*keys, "beside", "beside_is", "kind", "headline", "parts", "n", "differing", "printed", "controls"),
+            *("expected", "claimed", "margin"),
+        ]
     ]
 
 
@@ -665,7 +668,7 @@ def test_an_index_is_that_of_a_flow_in_the_records_everywhere(cli: Cli, tmp_path
     file.write_text(COUNTED[: COUNTED.rindex("[[flow]]")])
     assert cli(*compare, "--flows", "web", "--against", "bic")[::2] == (
         2,
-        "against: no flow over TCP is left that could use it: all 2 flows of the table 'web' use the compared "
+        "against: no flow over TCP is left to use it: all 2 flows of the table 'web' use the compared "
         "algorithms\n  hint: give one flow a table [[flow]] of its own\n",
     )
 

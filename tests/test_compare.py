@@ -106,7 +106,7 @@ def test_the_tables_say_what_the_rows_hold() -> None:
     assert cells[1][4] == "0.795"
     assert cells[1][-2:] == ["2", "inconclusive"]
     assert len(cells) == 2
-    assert "the 2 comparisons judged here" in found.method()
+    assert "the 2 comparisons evaluated here" in found.method()
     entry = next(row for row in found.entries() if row["algorithm"] == "bic" and row["metric"] == "jain")
     assert (entry["n"], entry["pairs"], entry["verdict"]) == (2, 2, "inconclusive")
     assert found.summary().filter(algorithm="cubic", metric="jain")["mean"][0] == pytest.approx(0.71)
@@ -284,12 +284,12 @@ def test_repeated_until_the_interval_is_narrow(tmp_path: Path) -> None:
 def test_the_warm_up_is_cut_and_said(found: Result) -> None:
     named = compare(found.scenario, ["reno"], seeds=2, warm_up="3 s")
     assert [row["from_s"] for row in named.rows] == [3.0, 3.0]
-    assert "warm-up: what was before 3 s is left out" in named.notes
+    assert "warm-up: the time before 3 s is left out" in named.notes
     assert [row["goodput_bps"] for row in named.rows] == [
         row["goodput_bps"] for row in compare(found.scenario, ["reno"], seeds=2, start_s=3.0).rows
     ]
     cut = compare(found.scenario, ["reno"], seeds=2, warm_up="mser")
-    assert [note for note in cut.notes if note.startswith("warm-up: each run is measured from where MSER-5 cuts")]
+    assert [note for note in cut.notes if note.startswith("warm-up: each run is measured from the cut of MSER-5")]
     for row in cut.rows:
         records = cwndlab.run(with_algorithm(cut.scenario, "reno"), seed=row["seed"])
         measured = cwndlab.metrics.warm_up(records)
@@ -314,7 +314,7 @@ def test_faults_of_the_statistics_are_named(found: Result) -> None:
         "warm_up: 'soon' is not a warm-up\n  hint: write mser, or '5 s'\n"
         "metrics: no metric is called 'speed'\n  hint: `cwndlab list --metrics` lists them"
     )
-    with pytest.raises(cwndlab.ScenarioError, match="warm_up: a start is named as well"):
+    with pytest.raises(cwndlab.ScenarioError, match="warm_up: a start is given as well"):
         compare(found.scenario, ["reno"], warm_up="mser", start_s=1.0)
 
 
@@ -340,7 +340,7 @@ def test_a_manifest_that_is_none_is_reported(found: Result, tmp_path: Path, text
         Result.read(tmp_path)
     with pytest.raises(cwndlab.RecordsError, match=r"manifest\.json: is not a manifest of a study"):
         found.save(tmp_path)
-    with pytest.raises(cwndlab.RecordsError, match="holds no sweep or comparison"):
+    with pytest.raises(cwndlab.RecordsError, match="does not hold a sweep or a comparison"):
         Result.read(tmp_path / "none")
 
 
@@ -400,8 +400,8 @@ def test_every_fault_of_a_question_is_named_before_anything_runs(found: Result) 
     with pytest.raises(cwndlab.ScenarioError) as caught:
         compare(found.scenario, ["renoo", "cubicc"], seeds=0)
     assert str(caught.value).count("no algorithm is called") == 2
-    assert "seeds: there is none, so nothing runs" in str(caught.value)
-    with pytest.raises(cwndlab.ScenarioError, match="there is none to compare"):
+    assert "seeds: there is no seed, so nothing runs" in str(caught.value)
+    with pytest.raises(cwndlab.ScenarioError, match="there is no algorithm to compare"):
         compare(found.scenario, [])
 
 
@@ -484,8 +484,8 @@ def test_faults_of_coexistence_are_named() -> None:
     )
     for options, message in (
         ({"flows": ["tcp", "x", "7"]}, "flows: no flow is called 'x'\n  hint: there are tcp, call"),
-        ({"flows": "call"}, "flows: 'call' is sent by UDP, without an algorithm"),
-        ({"flows": "tcp", "against": "reno"}, "against: no flow over TCP is left that could use it"),
+        ({"flows": "call"}, "flows: 'call' uses UDP, without an algorithm"),
+        ({"flows": "tcp", "against": "reno"}, "against: no flow over TCP is left to use it"),
         ({"metrics": ["jitter_ms@phone"]}, "metrics: 'jitter_ms@phone': no flow is called 'phone'"),
         ({"metrics": ["jain@tcp"]}, "metrics: no metric is called 'jain@tcp'"),
     ):

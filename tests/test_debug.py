@@ -363,7 +363,7 @@ def reno_file(folder: Path) -> Path:
 
 
 def test_a_class_that_does_the_same_never_differs_in_either_direction(cli: Cli, tmp_path: Path) -> None:
-    """Reno in Python beside reno+standard, and reno+standard beside it: a file of Python stands for its class."""
+    """Reno in Python beside reno+standard, and reno+standard beside it: a Python file stands for its class."""
     file = reno_file(tmp_path)
     beside = ("debug", "two-flows", "--flow", "flow1", "--set", "duration=5s", "--against", file)
     status, _, err = cli(*beside)

@@ -84,7 +84,7 @@ def test_a_comparison_in_which_a_flow_never_ran_says_so_and_judges_nothing() -> 
     assert "would start at 5.0" in result.remarks[0]["text"]
     assert tables.differences(result).rows == []
     assert all(row["verdict"] is None for row in result.entries())
-    assert result.method() == "No difference is judged, because a flow never ran."
+    assert result.method() == "Differences are not evaluated, because a flow never ran."
     found = result.findings()
     assert found.filter(found["code"] == "never-starts")["runs"].to_list() == [3, 3]
 

@@ -389,7 +389,7 @@ def test_a_campaign_that_hurts_ends_itself(tmp_path: Path, day: Day) -> None:
         run(question, tmp_path / "c", server, day)
     assert str(ended.value) == (
         f"{SERVER}: 2 transfers in a row harmed the path and were ended: 33 % of the packets were retransmitted\n"
-        "  hint: find out why before you go on; the same command goes on with what is left"
+        "  hint: find out why before you go on; the same command resumes the campaign"
     )
     found = Measurement.read(tmp_path / "c")
     assert found.servers[0].rounds == []
@@ -625,7 +625,7 @@ def test_nothing_is_fetched_unasked_or_from_nobody(
     monkeypatch.setattr("sys.stdin", io.StringIO())
     status, _, err = cli(*call)
     assert status == 2
-    assert err.endswith("measure: nobody is there to confirm that volume\n  hint: write --yes\n")
+    assert err.endswith("measure: there is no terminal to confirm this volume\n  hint: write --yes\n")
     status, _, err = cli(*call, "--yes")
     assert status == 1
     assert err.endswith(

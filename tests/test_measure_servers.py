@@ -149,7 +149,7 @@ def test_a_server_that_is_down_does_not_end_the_blocks_of_the_others(tmp_path: P
     [gap] = found.missing
     assert (gap["round"], gap["server"], gap["why"]) == (2, B, "no connection within the time allowed")
     assert "round 2, b.example is incomplete: no connection within the time allowed" in found.notes
-    assert "3 of 27 transfers are left; the same command goes on" in found.notes
+    assert "3 of 27 transfers are left; the same command resumes" in found.notes
     # Rounds that B lacks count for the others, and over all servers.
     counts = {pair.server: delta.paired.n for pair, (delta, _) in found.comparisons().items()}
     assert counts == {A: 3, B: 2, C: 3, None: 8}
@@ -180,7 +180,7 @@ def test_a_breaker_leaves_out_its_server_alone(tmp_path: Path, day: Day) -> None
         run(question, tmp_path / "c", server, day, said)
     assert str(ended.value) == (
         f"{B}: 2 transfers in a row harmed the path and were ended: 33 % of the packets were retransmitted\n"
-        "  hint: find out why before you go on; the same command goes on with what is left\n"
+        "  hint: find out why before you go on; the same command resumes the campaign\n"
         f"{B}: incomplete in rounds 1, 2, 3\n  hint: the same command fetches the rest"
     )
     assert Counter(url for url, _ in server.requests) == {A: 9, B: 2, C: 9}
@@ -270,7 +270,7 @@ def test_holm_corrects_over_the_comparisons_of_all_servers_as_by_hand() -> None:
     assert found.method() == (
         "Paired t-test within the complete rounds of each server (3 of a.example, 3 of b.example). Over all servers, "
         "the server is a blocking factor: the mean difference of all blocks is tested against the variation within "
-        "servers. p after one Holm correction for the 3 comparisons judged here: 2 of single servers and 1 over all "
+        "servers. p after one Holm correction for the 3 comparisons evaluated here: 2 of single servers and 1 over all "
         "servers. Effect: Hedges' g of the pairs, with its 95 % interval."
     )
     header, cells = found.differences()

@@ -19,8 +19,9 @@ from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.multiverse import Cell, Dimension, Robustness, Space, Universe, curve, load, multiverse, save
 from cwndlab.reproduction.multiverse import kept as kept_outcomes
 from cwndlab.reproduction.multiverse import run as run_of
-from cwndlab.reproduction.multiverse.robustness import TALLIES, favour, label, robustness
+from cwndlab.reproduction.multiverse.robustness import TALLIES, label, robustness
 from cwndlab.reproduction.paper_page import write_extremes
+from cwndlab.reproduction.ranking import favour
 from cwndlab.scenario.reader import check
 
 TWO = (Dimension("buffer", "open", ("1 BDP", "2 BDP")), Dimension("start", "open", ("early", "late", "never")))
@@ -147,12 +148,12 @@ def test_universes_that_cannot_discriminate_decide_nothing() -> None:
 
 
 def test_a_larger_value_speaks_for_greater_and_against_less() -> None:
-    assert favour(claim(Greater()), finding(measured=1.2)) == 1.2
-    assert favour(claim(Less()), finding(measured=1.2)) == -1.2
-    assert favour(claim(RatioIn(0.8, 1.25)), finding(measured=1.0)) == pytest.approx(0.2)
-    assert favour(claim(ValueIn(0.9, 1.0)), finding(measured=0.8)) == pytest.approx(-0.1)
-    assert favour(claim(Value(0.94)), finding(measured=0.9)) == pytest.approx(-0.04)
-    assert favour(claim(Greater()), finding(measured=None)) is None
+    assert favour(Greater(), 1.2) == 1.2
+    assert favour(Less(), 1.2) == -1.2
+    assert favour(RatioIn(0.8, 1.25), 1.0) == pytest.approx(0.2)
+    assert favour(ValueIn(0.9, 1.0), 0.8) == pytest.approx(-0.1)
+    assert favour(Value(0.94), 0.9) == pytest.approx(-0.04)
+    assert favour(Greater(), None) is None
 
 
 def _scenario(rate: str, capacity: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ HALF: Any = 0.5
         (lambda: cwndlab.run({"flow": []}, seed=1), "duration: "),
         (
             lambda: cwndlab.compare(TWO, "cubic(beta=0.7),reno"),
-            "algorithms: 'cubic(beta=0.7),reno' is one text\n  hint: write algorithms=['cubic(beta=0.7)', 'reno']",
+            "algorithms: 'cubic(beta=0.7),reno' is one string\n  hint: write algorithms=['cubic(beta=0.7)', 'reno']",
         ),
         (lambda: cwndlab.sweep(TWO, algorithms="cubic,reno"), "write algorithms=['cubic', 'reno']"),
         (lambda: cwndlab.sweep(TWO, seeds=HALF), "sweep.seeds: '0.5' is not a list of seeds\n  hint: write seeds = 10"),
@@ -36,7 +36,7 @@ HALF: Any = 0.5
         (lambda: cwndlab.compare(TWO, ["cubic"], seeds=HALF), "seeds: '0.5' is not a list of seeds"),
         (
             lambda: cwndlab.compare(TWO, ["cubic"], seeds=0),
-            "seeds: there is none, so nothing runs\n  hint: write seeds=10",
+            "seeds: there is no seed, so nothing runs\n  hint: write seeds=10",
         ),
         (lambda: cwndlab.compare(TWO, THREE), "algorithms: '3' is not a list of algorithms"),
         (lambda: cwndlab.compare(TWO, ["cubic"], metrics=["goodput"]), "did you mean 'goodput_bps'?"),

@@ -56,8 +56,8 @@ def test_tables_are_compared_by_the_parts_that_differ(cli: Callable[..., Called]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "cwndlab compare: nothing is named to compare"),
-        (["--over", "flow[0].rtt"], "--over: 'flow[0].rtt' names no field and values"),
+        ([], "cwndlab compare: there is nothing to compare"),
+        (["--over", "flow[0].rtt"], "--over: 'flow[0].rtt' does not name a field and its values"),
         (
             ["--over", "flow[0].rtt=20 ms", "--algorithms", "reno"],
             "--algorithms: there is a field to compare by --over, too",

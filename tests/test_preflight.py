@@ -263,9 +263,7 @@ def test_a_list_of_netsh_without_interfaces_says_that_the_own_network_is_unknown
     file = tmp_path / "netsh.txt"
     file.write_text(NETSH_NEAR)
     _, _, err = cli("preflight", "--wifi", file)
-    assert (
-        "not found out: the network that this machine is joined to: `netsh wlan show networks` does not mark it" in err
-    )
+    assert "unknown: the network that this machine is joined to: `netsh wlan show networks` does not mark it" in err
     file.write_text(NETSH_NEAR + NETSH_INTERFACES.format(label="BSSID"))
     _, _, err = cli("preflight", "--wifi", file)
     assert "the network that this machine is joined to (Home) does not count" in err
@@ -700,7 +698,7 @@ def test_the_verb_shows_what_there_is_and_says_what_is_not(
     assert "\\x1b[2J" in out
     assert "\x1b" not in out
     assert 'DelayedAckTimeout(ms)         40             ack_delay = "40 ms"' in out
-    assert "not found out: address: 'no-such-host.invalid' has no address" in err
+    assert "unknown: address: 'no-such-host.invalid' has no address" in err
     assert "template Internet of Automatic, Internet" in err
     told = json.loads(kept.read_text())
     assert [one["channel"] for one in told["channels"] if one["least"]] == [1]
@@ -722,7 +720,7 @@ def test_a_machine_without_the_tools_says_so(
     status, _, err = cli("preflight")
     assert status == 0
     assert (
-        "not found out: Wi-Fi: this machine has no Wi-Fi device; `nmcli` is not installed; `netsh` is not installed\n"
+        "unknown: Wi-Fi: this machine has no Wi-Fi device; `nmcli` is not installed; `netsh` is not installed\n"
     ) in err
 
 

@@ -202,7 +202,7 @@ def test_an_unknown_key_of_a_sweep_is_a_fault(text: str, fault: str, tmp_path: P
         ("trials = 1", "trials = 1\ncolour = 1", "tune.colour: no such field"),
         ('"ccm-ss.mu" = {}', '"ccm-ss.mu" = { colour = 1 }', 'tune.parameters."ccm-ss.mu".colour: no such field'),
         ("[tune.test]", "[tune.test]\ncolour = 1", "tune.test.colour: no such field"),
-        ("[tune]", 'duration = "1 s"\n[tune]', "duration: is not used, since train and test have bases of their own"),
+        ("[tune]", 'duration = "1 s"\n[tune]', "duration: is not used, since train and test have their own bases"),
     ],
 )
 def test_an_unknown_key_of_a_tuning_is_a_fault(old: str, new: str, fault: str, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_the_page_of_a_comparison_stands_alone_and_names_everything(found: Resul
         "bottleneck queue, packets",
         "bottleneck drops, 1/s",
         "share of all goodput, %",
-        "Paired differences to reno",
+        "Paired differences from reno",
         "[dumbbell.bottleneck]",
         f"cwndlab {cwndlab.version()} · scenario {found.scenario.hash} · seeds 1–3 · 6 runs",
     ):

@@ -71,6 +71,17 @@ def test_a_part_that_cannot_be_told_forbids_that_the_whole_holds() -> None:
     assert judge("p/f", claim, Measured(Size(1.0, 4), runs)).outcome == "set-up cannot discriminate"
 
 
+def test_of_several_parts_the_least_favourable_one_is_shown_and_named() -> None:
+    """Faster than the others by a half, a tenth and a fifth: a tenth is shown. Slower than them: by a fifth."""
+    faster = judged(Greater(), "goodput_bps", 1.5, 1.0, 1.5 / 1.1, 1.25)
+    assert (faster.outcome, faster.part) == ("holds", "against 2")
+    assert faster.measured == pytest.approx(1.1, rel=1e-3)
+    slower = judged(Greater(), "goodput_bps", 0.8, 0.9, 1.0, 0.85)
+    assert (slower.outcome, slower.part) == ("opposite", "against 2")
+    assert slower.measured == pytest.approx(0.8, rel=1e-3)
+    assert judged(Greater(), "goodput_bps", 1.5, 1.0).part == ""
+
+
 def test_a_ceiling_can_hide_a_size() -> None:
     """A line of which 0.9 are used has no room for 30 % more, so that 8 % more refute no 30 %; 0.6 has room for 18 %.
     More than the published size is not an effect of a ceiling."""

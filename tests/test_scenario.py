@@ -225,7 +225,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     for file, what in [
         (missing, "there is no such file"),
         (tmp_path, "is a folder, not a file"),
-        (binary, "is no UTF-8 text (byte 9)"),
+        (binary, "is not UTF-8 text (byte 9)"),
         (Path("x\0y"), "cannot be read (embedded null byte)"),
     ]:
         with pytest.raises(ScenarioError) as told:

@@ -137,11 +137,15 @@ def test_faults_of_all_cells_are_told_with_the_cell(file: Path, cli: Callable[..
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("seeds = 2", "seeds = 0", "sweep.seeds: there is none, so nothing runs"),
+        ("seeds = 2", "seeds = 0", "sweep.seeds: there is no seed, so nothing runs"),
         ("seeds = 2", "seed = 2", "sweep.seed: no such field"),
         ("seeds = 2", "seeds = [1, -1]", "sweep.seeds: '-1' is not a seed"),
         ('"30 ms", "60 ms"', '"30 ms"', "sweep.zip[0]: fields that change together have equally many values"),
-        ('["5 Mbps", "10 Mbps", "20 Mbps"]', '"5 Mbps"', 'sweep.product."dumbbell.bottleneck.rate": no list of values'),
+        (
+            '["5 Mbps", "10 Mbps", "20 Mbps"]',
+            '"5 Mbps"',
+            'sweep.product."dumbbell.bottleneck.rate": is not a list of values',
+        ),
         ("seeds = 2", 'seeds = 2\nbase = "s1"', "sweep.base: there is a scenario in the file, too"),
         (
             "seeds = 2",
@@ -150,7 +154,7 @@ def test_faults_of_all_cells_are_told_with_the_cell(file: Path, cli: Callable[..
         ),
         ("seeds = 2", 'seeds = 2\nuntil = "goodput_bps within 2 %"', "sweep.at_most: a cell that never settles would"),
         ("[sweep]", "[sweeep]", "sweeep: no such field"),
-        ("[sweep]", "[sweep", "this is no TOML"),
+        ("[sweep]", "[sweep", "is not TOML"),
     ],
 )
 def test_bad_files_are_told_where_and_what(
@@ -404,7 +408,7 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     (other / "manifest.json").write_text("[1, 2")
     with pytest.raises(RecordsError, match="is not a manifest of a study"):
         sweep(question(), out=other)
-    with pytest.raises(RecordsError, match="holds no sweep or comparison"):
+    with pytest.raises(RecordsError, match="does not hold a sweep or a comparison"):
         Result.read(tmp_path / "nothing")
 
 
@@ -571,7 +575,7 @@ def test_a_sweep_that_is_not_finished_says_so_until_it_is(file: Path, cli: Calla
     outcome = sweep(sweeps.read(file), out=out, workers=1, progress=stop).outcome
     assert outcome.stopped
     rows = len(Result.read(out).runs)
-    missing = f"unfinished: {rows} of 24 runs are there"
+    missing = f"unfinished: {rows} of 24 runs exist"
     status, _, said = cli("sweep", file, "--out", out, "--show")
     assert (status, said.splitlines()[:2]) == (0, ["Rates & RTTs", f"{out}: {missing}"])
     assert all("(short-run)" in line for line in said.splitlines()[2:])
@@ -581,7 +585,7 @@ def test_a_sweep_that_is_not_finished_says_so_until_it_is(file: Path, cli: Calla
     assert "<title>Rates &amp; RTTs</title>" in page
     assert missing in page
     status, _, said = cli("sweep", file, "--out", out)
-    assert said.splitlines()[0] == f"{out}: {rows} of 24 runs are there, and are not repeated"
+    assert said.splitlines()[0] == f"{out}: {rows} of 24 runs are already there and are not repeated"
     assert "unfinished" not in said
     _, _, said = cli("report", out)
     assert "unfinished" not in said + (out / "report.html").read_text()

@@ -64,7 +64,7 @@ def test_a_killed_worker_costs_no_row_and_repeats_none(client: Any, tmp_path: Pa
 
 def test_a_worker_of_another_version_is_told(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "engine_version", lambda: "9.9.9")
-    with pytest.raises(RunError, match=r"has cwndlab .*, not 9\.9\.9: its rows would be of another version"):
+    with pytest.raises(RunError, match=r"has cwndlab .*, not 9\.9\.9: its rows would have another version"):
         sweep(question(), out=tmp_path / "out", executor=on(client))
 
 

@@ -171,7 +171,7 @@ def test_constraints_are_kept(file: Path) -> None:
     assert float(bound.best["scalable.b"]) > float(free.best["scalable.b"])
     assert not all(row["feasible"] for row in bound.trials)
     file.write_text(FILE.replace("trials = 8", 'trials = 2\nconstraints = ["mean_cwnd_segments <= 0"]'))
-    with pytest.raises(RunError, match="none of 2 trials keeps the constraints"):
+    with pytest.raises(RunError, match="none of 2 trials satisfies the constraints"):
         tuning.tune(tuning.load(file), out=file.parent / "none")
 
 
@@ -203,7 +203,7 @@ def test_the_text_of_an_algorithm_takes_its_parameters(file: Path) -> None:
         ("b = 0.125", "a = 0.1", "is not among the parameters"),
         ('"goodput_bps"', '"goodput"', "no metric is called 'goodput'"),
         ('"goodput_bps"', '"__import__(1)"', "is not arithmetic"),
-        ("maximise", "maximize", "has not one objective"),
+        ("maximise", "maximize", "needs exactly one objective"),
         ("trials = 8", "trials = 0", "tune.trials: '0' is not a whole number from 1 to 100,000"),
         ("trials = 8", "trials = 1000000000000", "'1000000000000' is not a whole number from 1 to 100,000"),
         ("trials = 8", 'trials = 8\nconstraints = ["timeouts"]', "'timeouts' is not a constraint"),

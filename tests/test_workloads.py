@@ -122,7 +122,7 @@ def test_algorithms_are_compared_in_flows_that_have_one() -> None:
     alone = cwndlab.Scenario(
         duration="1 s", dumbbell=PATH, flows=[cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr("1 Mbit/s"))]
     )
-    with pytest.raises(ScenarioError, match="every flow is sent by UDP"):
+    with pytest.raises(ScenarioError, match="every flow uses UDP"):
         cwndlab.compare(alone, ["reno"], seeds=2)
 
 

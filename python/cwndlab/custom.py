@@ -226,7 +226,7 @@ _REGISTERED: dict[str, CustomAlgorithm] = {}
 
 
 def register(algorithm: _Class, name: str | None = None) -> _Class:
-    """Makes a class available as an algorithm of this process, under its name wherever a built-in one may stand.
+    """Makes a class available as an algorithm of this process, under its name, wherever a built-in one can be used.
 
     Processes of a cluster do not have it. Usable as a decorator.
 
@@ -349,7 +349,7 @@ def merged(sources: Iterable[Classes]) -> dict[str, type]:
 
 
 def selected(texts: Iterable[str], files: Iterable[str | File] = ()) -> tuple[list[str], dict[str, type]]:
-    """The algorithms that texts name, of which a file of Python stands for all of its classes, and all classes.
+    """The algorithms that texts name, of which a Python file stands for all of its classes, and all classes.
 
     This is the syntax of every command that takes algorithms: ``cubic,mine.py``, beside files whose classes the texts
     name.
@@ -385,7 +385,7 @@ def selected(texts: Iterable[str], files: Iterable[str | File] = ()) -> tuple[li
 
 
 def selected_one(text: str, files: Iterable[str | File] = ()) -> tuple[str, dict[str, type]]:
-    """The algorithm that a text names, of which a file of Python stands for its only class, and all classes.
+    """The algorithm that a text names, of which a Python file stands for its only class, and all classes.
 
     Raises
     ------
@@ -452,14 +452,14 @@ def by_name(kinds: Iterable[type]) -> dict[str, type]:
 
 
 def load(file: str | File) -> dict[str, type]:
-    """The algorithms that a file of Python holds, by name: its classes that have a method ``on_ack``.
+    """The algorithms that a Python file holds, by name: its classes that have a method ``on_ack``.
 
     The file is run as a module, as ``import`` does. Classes whose names begin with ``_`` are left out.
 
     Parameters
     ----------
     file
-        A file of Python.
+        A Python file.
 
     Raises
     ------
@@ -471,10 +471,10 @@ def load(file: str | File) -> dict[str, type]:
     >>> load("missing.py")
     Traceback (most recent call last):
     cwndlab.errors.ScenarioError: missing.py: there is no such file
-      hint: name a file of Python with a class in it
+      hint: name a Python file with a class in it
     """
     file = File(file)
-    text = text_of(file, "name a file of Python with a class in it")
+    text = text_of(file, "name a Python file with a class in it")
     module = ModuleType(f"cwndlab_custom_{hashlib.sha256(text.encode()).hexdigest()[:16]}_{file.stem}")
     module.__file__ = str(file)
     # Tracebacks and hashes are of what was run, even if the file changes meanwhile.

@@ -8,7 +8,7 @@
     └── RecordsError    a file that is unreadable, of another run or of another version
         └── OutputError     a file that cannot be written
 
-A broken invariant of the package is none of these: its message asks for a report.
+A broken invariant of the package is none of these: its message requests a bug report.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Parameter(str):
 
 
 class Usage(str):
-    """A hint that shows how a parameter is given, after another remedy where there is one; the command line shows its
+    """A hint that shows how a parameter is given, after another remedy if there is one; the command line shows its
     option with the same value.
 
     >>> parameter_fault("algorithms", "is empty", example=["cubic", "reno"]).hint
@@ -95,7 +95,7 @@ class Fault(NamedTuple):
 
 
 def parameter_fault(name: str, what: str, *, example: Any = None, hint: str = "") -> Fault:
-    """A fault of a function's parameter, which the command line shows as one of its option.
+    """A fault of a function's parameter; the command line shows it as a fault of the option.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def parameter_fault(name: str, what: str, *, example: Any = None, hint: str = ""
     example
         A valid value; the hint is then its `Usage`.
     hint
-        A remedy, where no example is given.
+        A remedy, if no example is given.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class OutputError(RecordsError):
 
 
 def text_of(path: Path, hint: str) -> str:
-    """The text of a file; raises ``ScenarioError`` with ``hint`` where it cannot be read."""
+    """The text of a file; raises ``ScenarioError`` with ``hint`` if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -180,7 +180,7 @@ def text_of(path: Path, hint: str) -> str:
     except IsADirectoryError:
         what = "is a folder, not a file"
     except UnicodeDecodeError as cause:
-        what = f"is no UTF-8 text (byte {cause.start})"
+        what = f"is not UTF-8 text (byte {cause.start})"
     except OSError as cause:
         what = f"cannot be read ({cause.strerror})"
     except ValueError as cause:
@@ -206,7 +206,7 @@ def near(name: str, known: Sequence[str]) -> str:
 
 
 def unknown_metric(where: str, name: object, known: Iterable[str]) -> Fault:
-    """The fault of a name that is no metric; ``where`` is a place in a file, or the ``Parameter`` of a function.
+    """The fault of a name that is not a metric; ``where`` is a place in a file, or the ``Parameter`` of a function.
 
     >>> print(unknown_metric("sweep.metrics", "speed", ["jain", "queue_ms"]))
     sweep.metrics: no metric is called 'speed'

@@ -172,7 +172,7 @@ def main() -> None:
             rows[key] = row(run, name, files)
             one = rows[key]
             share = one["decisive_explained"] / one["decisive"] if one["decisive"] else float("nan")
-            sys.stdout.write(f"{'/'.join(key)}: {share:.2%} of {one['decisive']} ACKs that can tell, {one['kinds']}\n")
+            sys.stdout.write(f"{'/'.join(key)}: {share:.2%} of {one['decisive']} decisive ACKs, {one['kinds']}\n")
             sys.stdout.flush()
     order = [(run["stack"], run["algorithm"], name) for run in plan["run"] for name in plan["paths"]]
     machine = f"{os.cpu_count()} cores, Linux {platform.release().split('-')[0]}"

@@ -13,7 +13,7 @@ RESULT = HERE.parents[1] / "known-answers" / "stacks.json"
 
 
 def share(row: dict[str, Any]) -> str:
-    """Explained ACKs of those that can tell, per cent, rounded down: 100 stands for all."""
+    """Explained ACKs of the decisive ones, per cent, rounded down: 100 stands for all."""
     return f"{int(1000 * row['decisive_explained'] / row['decisive']) / 10:.1f}" if row["decisive"] else "–"
 
 
@@ -33,7 +33,7 @@ def table() -> str:
     findings: list[dict[str, str]] = tomllib.loads((HERE / "findings.toml").read_text(encoding="utf-8"))["finding"]
     names = list(paths)
     lines = [
-        f"`{result['command']}`, {result['machine']}, {result['date']}; explained ACKs, of those that can tell, %:",
+        f"`{result['command']}`, {result['machine']}, {result['date']}; explained ACKs, of the decisive ones, %:",
         "",
         f"| stack | algorithm | audited as | {' | '.join(names)} | first departure |",
         f"|---|---|---|{'---:|' * len(names)}---|",

@@ -42,7 +42,7 @@ pub struct Counts {
     pub acks: u64,
     /// Those that the reference explains.
     pub explained: u64,
-    /// ACKs that can tell: over them the reference changes its window by so much that a logged window that stays as it is
+    /// Decisive ACKs: over them the reference changes its window by so much that a logged window that stays as it is
     /// would be a departure; and those from the last agreement to a departure, at least one. Of bytes in flight: those at
     /// which they reach the reference's window.
     pub decisive: u64,

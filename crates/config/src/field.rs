@@ -148,40 +148,6 @@ impl Field {
         Self { name, kind, default: WhenAbsent::Absent(""), positive: false, doc }
     }
 
-    const fn with(name: &'static str, kind: Kind, default: Literal, doc: &'static str) -> Self {
-        Self { default: WhenAbsent::Is(default), ..Self::new(name, kind, doc) }
-    }
-
-    /// A time with this default.
-    #[must_use]
-    pub const fn duration(name: &'static str, default: &'static str, doc: &'static str) -> Self {
-        Self::with(name, Kind::Duration, Literal::Text(default), doc)
-    }
-
-    /// A probability with this default.
-    #[must_use]
-    pub const fn probability(name: &'static str, default: f64, doc: &'static str) -> Self {
-        Self::with(name, Kind::Probability, Literal::Number(default), doc)
-    }
-
-    /// An integer from `low` to `high` with this default.
-    #[must_use]
-    pub const fn integer(name: &'static str, (low, high): (u64, u64), default: u64, doc: &'static str) -> Self {
-        Self::with(name, Kind::Integer(low, high), Literal::Integer(default), doc)
-    }
-
-    /// A Boolean with this default.
-    #[must_use]
-    pub const fn flag(name: &'static str, default: bool, doc: &'static str) -> Self {
-        Self::with(name, Kind::Flag, Literal::Flag(default), doc)
-    }
-
-    /// One of `words`, with this default.
-    #[must_use]
-    pub const fn word(name: &'static str, words: &'static [Word], default: &'static str, doc: &'static str) -> Self {
-        Self::with(name, Kind::Words(words), Literal::Text(default), doc)
-    }
-
     /// Makes the field required; the fault of a missing field contains `example`.
     #[must_use]
     pub const fn required(self, example: &'static str) -> Self {
@@ -225,12 +191,6 @@ impl Field {
     pub const fn up_to(self, most: f64) -> Self {
         assert!(matches!(self.kind, Kind::Number(_, high) if most <= high), "the field is no number");
         Self { kind: Kind::Number(0.0, most), ..self }
-    }
-
-    /// Rejects zero.
-    #[must_use]
-    pub const fn above_zero(self) -> Self {
-        Self { positive: true, ..self }
     }
 
     /// The default; `None` for a field without one.

@@ -1,17 +1,21 @@
 //! Configurations, each declared once.
 
+use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
 
 use cwndlab_units::{Bytes, Duration, Rate};
+use serde_json::Value;
 
 use crate::fault::Faults;
-use crate::field::{equal, Field, Kind, Literal, WhenAbsent};
+use crate::field::{equal, Field, Kind, Literal, Table, WhenAbsent};
 use crate::reader::Reader;
 
 /// A type of fields: what a document may contain, and the value of a configuration that results from it.
 ///
-/// Quantities, numbers, [`Probability`], `bool`, lists of names, and enums that [`words!`](crate::words!) defines are
-/// such types, [`Positive`] of a quantity, and `Option` of any of them.
+/// Quantities, numbers, [`Probability`], `bool`, texts, lists of names, enums that [`words!`](crate::words!) defines, and
+/// configurations with a [table](TableType) of their own are such types, [`Positive`] of a quantity, lists of tables, and
+/// `Option` of any of them.
 pub trait FieldType {
     /// The value of the configuration.
     type Value;
@@ -51,6 +55,10 @@ pub enum Probability {}
 #[derive(Debug)]
 pub enum RateOrOutage {}
 
+/// A text of several lines, `String`.
+#[derive(Debug)]
+pub enum Lines {}
+
 types! {
     bool => Self, Kind::Flag, flag;
     f64 => Self, Kind::Number(0.0, f64::MAX), number;
@@ -60,6 +68,8 @@ types! {
     Bytes => Self, Kind::Bytes, bytes;
     Rate => Self, Kind::Rate, rate;
     RateOrOutage => Rate, Kind::RateOrOutage, rate;
+    String => Self, Kind::Text, string;
+    Lines => String, Kind::Lines, lines;
     Vec<String> => Self, Kind::Names, names;
 }
 
@@ -113,6 +123,85 @@ impl<T: FieldType> FieldType for Option<T> {
         } else {
             Some(None)
         }
+    }
+}
+
+/// A configuration with a table of its own. A field of this type has the table, a `Vec` a list of tables; [`Tables`] are
+/// those that TOML writes as `[[name]]`.
+pub trait TableType: Sized {
+    /// The declaration.
+    const TABLE: &'static Table;
+
+    /// Reads the table; faults are added to `faults`.
+    fn read_table(table: &Reader<'_>, faults: &mut Faults) -> Option<Self>;
+}
+
+impl<T: TableType> FieldType for T {
+    type Value = T;
+
+    const KIND: Kind = Kind::Table(T::TABLE);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<T> {
+        T::read_table(&table.table(name, faults)?, faults)
+    }
+}
+
+/// A table with faults is left out.
+impl<T: TableType> FieldType for Vec<T> {
+    type Value = Self;
+
+    const KIND: Kind = Kind::List(&Kind::Table(T::TABLE));
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Self> {
+        Some(read_items(table.items(name, faults), faults))
+    }
+}
+
+fn read_items<T: TableType>(items: Vec<(String, &Value)>, faults: &mut Faults) -> Vec<T> {
+    let read = |(path, item)| T::read_table(&Reader::new(item, path, T::TABLE, faults)?, faults);
+    items.into_iter().filter_map(read).collect()
+}
+
+/// A list of tables, `[[name]]` in TOML. A table with faults is left out.
+#[derive(Debug)]
+pub struct Tables<T>(PhantomData<T>);
+
+impl<T: TableType> FieldType for Tables<T> {
+    type Value = Vec<T>;
+
+    const KIND: Kind = Kind::Tables(T::TABLE);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Vec<T>> {
+        Some(read_items(table.tables(name, faults), faults))
+    }
+}
+
+/// The path of a table, as a member of its configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TablePath(pub String);
+
+impl TablePath {
+    /// It has no fields.
+    pub const FIELDS: &'static [Field] = &[];
+
+    /// The path of `table`.
+    #[must_use]
+    pub fn read(table: &Reader<'_>, _: &mut Faults) -> Option<Self> {
+        Some(Self(table.path.clone()))
+    }
+}
+
+impl Deref for TablePath {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TablePath {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self)
     }
 }
 

@@ -43,5 +43,5 @@ pub mod schema;
 
 pub use fault::Faults;
 pub use field::{Choice, Custom, Field, Kind, Literal, Table, WhenAbsent, Word};
-pub use fields::{FieldType, Positive, Probability, RateOrOutage};
+pub use fields::{FieldType, Lines, Positive, Probability, RateOrOutage, TablePath, TableType, Tables};
 pub use reader::Reader;

@@ -252,9 +252,9 @@ impl<'a> Reader<'a> {
     }
 
     /// A text of several lines.
-    pub fn lines(&self, key: &str, faults: &mut Faults) -> Option<&'a str> {
+    pub fn lines(&self, key: &str, faults: &mut Faults) -> Option<String> {
         let value = self.given(key, faults)?;
-        self.text(key, value, faults)
+        self.text(key, value, faults).map(str::to_owned)
     }
 
     /// One of the declared texts.
@@ -376,6 +376,26 @@ impl<'a> Reader<'a> {
             return Vec::new();
         }
         self.items(key, faults)
+    }
+
+    /// Reads a configuration of this table. A faulty field counts as absent, so that the others are still checked
+    /// against each other; `None` if it is a required one.
+    pub fn read_valid<T>(
+        &self,
+        read: impl Fn(&Reader<'_>, &mut Faults) -> Option<T>,
+        faults: &mut Faults,
+    ) -> Option<T> {
+        let known = faults.0.len();
+        read(self, faults).or_else(|| {
+            let faulty = |key: &str| {
+                let place = self.at(key);
+                let mut rests = faults.0[known..].iter().filter_map(|fault| fault.place.strip_prefix(&place));
+                rests.any(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            };
+            let valid = self.map.iter().filter(|(key, _)| !faulty(key));
+            let map = valid.map(|(key, value)| (key.clone(), value.clone())).collect();
+            read(&Reader { map: &map, path: self.path.clone(), ..*self }, &mut Faults::default())
+        })
     }
 
     /// A list of values.

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use cwndlab_units::Time;
+use cwndlab_units::{EventSource, Time};
 
 use crate::ties::{Ties, RANK_BITS};
 
@@ -43,7 +43,7 @@ pub struct Agenda {
     /// last put aside.
     window: u64,
     /// Entries beyond the window.
-    later: BinaryHeap<Reverse<(Time, u32)>>,
+    later: BinaryHeap<Reverse<(Time, EventSource)>>,
     /// Windows put aside, each before the one below.
     aside: Vec<Aside>,
     ties: Ties,
@@ -100,7 +100,7 @@ impl Agenda {
 
     /// The key of an event, if its time is within the window.
     #[inline]
-    fn key(&self, time: Time, source: u32) -> Option<Key> {
+    fn key(&self, time: Time, source: EventSource) -> Option<Key> {
         // A time before the base wraps around to one beyond the window.
         let since = time.as_nanos().wrapping_sub(self.base.as_nanos());
         (since < self.window).then(|| {
@@ -111,8 +111,14 @@ impl Agenda {
 
     /// The time and the source of a key.
     #[inline]
-    fn entry(&self, key: Key) -> (Time, u32) {
-        (Time::from_nanos(self.base.as_nanos() + (key >> (self.bits + RANK_BITS))), (key & self.mask) as u32)
+    fn entry(&self, key: Key) -> (Time, EventSource) {
+        (Time::from_nanos(self.base.as_nanos() + (key >> (self.bits + RANK_BITS))), self.source_of(key))
+    }
+
+    /// The source of a key.
+    #[inline]
+    fn source_of(&self, key: Key) -> EventSource {
+        EventSource::from((key & self.mask) as u32)
     }
 
     /// Time of the next event; `Time::MAX` if there is none.
@@ -125,8 +131,8 @@ impl Agenda {
     /// The source of the next event.
     #[inline]
     #[must_use]
-    pub fn source(&self) -> u32 {
-        (self.heap[TOP] & self.mask) as u32
+    pub fn source(&self) -> EventSource {
+        self.source_of(self.heap[TOP])
     }
 
     /// Updates the time of the top.
@@ -136,7 +142,7 @@ impl Agenda {
     }
 
     /// Adds an event of `source` at `time`.
-    pub fn push(&mut self, time: Time, source: u32) {
+    pub fn push(&mut self, time: Time, source: EventSource) {
         match self.key(time, source) {
             Some(key) => self.insert(key),
             None => self.push_beyond(time, source),
@@ -164,7 +170,7 @@ impl Agenda {
 
     /// Adds an entry outside the window.
     #[cold]
-    fn push_beyond(&mut self, time: Time, source: u32) {
+    fn push_beyond(&mut self, time: Time, source: EventSource) {
         self.later.push(Reverse((time, source)));
         if self.len > 0 && time >= self.base {
             return;
@@ -203,7 +209,7 @@ impl Agenda {
     }
 
     /// Replaces the top by the next event of its source, at `time`.
-    pub fn replace_top(&mut self, time: Time, source: u32) {
+    pub fn replace_top(&mut self, time: Time, source: EventSource) {
         if let Some(key) = self.key(time, source) {
             self.sift_down(key);
             self.note_next();
@@ -263,15 +269,16 @@ impl Agenda {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event_sources::EventSources;
     use cwndlab_units::Duration;
     use proptest::prelude::*;
 
     /// An agenda of servers only, whose simultaneous events are ordered by number.
     fn agenda(sources: usize) -> Agenda {
-        Agenda::new(sources, Ties::new(0, 0))
+        Agenda::new(sources, Ties::new(EventSources::new(0, 0)))
     }
 
-    fn peek(agenda: &Agenda) -> Option<(Time, u32)> {
+    fn peek(agenda: &Agenda) -> Option<(Time, EventSource)> {
         (!agenda.is_empty()).then(|| (agenda.next_time(), agenda.source()))
     }
 
@@ -286,12 +293,13 @@ mod tests {
             moves in prop::collection::vec((any::<bool>(), 0u64..20, 0u32..58), 0..100),
         ) {
             let mut agenda = agenda(sources);
-            let mut model: Vec<(Time, u32)> = Vec::new();
+            let mut model: Vec<(Time, EventSource)> = Vec::new();
             // Many entries in one distant window, then some before and behind it.
             let distant = distant.into_iter().map(|time| ((1 << 40) + time, 8));
             for (time, source) in distant.chain(times.into_iter().map(|(time, source, shift)| (time << shift, source))) {
-                agenda.push(Time::from_nanos(time), source);
-                model.push((Time::from_nanos(time), source));
+                let event = (Time::from_nanos(time), EventSource::from(source));
+                agenda.push(event.0, event.1);
+                model.push(event);
             }
             for (new, later, shift) in moves {
                 model.sort_unstable();
@@ -322,11 +330,11 @@ mod tests {
         let mut agenda = agenda(2_000 * 10_000 * 4);
         let hour = 3_600_000_000_000;
         for (time, source) in [(hour, 1), (hour - 1, 2), (5, 3), (u64::MAX, 4), (hour, 0)] {
-            agenda.push(Time::from_nanos(time), source);
+            agenda.push(Time::from_nanos(time), EventSource::from(source));
         }
         let mut order = Vec::new();
         while let Some(next) = peek(&agenda) {
-            order.push((next.0.as_nanos(), next.1));
+            order.push((next.0.as_nanos(), u32::from(next.1)));
             agenda.pop();
         }
         assert_eq!(order, [(5, 3), (hour - 1, 2), (hour, 0), (hour, 1), (u64::MAX, 4)]);
@@ -338,15 +346,15 @@ mod tests {
     fn an_entry_before_the_window_moves_no_other() {
         let mut agenda = agenda(1 << 22);
         for source in 0..200_000 {
-            agenda.push(Time::from_nanos(20_000_000_000 + u64::from(source)), source);
+            agenda.push(Time::from_nanos(20_000_000_000 + u64::from(source)), EventSource::from(source));
         }
         for step in 1..1000 {
             let time = Time::from_nanos(10_000_000 * step);
-            agenda.push(time, 7);
-            assert_eq!(peek(&agenda), Some((time, 7)));
+            agenda.push(time, EventSource::from(7));
+            assert_eq!(peek(&agenda), Some((time, EventSource::from(7))));
             assert_eq!((agenda.later.len(), agenda.len()), (0, 200_001));
             agenda.pop();
-            assert_eq!(peek(&agenda), Some((Time::from_nanos(20_000_000_000), 0)));
+            assert_eq!(peek(&agenda), Some((Time::from_nanos(20_000_000_000), EventSource::from(0))));
         }
     }
 
@@ -354,11 +362,11 @@ mod tests {
     #[test]
     fn an_entry_before_the_window_comes_first() {
         let mut agenda = agenda(1 << 31);
-        agenda.push(Time::from_nanos(1 << 40), 0);
-        agenda.push(Time::from_nanos(7), 1);
-        agenda.push(Time::from_nanos((1 << 40) + 1), 2);
-        assert_eq!(peek(&agenda), Some((Time::from_nanos(7), 1)));
+        agenda.push(Time::from_nanos(1 << 40), EventSource::from(0));
+        agenda.push(Time::from_nanos(7), EventSource::from(1));
+        agenda.push(Time::from_nanos((1 << 40) + 1), EventSource::from(2));
+        assert_eq!(peek(&agenda), Some((Time::from_nanos(7), EventSource::from(1))));
         agenda.pop();
-        assert_eq!(peek(&agenda), Some((Time::from_nanos(1 << 40), 0)));
+        assert_eq!(peek(&agenda), Some((Time::from_nanos(1 << 40), EventSource::from(0))));
     }
 }

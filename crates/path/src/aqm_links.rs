@@ -3,14 +3,14 @@
 use cwndlab_network::aqm_link::AqmLink;
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{IndexVec, LinkId};
+use cwndlab_units::{IndexVec, LinkId, ServerId};
 
 use crate::build_links::{build_line, build_queue};
 use crate::packet::Packet;
 use crate::wifi::{self, WifiMedium};
 
-/// The server number of a link whose departures are computed on arrival.
-pub(crate) const COMPUTED: u32 = u32::MAX;
+/// Stands for the server of a link whose departures are computed on arrival.
+pub(crate) const COMPUTED: ServerId = ServerId::NONE;
 
 /// A server, which has entries on the agenda.
 #[derive(Debug)]
@@ -37,26 +37,26 @@ impl Server {
 }
 
 /// The servers, and the server of each link.
-pub(crate) fn build(plan: &Plan, seed: u64) -> (Vec<Server>, IndexVec<LinkId, u32>) {
+pub(crate) fn build(plan: &Plan, seed: u64) -> (IndexVec<ServerId, Server>, IndexVec<LinkId, ServerId>) {
     let queue = |link: LinkId| {
         let plan = &plan.links[link];
         build_queue(plan, plan.rate?, Stream::new(seed, Purpose::Queue, link.into()))
     };
     let media = wifi::build(plan, seed, &queue);
-    let mut servers: Vec<Server> = media.into_iter().map(|medium| Server::Wifi(Box::new(medium))).collect();
+    let mut servers: IndexVec<ServerId, Server> =
+        media.into_iter().map(|medium| Server::Wifi(Box::new(medium))).collect();
     let server_of = plan
         .links
         .enumerate()
         .map(|(link, plan)| {
             if let Some(radio) = plan.radio {
-                return radio.medium;
+                return radio.medium.into();
             }
             // Without a rate there is no queue, and a discipline has no effect.
             let Some(rate) = plan.rate else { return COMPUTED };
             let stream = Stream::new(seed, Purpose::Queue, link.into());
             let Some(queue) = build_queue(plan, rate, stream) else { return COMPUTED };
-            servers.push(Server::Line { link, aqm_link: Box::new(AqmLink::new(queue, build_line(plan), rate)) });
-            servers.len() as u32 - 1
+            servers.push(Server::Line { link, aqm_link: Box::new(AqmLink::new(queue, build_line(plan), rate)) })
         })
         .collect();
     (servers, server_of)

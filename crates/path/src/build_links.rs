@@ -19,7 +19,9 @@ pub(crate) fn build_line(plan: &LinkPlan) -> Line {
         LinePlan::Trace { stamps, bytes, offset } => {
             Line::Opportunities(Box::new(Opportunities::new(stamps.clone(), *bytes, *offset)))
         }
-        LinePlan::TokenBucket { rate, burst, peak } => Line::Bucket(Box::new(TokenBucket::new(*rate, *burst, *peak))),
+        LinePlan::TokenBucket(bucket) => {
+            Line::Bucket(Box::new(TokenBucket::new(bucket.rate, bucket.burst, bucket.peak)))
+        }
         LinePlan::Rate if plan.schedule.changes_rate() => {
             let steps = plan.schedule.filled(Rate(0), plan.delay);
             let rates: Vec<(Time, Rate)> = steps.iter().map(|step| (Time::ZERO + step.0, step.1)).collect();

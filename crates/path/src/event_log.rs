@@ -1,15 +1,22 @@
 //! The table `events`, in the order of the events that caused its rows.
 
 use cwndlab_records::rows::EventRow;
+use cwndlab_units::EventSource;
 
 /// Rows of the table `events`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct EventLog {
     rows: Vec<EventRow>,
     /// By row: rank and source of the event that caused it, which order simultaneous rows.
-    causes: Vec<(u32, u32)>,
+    causes: Vec<(u32, EventSource)>,
     /// The source of the event being handled, on the agenda or ahead of it.
-    pub source: u32,
+    pub source: EventSource,
+}
+
+impl Default for EventLog {
+    fn default() -> Self {
+        Self { rows: Vec::new(), causes: Vec::new(), source: EventSource::from(0) }
+    }
 }
 
 impl EventLog {
@@ -59,7 +66,7 @@ mod tests {
         for (time, rank, source, kind) in
             [(9, 0, 0, "early"), (5, 2, 1, "second"), (5, 2, 1, "third"), (5, 1, 7, "first"), (9, 0, 3, "last")]
         {
-            log.source = source;
+            log.source = EventSource::from(source);
             log.push(row(time, kind), rank);
         }
         let kinds: Vec<_> = log.take_ordered().iter().map(|one| one.kind).collect();

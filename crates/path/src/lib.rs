@@ -5,7 +5,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`network`] | forwards packets along their routes |
-//! | [`agenda`], `ties` | the event queue of timers and servers, and the order of simultaneous events |
+//! | [`agenda`], [`event_sources`], `ties` | the event queue of timers and servers, and the order of simultaneous events |
 //! | `routes`, `link_fusion`, `look_ahead` | the links of each route, and the links that need no event |
 //! | `wires`, `arrivals` | packets on wires, and the event queue of their arrivals |
 //! | `aqm_links`, `wifi` | links with a queue discipline, and 802.11 media |
@@ -24,6 +24,7 @@ mod arrivals;
 mod build_links;
 mod conservation;
 pub mod event_log;
+pub mod event_sources;
 pub mod findings;
 mod link_fusion;
 mod link_report;

@@ -2,7 +2,7 @@
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{IndexVec, LinkId};
+use cwndlab_units::{IndexVec, LinkId, ServerId};
 
 use crate::aqm_links::COMPUTED;
 
@@ -12,7 +12,7 @@ use crate::aqm_links::COMPUTED;
 pub(crate) fn fused_links(
     plan: &Plan,
     links: &IndexVec<LinkId, Link>,
-    server_of: &IndexVec<LinkId, u32>,
+    server_of: &IndexVec<LinkId, ServerId>,
 ) -> IndexVec<LinkId, bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Feeder {

@@ -15,7 +15,7 @@ impl Network {
         self.flush_crossed(id);
         let link = &mut self.links[id];
         let lost = link.lost(now);
-        match self.servers.get_mut(self.server_of[id] as usize) {
+        match self.servers.get_mut(self.server_of[id].index()) {
             Some(Server::Wifi(wifi)) => return wifi.snapshot(now, id, lost),
             Some(Server::Line { aqm_link, .. }) => {
                 let (queue_packets, queue_bytes) = aqm_link.backlog();
@@ -58,7 +58,7 @@ impl Network {
 
     /// The maximum queue length of a link, packets.
     pub(crate) fn max_queue_length(&self, link: LinkId) -> u64 {
-        match self.servers.get(self.server_of[link] as usize) {
+        match self.servers.get(self.server_of[link].index()) {
             Some(Server::Wifi(wifi)) => wifi.max_queue_length(link),
             Some(Server::Line { aqm_link, .. }) => aqm_link.max_queue_length,
             None => self.links[link].max_queue_length(),

@@ -9,7 +9,7 @@
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{Duration, IndexVec, LinkId};
+use cwndlab_units::{Duration, IndexVec, LinkId, ServerId};
 
 use crate::aqm_links::COMPUTED;
 
@@ -17,7 +17,7 @@ use crate::aqm_links::COMPUTED;
 pub(crate) struct LookAhead<'a> {
     plan: &'a Plan,
     links: &'a IndexVec<LinkId, Link>,
-    server_of: &'a IndexVec<LinkId, u32>,
+    server_of: &'a IndexVec<LinkId, ServerId>,
     /// By link, whether it is fused with the preceding link.
     fused: &'a IndexVec<LinkId, bool>,
     /// By link, the number of routes that cross it, of all flows and in both directions.
@@ -29,7 +29,7 @@ impl<'a> LookAhead<'a> {
     pub(crate) fn new(
         plan: &'a Plan,
         links: &'a IndexVec<LinkId, Link>,
-        server_of: &'a IndexVec<LinkId, u32>,
+        server_of: &'a IndexVec<LinkId, ServerId>,
         fused: &'a IndexVec<LinkId, bool>,
     ) -> Self {
         let mut routes = IndexVec::from(vec![0; links.len()]);

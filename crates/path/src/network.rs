@@ -13,15 +13,16 @@ use cwndlab_network::router_assist::{Agent, Arrival};
 use cwndlab_network::wifi::FrameOutcome;
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, LinkId, Time};
+use cwndlab_units::{ConnectionId, Duration, EventSource, FlowId, IndexVec, LinkId, ServerId, Time};
 
 use crate::agenda::Agenda;
 use crate::aqm_links::{self, Server, COMPUTED};
 use crate::build_links::{build_agents, build_link};
 use crate::event_log::EventLog;
+use crate::event_sources::{EventSources, Owner};
 use crate::look_ahead::LookAhead;
 use crate::losses::{Losses, UpcomingLosses};
-use crate::owner::Owner;
+use crate::owner::PacketOwner;
 use crate::packet::{Packet, CE, DATA, ECT, KIND, MAX_CONNECTIONS, SYN};
 use crate::packet_options::PacketOptions;
 use crate::routes::{Hop, HopKind, NextStep, Routes, ARRIVED};
@@ -67,22 +68,22 @@ pub struct Network {
     agents: IndexVec<LinkId, Vec<Agent>>,
     /// The table `events`, and the source of the event being handled.
     pub events: EventLog,
-    /// Packets that reach their endpoint ahead of the clock after a server, each with its last link.
-    early: VecDeque<(LinkId, Packet)>,
+    /// Packets that reach their endpoint ahead of the clock after a server, each with the last link as its source.
+    early: VecDeque<(EventSource, Packet)>,
     /// Packet records, if the scenario enables them.
     pub packet_tap: Option<Box<PacketTap>>,
-    /// The servers, in the order of their sources on the agenda.
-    pub(crate) servers: Vec<Server>,
+    /// The servers.
+    pub(crate) servers: IndexVec<ServerId, Server>,
     /// The server of each link; [`COMPUTED`] for a link without one.
-    pub(crate) server_of: IndexVec<LinkId, u32>,
-    /// The first server's source on the agenda.
-    pub first_server: u32,
+    pub(crate) server_of: IndexVec<LinkId, ServerId>,
+    /// The sources of events.
+    pub sources: EventSources,
     /// Packets that a queue discipline has dropped and that are not yet recorded.
     dropped: Vec<QueuedPacket<Packet>>,
     /// Losses and duplicates, if the caller stores the contents of packets.
     pub observed: Option<Observed>,
     /// By connection, its flow of the plan.
-    pub(crate) owners: IndexVec<ConnectionId, Owner>,
+    pub(crate) owners: IndexVec<ConnectionId, PacketOwner>,
     /// Losses by connection, up to the last [`Network::count_losses_until`].
     pub losses: IndexVec<ConnectionId, Losses>,
     upcoming_losses: UpcomingLosses,
@@ -102,8 +103,8 @@ impl Network {
             plan.links.enumerate().map(|(link, plan)| build_link(plan, link, seed)).collect();
         let (servers, server_of) = aqm_links::build(plan, seed);
         let connections = max_connections(plan);
-        let first_server = links.len() + connections * TIMERS;
-        let ties = Ties::new(links.len(), connections);
+        let sources = EventSources::new(links.len(), connections);
+        let ties = Ties::new(sources);
         let routes = Routes::new(plan, &links, &server_of);
         Self {
             agenda: Agenda::new(links.len() + connections * TIMERS + servers.len(), ties),
@@ -119,10 +120,10 @@ impl Network {
             packet_tap: plan.packets.then(|| Box::new(PacketTap::new(plan))),
             servers,
             server_of,
-            first_server: first_server as u32,
+            sources,
             dropped: Vec::new(),
             observed: None,
-            owners: plan.flows.enumerate().map(|(id, flow)| Owner::of(id, flow)).collect(),
+            owners: plan.flows.enumerate().map(|(id, flow)| PacketOwner::of(id, flow)).collect(),
             losses: vec![Losses::default(); plan.flows.len()].into(),
             upcoming_losses: UpcomingLosses::default(),
             links,
@@ -192,7 +193,9 @@ impl Network {
             let arrived = Self::has_arrived(&packet) || self.advance(now, &mut packet);
             return arrived.then_some(packet);
         }
-        let server = self.agenda.source() - self.first_server;
+        let Owner::Server(server) = self.sources.owner(self.agenda.source()) else {
+            unreachable!("timers are on the agenda of the simulator only")
+        };
         self.serve(now, server);
         self.take_early()
     }
@@ -303,18 +306,18 @@ impl Network {
         match hop.next {
             NextStep::Link if packet.at <= self.end => {
                 if self.advance(packet.at, &mut packet) {
-                    self.early.push_back((self.events.source.into(), packet));
+                    self.early.push_back((self.events.source, packet));
                 }
             }
-            NextStep::Endpoint if packet.at <= self.end => self.early.push_back((hop.link, packet)),
+            NextStep::Endpoint if packet.at <= self.end => self.early.push_back((hop.link.into(), packet)),
             _ => *self.wires.add(hop.link, packet.at) = packet,
         }
     }
 
     /// Removes and returns the next packet that reaches its endpoint ahead of the clock after a server.
     pub fn take_early(&mut self) -> Option<Packet> {
-        let (link, packet) = self.early.pop_front()?;
-        self.events.source = link.into();
+        let (source, packet) = self.early.pop_front()?;
+        self.events.source = source;
         Some(packet)
     }
 
@@ -424,7 +427,7 @@ impl Network {
             marked: false,
             packet,
         };
-        let next = match &mut self.servers[server as usize] {
+        let next = match &mut self.servers[server] {
             Server::Line { aqm_link, .. } => aqm_link.offer(now, one, &mut self.dropped),
             Server::Wifi(wifi) => {
                 wifi.offer(now, link, one, &mut self.dropped);
@@ -434,21 +437,21 @@ impl Network {
             }
         };
         if let Some(at) = next {
-            self.agenda.push(at, self.first_server + server);
+            self.agenda.push(at, self.sources.server(server));
         }
         self.record_drops();
     }
 
     /// Runs a server, whose event is the top of the agenda.
-    pub fn serve(&mut self, now: Time, server: u32) {
-        let Server::Line { link, aqm_link } = &mut self.servers[server as usize] else {
+    pub fn serve(&mut self, now: Time, server: ServerId) {
+        let Server::Line { link, aqm_link } = &mut self.servers[server] else {
             self.serve_medium(now, server);
             return;
         };
         let link = *link;
         let woken = aqm_link.wake(now, &mut self.dropped);
         match woken.next {
-            Some(at) => self.agenda.replace_top(at, self.first_server + server),
+            Some(at) => self.agenda.replace_top(at, self.sources.server(server)),
             None => self.agenda.pop(),
         }
         self.record_drops();
@@ -458,12 +461,12 @@ impl Network {
     }
 
     /// Runs a medium, whose event is the top of the agenda.
-    fn serve_medium(&mut self, now: Time, server: u32) {
-        let Server::Wifi(wifi) = &mut self.servers[server as usize] else { return };
+    fn serve_medium(&mut self, now: Time, server: ServerId) {
+        let Server::Wifi(wifi) = &mut self.servers[server] else { return };
         let mut taken = std::mem::take(&mut wifi.taken);
         let next = wifi.serve(now, &mut taken, &mut self.dropped);
         match next {
-            Some(at) => self.agenda.replace_top(at, self.first_server + server),
+            Some(at) => self.agenda.replace_top(at, self.sources.server(server)),
             None => self.agenda.pop(),
         }
         // Packets that its queues dropped while selecting the next frames precede the last departure.
@@ -475,17 +478,17 @@ impl Network {
         if let Some(outcome) = last {
             self.leave_medium(now, server, outcome);
         }
-        if let Server::Wifi(wifi) = &mut self.servers[server as usize] {
+        if let Server::Wifi(wifi) = &mut self.servers[server] {
             wifi.taken = taken;
         }
     }
 
     /// Handles a packet that left a medium.
-    fn leave_medium(&mut self, now: Time, server: u32, outcome: FrameOutcome<Packet>) {
+    fn leave_medium(&mut self, now: Time, server: ServerId, outcome: FrameOutcome<Packet>) {
         let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
         let link = self.routes.current(&one.packet).link;
         if matches!(outcome, FrameOutcome::Delivered(_)) {
-            if let (true, Server::Wifi(wifi)) = (one.marked, &mut self.servers[server as usize]) {
+            if let (true, Server::Wifi(wifi)) = (one.marked, &mut self.servers[server]) {
                 wifi.count_mark(link);
             }
             self.on_departure(now, link, one);
@@ -496,10 +499,10 @@ impl Network {
     }
 
     /// Adds an entry of a medium to the agenda, if it precedes the existing one.
-    fn arm_medium(&mut self, server: u32) {
-        let Server::Wifi(wifi) = &mut self.servers[server as usize] else { return };
+    fn arm_medium(&mut self, server: ServerId) {
+        let Server::Wifi(wifi) = &mut self.servers[server] else { return };
         if let Some(next) = wifi.arm() {
-            self.agenda.push(next, self.first_server + server);
+            self.agenda.push(next, self.sources.server(server));
         }
     }
 
@@ -527,7 +530,7 @@ impl Network {
 
     /// Time that the link needs to transmit its backlog.
     fn backlog_time(&self, now: Time, link: LinkId) -> Duration {
-        match self.servers.get(self.server_of[link] as usize) {
+        match self.servers.get(self.server_of[link].index()) {
             Some(Server::Line { aqm_link, .. }) => aqm_link.backlog_time(now),
             // Only router agents use this time, and a medium has none.
             Some(Server::Wifi(_)) => Duration::ZERO,

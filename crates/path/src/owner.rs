@@ -6,7 +6,7 @@ use cwndlab_units::FlowId;
 
 /// The flow to which a connection belongs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner {
+pub(crate) struct PacketOwner {
     pub(crate) flow: FlowId,
     /// Its packets carry ECT(1).
     pub(crate) is_scalable: bool,
@@ -14,7 +14,7 @@ pub(crate) struct Owner {
     pub(crate) dscp: Dscp,
 }
 
-impl Owner {
+impl PacketOwner {
     /// The flow with this plan.
     pub(crate) fn of(flow: FlowId, plan: &FlowPlan) -> Self {
         Self { flow, is_scalable: plan.stack.ecn == Ecn::Accurate, dscp: plan.dscp }

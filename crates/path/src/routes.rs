@@ -2,7 +2,7 @@
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, LinkId};
+use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, LinkId, ServerId};
 
 use crate::aqm_links::COMPUTED;
 use crate::link_fusion::fused_links;
@@ -73,7 +73,7 @@ pub(crate) struct Routes {
 
 impl Routes {
     /// The routes of the plan. `server_of` is the server of each link.
-    pub(crate) fn new(plan: &Plan, links: &IndexVec<LinkId, Link>, server_of: &IndexVec<LinkId, u32>) -> Self {
+    pub(crate) fn new(plan: &Plan, links: &IndexVec<LinkId, Link>, server_of: &IndexVec<LinkId, ServerId>) -> Self {
         let fused = fused_links(plan, links, server_of);
         let mut hops = Vec::new();
         let mut first = IndexVec::default();

@@ -8,8 +8,9 @@
 //!
 //! In ns-2, which adds delays in floating point, rounding breaks ties.
 
-use cwndlab_units::Time;
+use cwndlab_units::{EventSource, Time};
 
+use crate::event_sources::{EventSources, Owner};
 use crate::timers::TIMERS;
 
 const _: () = assert!(TIMERS == 4, "the two lowest bits of a timer's source are its number");
@@ -22,15 +23,12 @@ pub(crate) const RANK_BITS: u32 = HASH_BITS + 2;
 /// Ranks of simultaneous events: links precede timers, and timers precede servers. Links, and the timers of different
 /// connections, are ordered by their hashes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ties {
-    links: u32,
-    first_server: u32,
-}
+pub(crate) struct Ties(EventSources);
 
 impl Ties {
-    /// The ranks in a network of `links` links and `flows` connections.
-    pub(crate) fn new(links: usize, flows: usize) -> Self {
-        Self { links: links as u32, first_server: (links + flows * TIMERS) as u32 }
+    /// The ranks of these sources.
+    pub(crate) fn new(sources: EventSources) -> Self {
+        Self(sources)
     }
 
     /// A hash of `source` and `time`: the upper bits of a product, which depend on all bits of both (Fibonacci hashing:
@@ -45,15 +43,14 @@ impl Ties {
 
     /// The rank of a source at `time`; sources with equal ranks are ordered by number.
     #[inline]
-    pub(crate) fn rank(self, time: Time, source: u32) -> u32 {
-        if source < self.links {
-            return Self::hash(time, source);
+    pub(crate) fn rank(self, time: Time, source: EventSource) -> u32 {
+        if let Some(link) = self.0.link(source) {
+            return Self::hash(time, link.into());
         }
-        if source < self.first_server {
-            let flow = (source - self.links) / TIMERS as u32;
-            return (1 << HASH_BITS) | Self::hash(time, flow);
+        match self.0.owner(source) {
+            Owner::Timer(connection, _) => (1 << HASH_BITS) | Self::hash(time, connection.into()),
+            Owner::Server(_) => 2 << HASH_BITS,
         }
-        2 << HASH_BITS
     }
 }
 
@@ -66,8 +63,8 @@ mod tests {
         /// Links precede timers, timers precede servers, and the timers of a connection have equal ranks.
         #[test]
         fn links_precede_timers_and_timers_precede_servers(links in 1usize..70, flows in 1usize..70, time: u64) {
-            let ties = Ties::new(links, flows);
-            let ranks: Vec<u32> = (0..(links + TIMERS * flows + 1) as u32).map(|source| ties.rank(Time::from_nanos(time), source)).collect();
+            let ties = Ties::new(EventSources::new(links, flows));
+            let ranks: Vec<u32> = (0..(links + TIMERS * flows + 1) as u32).map(|source| ties.rank(Time::from_nanos(time), source.into())).collect();
             let (links, rest) = ranks.split_at(links);
             let (server, timers) = rest.split_last().expect("there is one");
             prop_assert!(links.iter().max() < timers.iter().min());
@@ -85,11 +82,13 @@ mod tests {
     #[test]
     fn no_source_is_preferred() {
         for count in [2u32, 3, 5, 20] {
-            let ties = Ties::new(count as usize, count as usize);
+            let ties = Ties::new(EventSources::new(count as usize, count as usize));
             for (first_source, step) in [(0, 1), (count, TIMERS as u32)] {
                 let mut first = vec![0u32; count as usize];
                 for k in 0..10_000u64 {
-                    let rank = |one: &u32| ties.rank(Time::from_nanos(31_040 + 240_000 * k), first_source + one * step);
+                    let rank = |one: &u32| {
+                        ties.rank(Time::from_nanos(31_040 + 240_000 * k), (first_source + one * step).into())
+                    };
                     let winner = (0..count).min_by_key(rank).expect("there is one");
                     first[winner as usize] += 1;
                 }

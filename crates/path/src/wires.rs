@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use cwndlab_network::chunked_fifos::ChunkedFifos;
 use cwndlab_network::link::Link;
-use cwndlab_units::{IndexVec, LinkId, Time};
+use cwndlab_units::{EventSource, IndexVec, LinkId, Time};
 
 use crate::arrivals::Arrivals;
 use crate::packet::Packet;
@@ -52,7 +52,7 @@ impl Wires {
     }
 
     /// The rank of an event source among the events at `time`.
-    pub(crate) fn rank(&self, time: Time, source: u32) -> u32 {
+    pub(crate) fn rank(&self, time: Time, source: EventSource) -> u32 {
         self.ties.rank(time, source)
     }
 

@@ -3,12 +3,12 @@
 
 use std::fmt;
 
-use cwndlab_config::{Faults, Reader};
-use cwndlab_control::Kind;
+use cwndlab_config::{fields, words, Faults, FieldType, Kind, Reader};
+use cwndlab_control::Kind as AlgorithmKind;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::schema::tables::CLASS;
+use crate::schema::tables::{CLASS, POLICY_FORM};
 
 /// The description of a user-defined algorithm.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Class {
     /// Name of the class in its language.
     pub class: String,
     /// Congestion avoidance, or a whole algorithm.
-    pub kind: Kind,
+    pub kind: AlgorithmKind,
     /// Path of the source file.
     pub file: String,
     /// SHA-256 of the source, in hex.
@@ -49,6 +49,87 @@ impl fmt::Display for Class {
     }
 }
 
+fields! {
+    /// The fields of a user-defined algorithm.
+    pub(crate) struct ClassFields {
+        /// name of the class
+        class: Option<String> = absent("a policy"),
+        /// policy that decides in place of a class: a file of `cwndlab.gym.Policy`, relative to the scenario's, or its
+        /// contents
+        policy: Option<PolicyDocument> = absent("a class"),
+        /// kind of the algorithm
+        kind: ClassKind = "whole",
+        /// source file
+        file: String = absent("unknown", String::new()),
+        /// SHA-256 of the source, in hex
+        sha256: String = absent("unknown", String::new()),
+        /// names and defaults of the parameters
+        parameters: Parameters = absent("", Map::new()),
+    }
+}
+
+words! {
+    /// The kind of a user-defined algorithm.
+    pub(crate) enum ClassKind {
+        /// a whole algorithm
+        Whole = "whole",
+        /// only congestion avoidance
+        Growth = "growth",
+    }
+}
+
+/// The document of a policy.
+pub(crate) enum PolicyDocument {}
+
+impl FieldType for PolicyDocument {
+    type Value = Value;
+
+    const KIND: Kind = Kind::Custom(&POLICY_FORM);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Value> {
+        let policy = table.get(name)?;
+        if !policy.is_object() {
+            faults.add(table.at(name), "expected a file or a table", "write 'policy = \"policy.json\"'");
+            return None;
+        }
+        Some(policy.clone())
+    }
+}
+
+/// Names and defaults of parameters.
+pub(crate) enum Parameters {}
+
+impl FieldType for Parameters {
+    type Value = Map<String, Value>;
+
+    const KIND: Kind = Kind::Values;
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Map<String, Value>> {
+        let Some(given) = table.get(name)?.as_object() else {
+            faults.add(table.at(name), "expected a table", "write 'parameters = { a = 1.0 }'");
+            return None;
+        };
+        for (key, _) in given.iter().filter(|(_, default)| !default.is_number() && !default.is_boolean()) {
+            faults.add(format!("{}.{key}", table.at(name)), "expected a number, true or false", "");
+        }
+        Some(given.clone())
+    }
+}
+
+/// The table `algorithms`.
+#[derive(Debug)]
+pub enum Classes {}
+
+impl FieldType for Classes {
+    type Value = Vec<Class>;
+
+    const KIND: Kind = Kind::Keyed(&CLASS);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Vec<Class>> {
+        Some(read(table.get(name), faults))
+    }
+}
+
 /// Reads the table `algorithms`; errors are added to `faults`.
 pub fn read(value: Option<&Value>, faults: &mut Faults) -> Vec<Class> {
     let entries = match value {
@@ -72,56 +153,24 @@ fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
             "a name has lower-case letters, digits and '-', and begins with a letter",
         );
     }
-    if let Some(policy) = table.get("policy") {
-        return read_policy(name, policy, &table, faults);
-    }
-    if !table.gives("class") {
+    if table.gives("policy") {
+        for key in ["class", "kind", "file", "sha256", "parameters"].into_iter().filter(|key| table.gives(key)) {
+            faults.add(table.at(key), "a policy has no such field", "leave it out");
+        }
+    } else if !table.gives("class") {
         faults.add(table.at("class"), "is missing", "write 'class = \"Mine\"', or 'policy = \"policy.json\"'");
     }
-    let class = if table.gives("class") { table.string("class", faults) } else { None };
-    let kind = table.word_of("kind", &[("whole", Kind::Whole), ("growth", Kind::CongestionAvoidance)], faults);
-    let mut parameters = Map::new();
-    match table.get("parameters") {
-        None => {}
-        Some(Value::Object(given)) => {
-            for (key, default) in given {
-                if !default.is_number() && !default.is_boolean() {
-                    let path = format!("{}.{key}", table.at("parameters"));
-                    faults.add(path, "expected a number, true or false", "");
-                }
-            }
-            parameters.clone_from(given);
-        }
-        Some(_) => faults.add(table.at("parameters"), "expected a table", "write 'parameters = { a = 1.0 }'"),
+    let ClassFields { class, policy, kind, file, sha256, parameters } = table.read_valid(ClassFields::read, faults)?;
+    let kind = match kind {
+        ClassKind::Whole => AlgorithmKind::Whole,
+        ClassKind::Growth => AlgorithmKind::CongestionAvoidance,
+    };
+    let name = name.to_owned();
+    if let Some(policy) = policy {
+        let sha256 = format!("{:x}", Sha256::digest(policy.to_string()));
+        return Some(Class { name, class: "Policy".to_owned(), kind, file, sha256, parameters, policy: Some(policy) });
     }
-    Some(Class {
-        name: name.to_owned(),
-        class: class?,
-        kind: kind.unwrap_or(Kind::Whole),
-        file: table.string("file", faults).unwrap_or_default(),
-        sha256: table.string("sha256", faults).unwrap_or_default(),
-        parameters,
-        policy: None,
-    })
-}
-
-fn read_policy(name: &str, policy: &Value, table: &Reader<'_>, faults: &mut Faults) -> Option<Class> {
-    for key in ["class", "kind", "file", "sha256", "parameters"].into_iter().filter(|key| table.gives(key)) {
-        faults.add(table.at(key), "a policy has no such field", "leave it out");
-    }
-    if !policy.is_object() {
-        faults.add(table.at("policy"), "expected a file or a table", "write 'policy = \"policy.json\"'");
-        return None;
-    }
-    Some(Class {
-        name: name.to_owned(),
-        class: "Policy".to_owned(),
-        kind: Kind::Whole,
-        file: String::new(),
-        sha256: format!("{:x}", Sha256::digest(policy.to_string())),
-        parameters: Map::new(),
-        policy: Some(policy.clone()),
-    })
+    Some(Class { name, class: class?, kind, file, sha256, parameters, policy })
 }
 
 #[cfg(test)]
@@ -156,6 +205,16 @@ mod tests {
                 "algorithms: expected a table\n  hint: write '[algorithms.mine]'",
             ]
         );
+    }
+
+    /// Flows that name the class have no fault of their own.
+    #[test]
+    fn a_class_with_a_faulty_field_is_known() {
+        let mut faults = Faults::default();
+        let classes = read(Some(&json!({ "mine": { "class": "Mine", "kind": "part" } })), &mut faults);
+        assert_eq!(classes.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["mine"]);
+        let messages: Vec<String> = faults.0.iter().map(ToString::to_string).collect();
+        assert_eq!(messages, ["algorithms.mine.kind: 'part' is not a valid value\n  hint: one of whole, growth"]);
     }
 
     #[test]

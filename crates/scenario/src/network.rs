@@ -62,7 +62,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     let mut network = Network { duration: schema.duration, ..Network::default() };
     let mut notes: Vec<String> = schema.used_classes().map(ToString::to_string).collect();
     let algorithms = algorithms(schema, catalogue, &mut faults);
-    let flows = schema.flows.iter().map(|flow| flow.timing.count).sum::<u64>();
+    let flows = schema.flow.iter().map(|flow| flow.count).sum::<u64>();
     if flows > MAX_FLOWS {
         faults.add("flow", format!("there are {flows} flows; the maximum is {MAX_FLOWS}"), "a smaller 'count'");
         return Err(faults.0);
@@ -83,7 +83,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     if schema.perturb {
         notes.push(perturbation::NOTE.to_owned());
     }
-    let paths: Vec<&str> = routed.iter().map(|one| one.single.flow.path.as_str()).collect();
+    let paths: Vec<&str> = routed.iter().map(|one| &*one.single.flow.path).collect();
     let mut plans = FlowPlans::new(schema, &network, algorithms);
     let flows = routed.into_iter().map(|one| plans.plan(one)).collect();
     let plan = Plan {
@@ -119,7 +119,7 @@ fn algorithms<'a>(schema: &'a Schema, catalogue: &Catalogue, faults: &mut Faults
         let parsed = parsed.map_err(|fault| faults.add(format!("{}.algorithm", flow.path), fault.what, fault.hint));
         Some(known.entry(text).or_insert(parsed.ok()?).clone())
     };
-    schema.flows.iter().map(&mut parse).collect()
+    schema.flow.iter().map(&mut parse).collect()
 }
 
 /// Builds the network of the scenario's topology; returns the flows with their routes, and the media.
@@ -128,11 +128,9 @@ fn build_topology<'a>(
     network: &mut Network,
     faults: &mut Faults,
 ) -> (Vec<RoutedFlow<'a>>, Vec<MediumPlan>) {
-    match &schema.topology {
-        Topology::Dumbbell(forward, reverse, access) => {
-            (dumbbell(schema, forward, reverse, access, network, faults), Vec::new())
-        }
-        Topology::ParkingLot(hops, access) => (parking_lot(schema, hops, access, network, faults), Vec::new()),
+    match &schema.network.topology {
+        Topology::Dumbbell(links) => (dumbbell(schema, links, network, faults), Vec::new()),
+        Topology::ParkingLot(links) => (parking_lot(schema, links, network, faults), Vec::new()),
         Topology::Graph(nodes, links) => {
             let routed = graph(schema, nodes, links, network, faults);
             (routed, radio_links::media(schema, network, faults))
@@ -161,7 +159,7 @@ fn reject_long_routes(routed: &[RoutedFlow<'_>], faults: &mut Faults) {
         for (direction, route) in [("forward", forward), ("reverse", reverse)] {
             if route.len() > MAX_HOPS {
                 faults.add(
-                    &single.flow.path,
+                    &*single.flow.path,
                     format!(
                         "the {direction} route of '{}' has {} links; the maximum is {MAX_HOPS}",
                         single.name,

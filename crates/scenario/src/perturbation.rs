@@ -20,7 +20,7 @@ use std::sync::Arc;
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Duration, IndexVec, LinkId, Rate};
 
-use crate::plan::{JitterPlan, LinePlan, LinkKind, Plan};
+use crate::plan::{JitterPlan, LinePlan, LinkKind, Plan, TokenBucketPlan};
 
 /// The largest relative change of a propagation delay.
 pub const DELAY_SHARE: f64 = 0.005;
@@ -83,7 +83,7 @@ fn vary_kind(kind: &mut LinkKind, delay: f64, rate: f64, at_host: bool) {
     match &mut kind.line {
         // The mean rate of a trace is that of its recording.
         LinePlan::Trace { .. } => {}
-        LinePlan::TokenBucket { rate, peak, .. } => {
+        LinePlan::TokenBucket(TokenBucketPlan { rate, peak, .. }) => {
             faster(rate);
             peak.iter_mut().for_each(faster);
             kind.rate.iter_mut().for_each(faster);

@@ -5,7 +5,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use cwndlab_config::{fields, words, Faults, Probability, RateOrOutage, Reader};
+use cwndlab_config::{fields, words, Faults, FieldType, Kind, Probability, RateOrOutage, Reader};
 use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
 use cwndlab_network::dscp::Dscp;
 use cwndlab_network::{aqm, loss, router_assist};
@@ -241,6 +241,9 @@ impl ModePlan {
     }
 }
 
+/// Size of a full packet.
+const FULL_PACKET: Bytes = Bytes(1500);
+
 /// The model of a line.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum LinePlan {
@@ -257,14 +260,35 @@ pub enum LinePlan {
         offset: Duration,
     },
     /// A token bucket.
-    TokenBucket {
-        /// Rate of the tokens.
-        rate: Rate,
-        /// Size of the bucket.
-        burst: Bytes,
-        /// Peak rate of a burst; `None`: zero serialisation time.
-        peak: Option<Rate>,
-    },
+    TokenBucket(TokenBucketPlan),
+}
+
+fields! {
+    /// A token bucket.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct TokenBucketPlan {
+        /// rate of the tokens
+        rate: Rate = required("'rate = \"10 Mbps\"'"),
+        /// size of the bucket, which is initially full
+        burst: Bytes = required("'burst = \"15 kB\"'"),
+        /// peak rate
+        peak: Option<Rate> = absent("zero serialisation time"),
+    }
+    check
+}
+
+impl TokenBucketPlan {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        let Self { rate, burst, peak } = self;
+        if *burst < FULL_PACKET {
+            let what = format!("{burst} are less than a full packet");
+            faults.add(table.at("burst"), what, format!("at least {} B", FULL_PACKET.0));
+        }
+        if peak.is_some_and(|peak| peak < *rate) {
+            let what = format!("is below the rate of {rate}");
+            faults.add(table.at("peak"), what, "the peak rate is at least the rate");
+        }
+    }
 }
 
 /// Changes with time. A step changes only the values that it states.
@@ -456,11 +480,33 @@ impl FlowPlan {
     }
 }
 
-/// The delay between transport and algorithm, as in the kernel datapath.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ControlDelay {
-    /// Time from an event to the application of the new window.
-    pub delay: Duration,
-    /// When ACKs are reported to the algorithm.
-    pub schedule: ReportSchedule,
+fields! {
+    /// The delay between transport and algorithm, as in the kernel datapath.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ControlDelay {
+        /// time from an event to the application of the new window
+        delay: Duration = "0 s",
+        /// minimum time between reports of ACKs; zero reports each ACK, `"rtt"` once per round trip and each ACK in slow
+        /// start
+        interval: Reports = "0 s",
+    }
+}
+
+/// When ACKs are reported to a remote algorithm.
+#[derive(Debug)]
+pub enum Reports {}
+
+impl FieldType for Reports {
+    type Value = ReportSchedule;
+
+    const KIND: Kind =
+        Kind::Either(&[Kind::Duration, Kind::Words(&[("rtt", "once per round trip, and each ACK in slow start")])]);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<ReportSchedule> {
+        if table.get(name).is_some_and(|value| value == "rtt") {
+            return Some(ReportSchedule::Rtt);
+        }
+        let interval = table.duration(name, faults)?;
+        Some(if interval == Duration::ZERO { ReportSchedule::Ack } else { ReportSchedule::Every(interval) })
+    }
 }

@@ -1,13 +1,13 @@
 //! The schema of scenarios: the declared fields, and the typed scenario.
 
-use cwndlab_config::{Faults, Reader};
+use cwndlab_config::{Faults, Reader, Table, TableType};
 use cwndlab_units::{Duration, Fault};
 use serde_json::Value;
 
-use crate::class;
 use crate::plan::NamedValuesPlan;
 
 mod canonical;
+mod field_types;
 mod flow;
 mod line;
 mod link;
@@ -18,11 +18,17 @@ mod topology;
 mod typed;
 
 pub use canonical::CANONICAL_VERSION;
-use flow::{read_flow, read_jitter, WIRED, WIRELESS};
-use medium::read_media;
-use tables::{SCHEMA_VERSION, TOP};
-use topology::read_topology;
-pub use typed::{Access, Flow, Jitter, Link, Medium, NamedLink, Queue, Radio, Schema, Timing, Topology, Wlan};
+pub use field_types::{
+    Agents, Direction, FlowWorkload, Jitter, Losses, Overrides, Profile, Queue, RateOrNone, StartStep, Version,
+    SCHEMA_VERSION,
+};
+pub use flow::{Flows, GivenStack, Protocol};
+pub use line::Line;
+pub use link::ReverseLink;
+pub use medium::{LinkRadio, Radio, Stations};
+use tables::{NAMED_VALUES, TOP};
+pub use topology::{Network, Topology};
+pub use typed::{Access, Dumbbell, Flow, Link, Medium, NamedLink, Node, ParkingLot, Schema, Wlan};
 
 /// JSON Schema of scenario files (draft 2020-12).
 #[must_use]
@@ -42,61 +48,30 @@ pub fn declarations() -> Value {
 /// All faults of the document.
 pub fn read(document: &Value) -> Result<Schema, Vec<Fault>> {
     let mut faults = Faults::default();
-    let schema = read_top(document, &mut faults);
+    let schema = Reader::new(document, "", &TOP, &mut faults).and_then(|table| read_top(&table, &mut faults));
     match schema {
         Some(schema) if faults.0.is_empty() => Ok(schema),
         _ => Err(faults.0),
     }
 }
 
-fn read_named_values(table: &Reader<'_>, faults: &mut Faults) -> Option<NamedValuesPlan> {
-    let mut plan = NamedValuesPlan::read(&table.table("named_values", faults)?, faults)?;
-    plan.interval = plan.interval.or(plan.on_change.is_empty().then_some(Duration::ZERO));
-    Some(plan)
+impl TableType for NamedValuesPlan {
+    const TABLE: &'static Table = &NAMED_VALUES;
+
+    fn read_table(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let mut plan = Self::read(table, faults)?;
+        plan.interval = plan.interval.or(plan.on_change.is_empty().then_some(Duration::ZERO));
+        Some(plan)
+    }
 }
 
-fn read_top(document: &Value, faults: &mut Faults) -> Option<Schema> {
-    let table = Reader::new(document, "", &TOP, faults)?;
-    match table.get("schema_version") {
-        None => faults.add("schema_version", "is missing", format!("write 'schema_version = {SCHEMA_VERSION}'")),
-        Some(version) if version.as_u64() == Some(SCHEMA_VERSION) => {}
-        Some(other) => faults.add(
-            "schema_version",
-            format!("version {other} is not supported; this program reads version {SCHEMA_VERSION}"),
-            "use the release that wrote the scenario",
-        ),
-    }
-    let duration = table.duration("duration", faults);
-    let media = read_media(&table, faults);
-    let topology = read_topology(&table, &media, faults);
-    let directions = if table.gives("wlan") { WIRELESS } else { WIRED };
-    let flows: Vec<Option<Flow>> = table
-        .tables("flow", faults)
-        .into_iter()
-        .map(|(path, item)| read_flow(item, path, directions, faults))
-        .collect();
-    if flows.is_empty() && table.gives("flow") {
-        faults.add("flow", "is empty", "write a '[[flow]]' with an algorithm");
-    }
-    let perturb = table.flag("perturb", faults).unwrap_or(false);
+fn read_top(table: &Reader<'_>, faults: &mut Faults) -> Option<Schema> {
+    let mut schema = table.read_valid(Schema::read, faults)?;
     // A scenario that states starts leaves nothing to vary there, also where it states that there is no delay.
-    let unstated = if perturb { Jitter::Rtt } else { Jitter::Fixed(Duration::ZERO) };
-    let jitter = if table.gives("start_jitter") { read_jitter(&table, faults) } else { Some(unstated) };
-    let schema = Schema {
-        title: table.string("title", faults).unwrap_or_default(),
-        classes: class::read(table.get("algorithms"), faults),
-        duration: duration.unwrap_or_default(),
-        sample_interval: table.duration("sample_interval", faults).unwrap_or_default(),
-        packets: table.flag("packets", faults).unwrap_or(false),
-        named_values: read_named_values(&table, faults),
-        measure_from: table.duration("measure_from", faults).unwrap_or_default(),
-        jitter: jitter.unwrap_or(Jitter::Fixed(Duration::ZERO)),
-        perturb,
-        topology: topology?,
-        media: media.into_iter().filter_map(|(_, medium)| medium).collect(),
-        flows: flows.into_iter().collect::<Option<_>>()?,
-    };
-    if schema.measure_from >= schema.duration && duration.is_some() {
+    if schema.perturb && !table.gives("start_jitter") {
+        schema.start_jitter = Jitter::Rtt;
+    }
+    if schema.measure_from >= schema.duration {
         faults.add("measure_from", "is not before the end of the run", "a time below 'duration'");
     }
     Some(schema)

@@ -131,6 +131,22 @@ fn each_fault_has_its_message() {
     }
 }
 
+/// A faulty field counts as absent for the checks between fields, and causes no other fault.
+#[test]
+fn a_faulty_field_hides_no_other_fault() {
+    let flow = "[[flow]]\ntransport = \"udp\"\nalgorithm = \"reno\"\nrtt = \"40\"\nstart = \"2 s\"\nstop = \"1 s\"\n";
+    assert_eq!(
+        plan(&format!("{HEAD}{NET}{flow}")).unwrap_err(),
+        "flow[0].rtt: '40' has no unit\n  hint: write '50 ms' or '10 s'\n\
+         flow[0].algorithm: a flow over UDP has no congestion control\n  hint: remove it, or write 'transport = \"tcp\"'\n\
+         flow[0].workload: is missing\n  hint: write 'workload = { kind = \"cbr\", rate = \"2 Mbps\", packet = \"1500 B\" }'\n\
+         flow[0].stop: is not after the start"
+    );
+    let graph = "[[node]]\nname = true\n[[link]]\nfrom = \"a\"\nto = \"b\"\n";
+    let flow = "[[flow]]\nalgorithm = \"reno\"\nfrom = \"a\"\nto = \"b\"\n";
+    assert_eq!(plan(&format!("{HEAD}{graph}{flow}")).unwrap_err(), "node[0].name: expected a text, got true or false");
+}
+
 /// A receive window of zero never opens.
 #[test]
 fn a_receive_window_of_zero_is_a_fault() {

@@ -73,7 +73,7 @@ fn within(before: u64, after: u64, share: f64) -> bool {
 
 fn rates(link: &LinkPlan) -> Vec<u64> {
     let line = match &link.line {
-        LinePlan::TokenBucket { rate, peak, .. } => vec![Some(*rate), *peak],
+        LinePlan::TokenBucket(bucket) => vec![Some(bucket.rate), bucket.peak],
         _ => vec![],
     };
     let steps = link.schedule.steps.iter().map(|step| step.rate);

@@ -105,7 +105,7 @@ fn build_control(plan: &FlowPlan, seed: u64, id: ConnectionId) -> Box<dyn Conges
         None => algorithm.build(&path),
     };
     match plan.control_delay {
-        Some(control_delay) => Box::new(DelayedControl::new(control, control_delay.delay, control_delay.schedule)),
+        Some(control_delay) => Box::new(DelayedControl::new(control, control_delay.delay, control_delay.interval)),
         None => control,
     }
 }

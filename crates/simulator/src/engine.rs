@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_traffic::NEVER;
-use cwndlab_units::{ConnectionId, Fault, FaultKind, Time};
+use cwndlab_units::{ConnectionId, EventSource, Fault, FaultKind, Time};
 
 use crate::sampler::Sampler;
 use crate::simulation::Simulation;
 use crate::stops::{NoStops, RunState, Stop, Stops};
+use cwndlab_path::event_sources::Owner;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
-use cwndlab_path::timers::{APPLICATION, TIMERS};
+use cwndlab_path::timers::APPLICATION;
 
 /// Events between two checks for cancellation.
 const CHECK_INTERVAL: u64 = 8192;
@@ -94,10 +95,10 @@ struct Engine<'a> {
     sampler: Sampler,
     events: u64,
     max_events: u64,
-    /// Packets that reach their endpoints after the next stop, with the link that they left.
-    deferred: Vec<(u32, Packet)>,
+    /// Packets that reach their endpoints after the next stop, with the source of their events.
+    deferred: Vec<(EventSource, Packet)>,
     /// The memory of the list before, for the next one.
-    spare: Vec<(u32, Packet)>,
+    spare: Vec<(EventSource, Packet)>,
 }
 
 impl<'a> Engine<'a> {
@@ -161,8 +162,8 @@ impl<'a> Engine<'a> {
         stops.stop(Stop::Time, &mut RunState::new(&mut self.simulation, at));
         let mut due = std::mem::take(&mut self.deferred);
         std::mem::swap(&mut self.deferred, &mut self.spare);
-        for (link, packet) in due.drain(..) {
-            self.simulation.network.events.source = link;
+        for (source, packet) in due.drain(..) {
+            self.simulation.network.events.source = source;
             self.deliver_ahead(&packet, stops);
         }
         self.spare = due;
@@ -226,20 +227,19 @@ impl<'a> Engine<'a> {
         let network = &mut simulation.network;
         let source = network.agenda.source();
         (network.clock, network.events.source) = (now, source);
-        if source < network.first_server {
-            let timer = source - network.links.len() as u32;
-            self.on_timer(now, timer);
-            return;
+        match network.sources.owner(source) {
+            Owner::Timer(id, which) => {
+                self.on_timer(now, id, which);
+                return;
+            }
+            Owner::Server(server) => network.serve(now, server),
         }
-        network.serve(now, source - network.first_server);
         while let Some(early) = self.simulation.network.take_early() {
             self.deliver_ahead(&early, stops);
         }
     }
 
-    fn on_timer(&mut self, now: Time, timer: u32) {
-        let id = ConnectionId::from(timer / TIMERS as u32);
-        let which = timer as usize % TIMERS;
+    fn on_timer(&mut self, now: Time, id: ConnectionId, which: usize) {
         let simulation = &mut self.simulation;
         simulation.network.agenda.pop();
         if simulation.connections.start(id).is_some() {

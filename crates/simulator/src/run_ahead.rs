@@ -10,11 +10,11 @@ use cwndlab_path::packet::Packet;
 use cwndlab_path::timers::{APPLICATION, PACE, RECEIVER, SENDER};
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::FlowPlan;
-use cwndlab_units::{FlowId, Time};
+use cwndlab_units::{ConnectionId, FlowId, Time};
 
 use crate::connection::Connection;
 use crate::end_samples::{SampleTimes, SenderSample};
-use crate::simulation::{arm_end, first_timer, Simulation};
+use crate::simulation::{arm_end, Simulation};
 
 /// Whether the algorithm is user-defined code, which may share state between flows and then depends on the order of
 /// calls.
@@ -47,12 +47,11 @@ impl Simulation<'_> {
         let at = packet.at;
         let connection = &mut self.connections[id];
         let network = &mut self.network;
-        let first_timer = first_timer(network, id);
         let until = if packet.is_forward() { connection.receiver_free_until() } else { connection.sender_free_until() };
         if until < at {
             let plan = &self.plan.flows[connection.owner];
             let link = network.events.source;
-            let mut catch_up = CatchUp { network, plan, seed: self.seed, first_timer, times };
+            let mut catch_up = CatchUp { network, plan, seed: self.seed, id, times };
             if packet.is_forward() {
                 catch_up.receiver(connection, at);
             } else {
@@ -61,7 +60,7 @@ impl Simulation<'_> {
             network.events.source = link;
         }
         connection.deliver(at, packet, network, &self.plan.flows);
-        arm_end(connection, first_timer, &mut network.agenda, packet.is_forward());
+        arm_end(connection, id, network, packet.is_forward());
     }
 
     /// Removes and returns the rows of the table `events`.
@@ -79,8 +78,8 @@ struct CatchUp<'a> {
     network: &'a mut Network,
     plan: &'a FlowPlan,
     seed: u64,
-    /// The connection's first timer among the event sources.
-    first_timer: u32,
+    /// The connection.
+    id: ConnectionId,
     times: SampleTimes,
 }
 
@@ -121,7 +120,7 @@ impl CatchUp<'_> {
     }
 
     fn run_timer(&mut self, connection: &mut Connection, which: usize, at: Time) {
-        self.network.events.source = self.first_timer + which as u32;
+        self.network.events.source = self.network.sources.timer(self.id, which);
         connection.on_timer(which, at, self.network, self.plan, self.seed);
     }
 }

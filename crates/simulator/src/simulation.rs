@@ -9,11 +9,10 @@ use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::value_recorder::ValueRecorder;
-use cwndlab_path::agenda::Agenda;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
 use cwndlab_path::start_times::start_times;
-use cwndlab_path::timers::{APPLICATION, PACE, RECEIVER, SENDER, TIMERS};
+use cwndlab_path::timers::{APPLICATION, PACE, RECEIVER, SENDER};
 
 /// The state of a run.
 pub(crate) struct Simulation<'a> {
@@ -72,14 +71,14 @@ impl<'a> Simulation<'a> {
         let id = packet.connection();
         let connection = &mut self.connections[id];
         connection.deliver(now, packet, &mut self.network, &self.plan.flows);
-        arm_end(connection, first_timer(&self.network, id), &mut self.network.agenda, packet.is_forward());
+        arm_end(connection, id, &mut self.network, packet.is_forward());
     }
 
     /// Adds the start of a connection to the agenda, or its timers if it has started.
     pub(crate) fn arm_start(&mut self, id: ConnectionId) {
         match self.connections.start(id) {
             Some(start) => {
-                let source = first_timer(&self.network, id) + APPLICATION as u32;
+                let source = self.network.sources.timer(id, APPLICATION);
                 self.network.agenda.push(start, source);
             }
             None => self.arm(id),
@@ -90,42 +89,35 @@ impl<'a> Simulation<'a> {
     /// early are rescheduled when they are reached, so that postponing a timer with every ACK costs nothing.
     pub(crate) fn arm(&mut self, id: ConnectionId) {
         let connection = &mut self.connections[id];
-        let first = first_timer(&self.network, id);
         for (which, at) in connection.due().into_iter().enumerate() {
-            arm_one(connection, which, at, first, &mut self.network.agenda);
+            arm_one(connection, id, which, at, &mut self.network);
         }
     }
-}
-
-/// The first timer of a connection among the event sources.
-#[inline]
-pub(crate) fn first_timer(network: &Network, id: ConnectionId) -> u32 {
-    (network.links.len() + id.index() * TIMERS) as u32
 }
 
 /// Adds the timers of the endpoint that received a packet to the agenda. The packet cannot have changed the timers of
 /// the other endpoint, which need not be loaded into the cache.
 #[inline]
-pub(crate) fn arm_end(connection: &mut Connection, first: u32, agenda: &mut Agenda, receiving: bool) {
+pub(crate) fn arm_end(connection: &mut Connection, id: ConnectionId, network: &mut Network, receiving: bool) {
     let application = connection.application;
     if receiving {
         let at = connection.receiver.timer();
-        arm_one(connection, RECEIVER, at, first, agenda);
+        arm_one(connection, id, RECEIVER, at, network);
     } else {
         let at = connection.sender.timer();
         let pace = connection.sender.pace_timer();
-        arm_one(connection, SENDER, at, first, agenda);
-        arm_one(connection, PACE, pace, first, agenda);
+        arm_one(connection, id, SENDER, at, network);
+        arm_one(connection, id, PACE, pace, network);
     }
-    arm_one(connection, APPLICATION, application, first, agenda);
+    arm_one(connection, id, APPLICATION, application, network);
 }
 
 #[allow(clippy::inline_always)] // a handful of instructions, which the call would double
 #[inline(always)]
-fn arm_one(connection: &mut Connection, which: usize, at: Time, first: u32, agenda: &mut Agenda) {
+fn arm_one(connection: &mut Connection, id: ConnectionId, which: usize, at: Time, network: &mut Network) {
     let armed = &mut connection.armed[which];
     if at < *armed {
         *armed = at;
-        agenda.push(at, first + which as u32);
+        network.agenda.push(at, network.sources.timer(id, which));
     }
 }

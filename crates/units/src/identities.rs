@@ -1,5 +1,5 @@
-//! Identities: the indices of flows, connections and links, each a type of its own, and vectors that only one of them
-//! indexes.
+//! Identities: the indices of flows, connections, links, servers and sources of events, each a type of its own, and
+//! vectors that only one of them indexes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -65,6 +65,23 @@ identity! {
 identity! {
     /// A link of the network, in one direction.
     LinkId
+}
+
+identity! {
+    /// A server of the network: a link with a queue discipline, or an 802.11 medium.
+    ServerId
+}
+identity! {
+    /// A source of events: a link, a timer of a connection, or a server. Links have the first numbers.
+    EventSource
+}
+
+/// The arrivals over a link.
+impl From<LinkId> for EventSource {
+    #[inline]
+    fn from(link: LinkId) -> Self {
+        Self(link.0)
+    }
 }
 
 /// The first connection of a flow.

@@ -1,5 +1,5 @@
 //! Types for time, durations, sizes and rates: integers in nanoseconds, bytes and bits per second; and for the
-//! identities of flows, connections and links.
+//! identities of flows, connections, links, servers and sources of events.
 //!
 //! All crates compute with these types, and all stacks report the state of a sender in them ([`SenderState`]). Only
 //! equations use floating point, with `cbrt`, `pow`, `exp` and `ln` from [`maths`], so that a run has the same result on
@@ -17,7 +17,7 @@ mod sender_state;
 pub mod spelling;
 
 pub use fault::{printable, Fault, FaultKind};
-pub use identities::{ConnectionId, FlowId, IndexVec, LinkId};
+pub use identities::{ConnectionId, EventSource, FlowId, IndexVec, LinkId, ServerId};
 pub use parse::{parse_bytes, parse_duration, parse_rate, rate_units, size_units, time_units};
 pub use sender_state::{CaState, Outstanding, SenderCounters, SenderState};
 

@@ -1,4 +1,4 @@
-"""The command line: arguments in, commands called, data on standard output, the rest on standard error."""
+"""The command line: parses arguments, calls commands, prints data on standard output, the rest on standard error."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _cwndlab(
 for _module in chain(*_GROUPS.values()):
     _module.add(app)
 
-# What typer answers for a ``KeyboardInterrupt``.
+# The exit status that typer returns after a ``KeyboardInterrupt``.
 _INTERRUPTED = 130
 
 
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line; ends the process with 0, 1 (failed run), 2 (bad input), 130 or 143 (stopped)."""
     signals.install()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # What the terminal's encoding lacks is spelt out, as on standard error.
+        # Characters that the terminal's encoding lacks are escaped, as on standard error.
         sys.stdout.reconfigure(errors="backslashreplace")
     ended = status(arguments)
     if ended == signals.status():
@@ -117,12 +117,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(ended)
 
 
-#: Options whose value is a place to write to.
+#: Options that name an output file or folder.
 _PLACES = ("--out", "--report", "--pcap", "--state")
 
 
 def _refuse_empty_places(arguments: Sequence[str]) -> None:
-    """An empty text, such as of a variable that is not set, would be the working directory."""
+    """Rejects an empty path, for example from an unset variable: it would mean the working directory."""
     for option, value in pairwise([*arguments, "-"]):
         if option == "--":
             return
@@ -137,16 +137,16 @@ def status(arguments: Sequence[str] | None = None) -> int:
     try:
         return _ended(arguments)
     except (BrokenPipeError, SystemExit) as gone:
-        # typer makes SystemExit(1) of EPIPE.
+        # typer turns EPIPE into SystemExit(1).
         if isinstance(gone, SystemExit) and not isinstance(gone.__context__, BrokenPipeError):
             raise
-        # What is left in the buffer must not fail again when the interpreter flushes it at its end.
+        # The rest of the buffer must not fail again when the interpreter flushes it at exit.
         _discard_output()
         return UNREAD
 
 
 def _ended(arguments: Sequence[str] | None) -> int:
-    """The exit status, where somebody reads the output."""
+    """The exit status, if standard output can be written."""
     given = sys.argv[1:] if arguments is None else arguments
     command = next(iter(given), "")
     try:
@@ -178,7 +178,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
         return 1
     except Exception as error:
         if signals.received():
-            # A library was interrupted where it tells any failure as one of its own, such as an import.
+            # The signal interrupted a library that reports any failure as its own, for example during an import.
             say("stopped")
             return signals.status()
         message = getattr(error, "format_message", None)
@@ -186,7 +186,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
             raise
         context = getattr(error, "ctx", None)
         if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
-            # A group of commands without one of them: its help was asked for.
+            # A command group without a subcommand prints its help.
             write(context.get_help())
             return 0
         where = context.command_path if context is not None else "cwndlab"
@@ -196,7 +196,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
         return 2
 
 
-# As a shell reports a process that SIGPIPE ended: nobody reads its output.
+# The status that shells report for a process ended by SIGPIPE: its output has no reader.
 UNREAD = 141
 
 

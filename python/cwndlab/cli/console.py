@@ -23,12 +23,12 @@ class Format(StrEnum):
     latex = "latex"
 
 
-#: Control characters but tabulator and line feed, which a terminal would obey: as Python writes them (ECMA-48).
+#: Control characters except tab and line feed, which a terminal would obey, and their Python escapes (ECMA-48).
 _CONTROLS = {number: f"\\x{number:02x}" for number in (*range(9), *range(11, 32), *range(127, 160))}
 
 
 def visible(text: str) -> str:
-    """The text with control characters spelt out: names come from files, and a terminal obeys escape sequences.
+    """The text with control characters escaped: names come from files, and a terminal obeys escape sequences.
 
     >>> visible("a\\x1b[2J\\tb")
     'a\\\\x1b[2J\\tb'
@@ -37,13 +37,13 @@ def visible(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """A line for the person, not the program: on standard error."""
+    """Prints a line for the user, not for a program, on standard error."""
     sys.stdout.flush()  # earlier output comes first
     print(visible(text), file=sys.stderr)  # noqa: T201
 
 
 def say_seed(first: int, last: int | None = None) -> None:
-    """Which seed was used, or which ones, from ``first`` to ``last``."""
+    """Prints the seed, or the seeds from ``first`` to ``last``."""
     say(f"seed: {first}" if last in (None, first) else f"seeds: {first} to {last}")
 
 
@@ -59,7 +59,7 @@ def write_json(value: object) -> None:
 
 
 def write_csv(rows: Sequence[Row], columns: Sequence[str], *, header: bool = True) -> None:
-    """Rows, after a header line where it is wanted; lists and tables within a cell are JSON. At its end all is out."""
+    """Prints rows, below a header if ``header`` is set, and flushes; lists and tables within a cell are JSON."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if header:
         writer.writerow(columns)
@@ -69,7 +69,7 @@ def write_csv(rows: Sequence[Row], columns: Sequence[str], *, header: bool = Tru
 
 
 def rounded(row: Row) -> Row:
-    """A row whose numbers have six significant digits, more than any interval tells; JSON has all of them."""
+    """A row with numbers of six significant digits, more than any interval resolves; JSON has all digits."""
     return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
 
 
@@ -90,14 +90,14 @@ def _are_numbers(values: Iterable[object]) -> bool:
     return all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values)
 
 
-# Columns of a page where nobody tells.
+# Columns of a page if standard output is not a terminal.
 _WIDTH = 120
 
 
 def write_table(
     rows: Iterable[Sequence[object]], columns: Sequence[str], *, right: Sequence[str] = (), wrap: Sequence[str] = ()
 ) -> None:
-    """A table for people; the columns ``right`` are set to the right, ``wrap`` give way where room is short."""
+    """Prints a table for people: columns in ``right`` are right-aligned, those in ``wrap`` wrap if room is short."""
     from rich.cells import cell_len
     from rich.console import Console
     from rich.measure import Measurement
@@ -110,13 +110,13 @@ def write_table(
     cells = [[visible(str(cell)) for cell in row] for row in rows]
     for at, column in enumerate(columns):
         justify = "right" if column in right else "left"
-        # A column that does not give way is never cut, however narrow the terminal is.
+        # A column that does not wrap is never cut, however narrow the terminal is.
         lines = [line for text in (column, *(row[at] for row in cells)) for line in text.split("\n")]
         width = None if column in wrap else max(map(cell_len, lines))
         table.add_column(column, justify=justify, no_wrap=column not in wrap, overflow="fold", min_width=width)  # type: ignore[arg-type]
     for row in cells:
         table.add_row(*row)
-    # What is cut is worth less than a line that is long.
+    # A long line is better than a truncated one.
     options = console.options.update(width=10_000)
     measured = Measurement.get(console, options, table)
     console.width = max(console.width, measured.minimum if wrap else measured.maximum)

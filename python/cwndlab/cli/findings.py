@@ -15,7 +15,7 @@ _SEVERE = 1
 
 
 def say_findings(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Prints findings, the worst first, and of each kind the first ones."""
+    """Prints the first findings of each kind, the worst kinds first."""
     for line in cwndlab.study.findings.lines(rows):
         say(line)
 

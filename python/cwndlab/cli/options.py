@@ -1,4 +1,4 @@
-"""The options and arguments of commands. What several commands have is declared here, once by its name."""
+"""Options and arguments of commands. Those that several commands have are declared here, once per name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def integer_option(option: str, low: int, high: int = _LARGEST) -> Callable[[str
     """Reads an integer from ``low`` to ``high``."""
 
     def read(text: str) -> int:
-        text = str(text)  # typer hands over a default as it is
+        text = str(text)  # typer passes a default unchanged
         number = int(text[:_DIGITS]) if text.isascii() and text.isdecimal() else -1
         if low <= number <= high:
             return number
@@ -50,9 +50,9 @@ def _choice(option: str, noun: str, choices: Sequence[str], kind: Callable[[str]
 
 
 class Option(NamedTuple):
-    """An option: what it takes (nothing for a switch), its help, and how its text is read. ``least`` and ``most`` are
-    those of a whole number; a ``noun`` is what each choice in ``takes`` is, with its article. ``flags`` are what is
-    typed where it is not the parameter's name."""
+    """An option: the value it takes (none for a switch), its help, and how its text is read. ``least`` and ``most``
+    bound a whole number; ``noun`` names a choice of ``takes``, with its article. ``flags`` replace the flag that the
+    parameter's name gives."""
 
     takes: str = ""
     help: str = ""
@@ -63,7 +63,7 @@ class Option(NamedTuple):
     parser: Callable[[str], Any] | None = None
 
     def declared(self, name: str, default: object) -> Any:
-        """What typer is told of the parameter ``name``."""
+        """The typer declaration of the parameter ``name``."""
         flags = self.flags or (f"--{name.strip('_').replace('_', '-')}",)
         parser = self.parser
         if self.least is not None:
@@ -82,24 +82,24 @@ class Argument(NamedTuple):
     help: str
 
     def declared(self, _: str, default: object) -> Any:
-        """What typer is told of it."""
+        """The typer declaration."""
         shown = default not in (None, "", inspect.Parameter.empty)
         return typer.Argument(help=self.help, metavar=self.metavar, show_default=shown)
 
 
-#: What several commands have. A command may give an option its own help.
+#: Declarations shared by several commands. A command may give an option its own help.
 SHARED: dict[str, Option | Argument] = {
     "accept_late": Option(help="Do not fail if deliveries were late."),
     "algorithm": Option("NAME"),
-    "algorithm_file": Option("FILE", "Python file with classes of your own, which flows use by name. May be repeated."),
-    "algorithms": Option("A,B,FILE", "Names of algorithms or files of Python, joined by commas."),
+    "algorithm_file": Option("FILE", "Python file with your own classes, which flows use by name. May be repeated."),
+    "algorithms": Option("A,B,FILE", "Names of algorithms or Python files, joined by commas."),
     "by": Option("AXIS"),
     "figure": Option("FILE"),
     "format": Option("table|json|csv", "The format of standard output.", noun="a format", parser=Format),
     "metrics": Option("A,B,C"),
     "out": Option("DIR", "Folder for the records (Parquet)."),
     "perturb": Option(
-        help="Whether each seed varies delays, rates, starts and processing by less than anybody measures.",
+        help="Whether each seed varies delays, rates, starts and processing by less than can be measured.",
         flags=("--perturb/--no-perturb",),
     ),
     "repetitions": Option("N", least=1, most=MOST_REPETITIONS),
@@ -107,7 +107,7 @@ SHARED: dict[str, Option | Argument] = {
     "scenario": Argument("SCENARIO", "A scenario in TOML, or the name of a preset."),
     "seed": Option("N", "Seed of the random numbers.", least=0),
     "set_": Option("PATH=VALUE", "Change a field, such as flow[1].rtt=50ms; flow[+] adds a flow. May be repeated."),
-    "strict": Option(help="End with status 1 if a finding is severe."),
+    "strict": Option(help="Exit with status 1 if a finding is severe."),
     "style": Option("screen|print", "Style of figures; print has the width of a column."),
     "workers": Option("N", "Threads; one per core by default.", least=1, most=4096),
 }
@@ -126,7 +126,7 @@ def command(app: typer.Typer, function: Callable[..., None], example: str, name:
 
 
 def group(app: typer.Typer, name: str, help: str) -> typer.Typer:
-    """Adds a command that has commands of its own; without one of them it prints its help."""
+    """Adds a command with subcommands; without one of them it prints its help."""
     found = typer.Typer(help=help, rich_markup_mode=None, no_args_is_help=True)
     app.add_typer(found, name=name)
     return found
@@ -141,7 +141,7 @@ def _declared(function: Callable[..., None]) -> Callable[..., None]:
         kind, own = get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, SHARED.get(one.name))
         if isinstance(own, str):
             own = SHARED.get(one.name, Option())._replace(help=own)
-        assert own is not None, f"{function.__name__}: {one.name} is declared nowhere"
+        assert own is not None, f"{function.__name__}: {one.name} has no declaration"
         parameters.append(one.replace(annotation=Annotated[kind, own.declared(one.name, one.default)]))
 
     @wraps(function)
@@ -154,7 +154,7 @@ def _declared(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def listed(text: str | None) -> list[str] | None:
-    """``a,b(x=1, y=2),{ c = 1, d = 2 }`` at the commas that stand outside of parentheses, braces and brackets."""
+    """``a,b(x=1, y=2),{ c = 1, d = 2 }`` at the commas outside parentheses, braces and brackets."""
     return None if text is None else cwndlab.study.fields.split_at_commas(text)
 
 
@@ -175,7 +175,7 @@ def classes_of(files: Sequence[Path] | None) -> dict[str, type]:
 
 
 def algorithms_of(text: str | None, files: Sequence[Path] | None) -> tuple[list[str], dict[str, type]]:
-    """The names of ``--algorithms``, of which a file of Python stands for its classes, and all classes."""
+    """The names of ``--algorithms``, each Python file replaced by its classes; and all classes."""
     return cwndlab.custom.selected(listed(text) or (), files or ())
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cwndlab.suites import SuiteResult
     from cwndlab.validation.conformance import CheckReport
 
-# Rows of a table that a person is shown.
+# Rows of a table for people.
 _SHOWN_FLOWS = 40
 _SHOWN_LINKS = 8
 _SHOWN_TRANSFERS = 9
@@ -64,7 +64,7 @@ def _bytes(value: int) -> str:
 
 
 def _transfers(records: Records, flows: Sequence[Row]) -> None:
-    """Completion times, where a flow has more than one transfer: of all, then by flow."""
+    """Completion times if a flow has more than one transfer: of all flows, then by flow."""
     if records.height("transfers") < 2:
         return
     import polars as pl
@@ -124,7 +124,7 @@ _LINKS: Columns = {
 
 
 def _write(rows: Sequence[Row], columns: Columns) -> None:
-    """A table with names on the left."""
+    """Prints a table with left-aligned names."""
     right = [name for name in columns if name not in ("flow", "algorithm", "link")]
     write_table([[cell(row) for cell in columns.values()] for row in rows], tuple(columns), right=right)
 
@@ -137,7 +137,7 @@ def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
         if rows:
             _write(rows[:_SHOWN_FLOWS], columns)
             write("")
-    # Where packets waited is where something happened.
+    # The links with the longest queues.
     busiest = sorted(links, key=lambda row: (-row["mean_queue_packets"], row["link"]))[:_SHOWN_LINKS]
     _write(sorted(busiest, key=lambda row: row["link"]), _LINKS)
     left_out = [f"{count} {what}" for what, count in hidden.items() if count > 0]
@@ -153,9 +153,8 @@ def show_result(
     pivot: str | None = None,
     most: int | None = None,
 ) -> None:
-    """A comparison, a sweep or a matrix: means, of what `compare` compared also the differences, of a matrix also the
-    unusual cells; ``pivot`` names two fields over which the first metric is shown, ``most`` is how many cells people
-    are shown."""
+    """Prints the means of a comparison, sweep or matrix; for `compare` also the differences, for a matrix the unusual
+    cells. ``pivot`` names two fields over which the first metric is shown; ``most`` limits the cells for people."""
     tables = cwndlab.study.tables
     if not len(result.runs):
         say(f"{result.place}: no run has ended yet")
@@ -217,7 +216,7 @@ def _differences(result: Result, format: Format, metrics: Sequence[str] | None) 
 
 
 def _write_presented(table: Table, format: Format, *, wrap: Sequence[str] = (), columns: Sequence[str] = ()) -> None:
-    """A table of a result in any format; the columns ``wrap`` give way in a terminal, programs get ``columns``."""
+    """Prints a table of a result in any format; columns in ``wrap`` wrap in a terminal, programs get ``columns``."""
     if format is Format.table:
         numbers = [title for at, title in enumerate(table.header) if not table.is_text(at)]
         write_table(table.rows, table.header, right=numbers, wrap=wrap)
@@ -254,19 +253,19 @@ def show_suite(result: SuiteResult, format: Format) -> None:
 
 
 def show_reproductions(result: Reproductions, format: Format, *, counts: bool = False) -> None:
-    """What was published and measured, with outcomes; for people also counts of outcomes in its place."""
+    """Prints published and measured values with outcomes; for people also the counts of outcomes."""
     if format is Format.table and counts:
         _write_presented(result.counts(), format)
         return
     columns = cwndlab.reproduction.COLUMNS
-    _write_presented(result.table(), format, wrap=("quantity", "published", "reason"), columns=columns)
+    _write_presented(result.table(), format, wrap=("claim", "quantity", "published", "reason"), columns=columns)
     if format is Format.table:
         for sentence in result.verdicts()[1:]:
             say(sentence)
 
 
 def show_check_reports(reports: Sequence[CheckReport], format: Format, *, begins: bool = True) -> None:
-    """``begins`` is false for CSV whose header was printed before."""
+    """``begins`` is false for CSV below a header that is already printed."""
     rows = [rule.as_dict() for report in reports for rule in report.rules]
     if format is Format.csv:
         write_csv(rows, cwndlab.validation.conformance.COLUMNS, header=begins)

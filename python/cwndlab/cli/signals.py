@@ -31,7 +31,7 @@ _pending = False
 def install() -> None:
     """Takes over the signals that are not ignored; for the main thread of the command line."""
     ignored = {one for one in ENDING if is_ignored(one)}
-    # Polars takes SIGINT over when it is imported, also where it was ignored; a blocked signal stays without effect.
+    # Polars takes over SIGINT on import, even if it was ignored; a blocked signal has no effect.
     signal.pthread_sigmask(signal.SIG_BLOCK, ignored)
     for one in ENDING:
         if one not in ignored and not received():

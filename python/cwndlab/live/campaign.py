@@ -375,7 +375,7 @@ class _Run:
             self.strikes[block.server] = strikes
             if strikes >= STRIKES:
                 what = f"{strikes} transfers in a row harmed the path and were ended: {row['why']}"
-                hint = "find out why before you go on; the same command goes on with what is left"
+                hint = "find out why before you go on; the same command resumes the campaign"
                 self.stopped[block.server] = RunError(Fault(block.server, what, hint))
                 raise _UnavailableError(self.stopped[block.server])
 
@@ -445,7 +445,7 @@ class _Run:
                 self.clock.sleep(_PAUSE_S)
         if fault is None:
             what = f"{title}: {row['ended']} ({row['why']}), {_ATTEMPTS} times"
-            fault = RunError(Fault(block.server, what, "the same command goes on with what is left"))
+            fault = RunError(Fault(block.server, what, "the same command resumes the campaign"))
         raise _UnavailableError(fault)
 
     def _attempt(self, block: Block, name: str) -> tuple[Row, Error | None]:

@@ -203,7 +203,7 @@ class Measurement:
         if len(self.servers) == 1:
             return (
                 f"Paired t-test within the {len(self.servers[0].rounds)} complete rounds; p after Holm's correction "
-                f"for the {len(tested)} comparisons judged here. {effect}"
+                f"for the {len(tested)} comparisons evaluated here. {effect}"
             )
         over_all = sum(pair.server is None for pair in tested)
         rounds = ", ".join(f"{len(one.rounds)} of {one.label}" for one in self.servers)
@@ -213,7 +213,7 @@ class Measurement:
         )
         return (
             f"Paired t-test within the complete rounds of each server ({rounds}). {blocking if over_all else ''}"
-            f"p after one Holm correction for the {len(tested)} comparisons judged here: "
+            f"p after one Holm correction for the {len(tested)} comparisons evaluated here: "
             f"{len(tested) - over_all} of single servers and {over_all} over all servers. {effect}"
         )
 
@@ -392,7 +392,7 @@ class Measurement:
         notes += [f"{self._name(row)} is incomplete: {row['why']}" for row in self.missing]
         if left:
             count = self.question.transfers
-            notes.append(f"{len(left)} of {count} transfers are left; the same command goes on")
+            notes.append(f"{len(left)} of {count} transfers are left; the same command resumes")
         for row in self.rows:
             if row["ended"] != "complete":
                 notes.append(f"{self._name(row)}, {row['algorithm']}: the circuit breaker ended it: {row['why']}")

@@ -41,6 +41,7 @@ MARGINS: tuple[tuple[str, Margin], ...] = (
         Margin(0.01, 0.0, "1 % of a line is less than headers take", 1.0),
     ),
     (r"(first_|off_)?share", Margin(0.0, 0.02, "as for Jain's index: two points of the line", 1.0)),
+    (r"late_ratio|last_half_ratio", Margin(0.01, 0.0, "ratios of rates, as for these")),
     (r".*_bps(_per_user)?|.*_per_user", Margin(0.01, 0.0, "1 % of the rate is less than headers take")),
     (
         r"((datagram_)?loss_ratio|drops?(_per_s)?|.*_drops|lte_drops|losses|retransmitted_(packets|ratio))(_\d+)?",

@@ -17,7 +17,7 @@ def bars(
     targets: Sequence[str] | None = None,
     thresholds: Sequence[tuple[float, str]] = (),
 ) -> Figure:
-    """A bar for each label. A label without a value has the word "none", one without an interval has no error bar.
+    """A bar for each label. A label without a value has the word "none"; one without an interval has no error bar.
 
     ``targets`` are the addresses that clicks on the bars open, ``thresholds`` values that are marked.
 

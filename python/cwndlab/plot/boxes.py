@@ -12,8 +12,8 @@ from cwndlab.plot.figure import Figure
 def boxes(
     values: Mapping[str, Mapping[int, float]], column: Metric, targets: Mapping[tuple[str, int], str] | None = None
 ) -> Figure:
-    """A box for each algorithm of ``values`` by algorithm and seed; whiskers reach to 1.5 quartile ranges (J. W. Tukey,
-    1977).
+    """A box for each algorithm of ``values``, by algorithm and seed; whiskers extend to 1.5 interquartile ranges (J. W.
+    Tukey, 1977).
 
     ``targets`` is the address that a click on the point of an algorithm and a seed opens.
 

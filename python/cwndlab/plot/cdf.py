@@ -21,19 +21,19 @@ CDFS: dict[Of, str] = {
     "queue": "delay in the bottleneck's queue, ms",
     "completion": "completion time, s",
 }
-#: Points per line at most.
+#: Maximum number of points per line.
 MOST_POINTS = 400
 
 
 class Steps(NamedTuple):
-    """One distribution: values ascending and the share, in %, of what is at most so large."""
+    """One distribution: ascending values, and for each the share, in %, of values up to it."""
 
     values: list[float]
     shares: list[float]
 
 
 def steps(records: Records, of: Of) -> Steps:
-    """The distribution of a run, thinned to evenly spaced shares where it has many values; both ends are kept."""
+    """The distribution of a run, thinned to evenly spaced shares if it has many values; both ends are kept."""
     table = distribution(records, of)
     if len(table) > MOST_POINTS:
         wanted = (table["share"] * MOST_POINTS).ceil()
@@ -43,7 +43,7 @@ def steps(records: Records, of: Of) -> Steps:
 
 
 def cdf(runs: Mapping[str, Records] | Records, of: Of, targets: Mapping[str, str] | None = None) -> Figure | None:
-    """A line for each run; ``None`` where no run has a value.
+    """A line for each run; ``None`` if no run has a value.
 
     ``runs`` are as for `series`; ``targets`` are the addresses that clicks on the runs' lines open.
 
@@ -59,7 +59,7 @@ def cdf(runs: Mapping[str, Records] | Records, of: Of, targets: Mapping[str, str
     distributions = {name: steps(records, of) for name, records in runs.items()}
     if not any(one.values for one in distributions.values()):
         return None
-    # Of several runs a line has the colour of its run; that of one run is of no single flow.
+    # With several runs, a line has the colour of its run; the line of a single run does not belong to one flow.
     first = 0 if len(runs) > 1 else 1 + max(positions(runs)[next(iter(runs))].values(), default=-1)
     lines = [
         Series(name, one.values, one.shares, kind="steps", position=position, opens=(targets or {}).get(name, ""))

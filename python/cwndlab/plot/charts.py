@@ -1,4 +1,4 @@
-"""Charts over any quantity: lines with intervals, points, grouped bars; in several panels where there are groups."""
+"""Charts over any quantity: lines with intervals, points, grouped bars; in several panels if there are groups."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from cwndlab.statistics import Estimate
 
 # Panels in a row.
 _ABREAST = 3
-# A line with more points than these has no signs.
+# A line with more points has no markers.
 _MOST_SIGNS = 60
-# Lines of which all lie so near to the largest value cannot be distinguished on an axis from zero.
+# Lines this close to the largest value cannot be distinguished on an axis from zero.
 _CLOSE = 0.9
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line or group of bars; ``low`` and ``high`` are the ends of intervals, where there are any."""
+    """One line or group of bars; ``low`` and ``high`` are the ends of intervals, if there are any."""
 
     label: str
     x: Sequence[X]
@@ -35,7 +35,7 @@ class Curve:
     def of(
         cls, label: str, x: Sequence[X], estimates: Sequence[Estimate], *, factor: float = 1.0, panel: str = ""
     ) -> Curve:
-        """Means with their intervals, in the unit that ``factor`` leads to."""
+        """Means with their intervals, in the unit that results from ``factor``."""
 
         def scaled(values: Sequence[float | None]) -> list[float | None]:
             return [None if value is None else value * factor for value in values]
@@ -48,7 +48,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Chart:
-    """The numbers of a figure. ``name`` is that of its file; panels are in the order of their first curves."""
+    """The numbers of a figure. ``name`` is the name of its file; panels are in the order of their first curves."""
 
     name: str
     title: str
@@ -59,7 +59,7 @@ class Chart:
     from_zero: bool = True
     log_x: bool = False
     whole_x: bool = False
-    """All x are whole numbers, such as those of rounds, and so are the ticks."""
+    """All x, such as round numbers, are whole numbers, and so are the ticks."""
     x_from_zero: bool = False
     shared_y: bool | Literal["row"] = True
     """All panels, or those of a row, have the same y axis; without it each has its own, for quantities of different
@@ -67,7 +67,7 @@ class Chart:
     columns: int = 0
     """Panels in a row; by default up to three."""
     thresholds: Sequence[tuple[float, str]] = ()
-    """Values of y that are marked, with what they are."""
+    """Marked values of y, with their labels."""
     note: str = ""
 
     @property
@@ -77,7 +77,7 @@ class Chart:
 
     @property
     def labels(self) -> list[str]:
-        """Labels of all curves: one of the same label has the same colour in every panel."""
+        """Labels of all curves; curves with the same label have the same colour in every panel."""
         return list(dict.fromkeys(curve.label for curve in self.curves))
 
     def figure(self, opens: Mapping[tuple[str, str], Opens] | None = None) -> Figure:
@@ -129,13 +129,13 @@ class Chart:
         ]
 
     def _categories(self) -> list[str] | None:
-        """The names along the axis, where it has names."""
+        """The names along the axis, if it has names."""
         xs = dict.fromkeys(str(x) for curve in self.curves for x in curve.x)
         named = self.kind == "bars" or any(isinstance(x, str) for curve in self.curves for x in curve.x)
         return list(xs) if named else None
 
     def _is_from_zero(self) -> bool:
-        """Whether the axis begins at zero: not for lines that differ by a few per cent, where it would hide them."""
+        """Whether the axis begins at zero: not for lines that differ by a few per cent, which would then look equal."""
         if not self.from_zero or self.kind == "bars":
             return self.from_zero
         values = [value for curve in self.curves for value in curve.y if value is not None]

@@ -1,5 +1,5 @@
-"""Curves: the mean of a metric with its 95 % interval over one swept field, a line per value of another; bars where
-the field has names and no quantities, between which a line would mean nothing."""
+"""Curves: the mean of a metric with its 95 % interval over one swept field, with a line per value of another field. If
+the field has names instead of quantities, bars replace the lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cwndlab.plot.figure import Figure
 from cwndlab.plot.palette import COLOURS
 from cwndlab.statistics import Estimate
 
-#: Lines that are drawn at most: the first ones.
+#: Maximum number of lines; the first ones are drawn.
 MOST_LINES = len(COLOURS)
 _QUANTITY = re.compile(r"[-+]?\.?\d")
 

@@ -1,6 +1,6 @@
 """The description of a figure: panels with series, events and bands over named axes.
 
-It holds numbers and names only. `cwndlab.plot.interactive` draws it by plotly, `cwndlab.plot.still` by matplotlib.
+It holds numbers and names only. `cwndlab.plot.interactive` draws it with plotly, `cwndlab.plot.still` with matplotlib.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 X = float | str
-#: What a click opens: one address for a whole series, or one for each point.
+Sign = Literal["diamond", "triangle", "cross", "square", "circle", "left", "right"]
+#: The address that a click opens: one for a whole series, or one for each point.
 Opens = str | Sequence[str]
 Kind = Literal["line", "points", "steps", "area", "bars", "box", "path"]
 
@@ -23,13 +24,13 @@ _WORDS: dict[Kind, str] = {
     "box": "Box plot",
     "path": "Phase plot",
 }
-# Labels that a description names; the number of the others follows.
+# Maximum number of labels in a description; the number of the others follows.
 _MOST_NAMED = 12
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: quantity and unit as ``title``, and where it begins and ends."""
+    """An axis: quantity and unit as ``title``, and its range."""
 
     title: str
     from_zero: bool = False
@@ -39,6 +40,10 @@ class Axis:
     """Names at equal distances, instead of numbers."""
     whole: bool = False
     """Ticks are at whole numbers."""
+    ticks: Sequence[float] = ()
+    """Where ticks are, instead of where the backend sets them."""
+    above: bool = False
+    """Names of categories stand above their lanes, over the width of the figure, and not beside them."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +56,14 @@ class Series:
     kind: Kind = "line"
     position: int | Sequence[int] = 0
     low: Sequence[float | None] | None = None
-    """Lower ends of the intervals, where there are any."""
+    """Lower ends of the intervals, if there are any."""
     high: Sequence[float | None] | None = None
     signs: bool = False
-    """A line has a sign at each point."""
+    """A line has a marker at each point; points have that of their position."""
+    sign: Sign | None = None
+    """The sign of all points, instead of that of their position."""
+    along_x: bool = False
+    """The intervals are of x."""
     published: bool = False
     """Dashed (hollow, for bars): a value that is not measured here."""
     legend: bool = True
@@ -70,7 +79,7 @@ class Events:
     """Marks of one kind of event."""
 
     label: str
-    sign: Literal["diamond", "triangle", "cross", "square", "circle"]
+    sign: Sign
     x: Sequence[float]
     y: Sequence[float]
 
@@ -83,11 +92,13 @@ class Band:
     spans: Sequence[tuple[float, float]]
     position: int
     place: int | None = None
+    faint: bool = False
+    """At a place: what is drawn over it shows."""
 
 
 @dataclass(frozen=True)
 class Heat:
-    """A cell for each pair of categories; ``values`` has the rows from the lowest one on."""
+    """A cell for each pair of categories; ``values`` has the rows from bottom to top."""
 
     values: Sequence[Sequence[float | None]]
     title: str
@@ -96,8 +107,17 @@ class Heat:
 
 
 @dataclass(frozen=True)
+class Words:
+    """A text in the lane at a ``place`` of the categories, which begins at x."""
+
+    x: float
+    place: int
+    text: str
+
+
+@dataclass(frozen=True)
 class Panel:
-    """One pair of axes and what is drawn in it."""
+    """One pair of axes and its contents."""
 
     y: Axis
     series: Sequence[Series] = ()
@@ -108,25 +128,48 @@ class Panel:
     height: float = 1.0
     """Relative to the other panels."""
     thresholds: Sequence[tuple[float, str]] = ()
-    """Values of y that are marked by a dashed line, with what they are."""
+    """Values of y with a dashed line, and their labels."""
+    x: Axis | None = None
+    """Its own horizontal axis, where that is not the figure's."""
+    words: Sequence[Words] = ()
+    opens: Sequence[str] = ()
+    """What a click on the name of each category opens."""
+
+    @property
+    def is_lanes(self) -> bool:
+        """Whether each category of y is a lane at a whole number, in which bands, points and words are."""
+        return self.y.categories is not None and bool(self.bands or self.words)
+
+    @property
+    def half(self) -> float:
+        """Half of the height of what is drawn in a lane; a name above it takes the rest."""
+        return 0.2 if self.y.above else 0.36
+
+    @property
+    def lane_ends(self) -> tuple[float, float]:
+        """Where the vertical axis of lanes begins and ends."""
+        lanes = len(self.y.categories or ())
+        return (-0.35, lanes - 0.15) if self.y.above else (-0.6, lanes - 0.4)
 
 
 @dataclass(frozen=True)
 class Description:
-    """A figure. ``name`` is that of its file; panels stand row by row in ``columns``."""
+    """A figure. ``name`` is the name of its file; panels are placed row by row in ``columns``."""
 
     name: str
     title: str
     x: Axis
     panels: Sequence[Panel]
     columns: int = 1
+    widths: Sequence[float] = ()
+    """Of the columns, relative to each other; equal where none are given."""
     shares_x: bool = False
-    """All panels show the same range of x, also when one is zoomed."""
+    """All panels show the same range of x, even when one is zoomed."""
     shares_y: Literal["none", "row", "all"] = "none"
     shows_title: bool = False
     legend: bool = True
     unified: bool = False
-    """Under the pointer all values at one x are shown."""
+    """The pointer shows all values at one x."""
     pixels: int = 300
     """Height of a panel of relative height 1 on a page."""
     inches: tuple[float, float] = (6.0, 3.6)
@@ -148,10 +191,12 @@ class Description:
         return list(dict.fromkeys(series.label for series in self.series))
 
     def sentence(self) -> str:
-        """A sentence that says what is shown, for readers who do not see the figure."""
+        """A sentence that describes the figure, for readers who do not see it."""
         kinds = list(dict.fromkeys(series.kind for series in self.series))
         if any(panel.heat is not None for panel in self.panels):
             kind = "Heat map"
+        elif any(panel.y.above for panel in self.panels):
+            kind = "Lanes"
         else:
             kind = " and ".join(_WORDS[one] for one in kinds) or "Chart"
         ys = list(dict.fromkeys(panel.y.title for panel in self.panels if panel.y.title))
@@ -175,9 +220,13 @@ class Description:
             yield f"Events: {', '.join(f'{label} {count}' for label, count in events.items())}. "
         bands = dict.fromkeys(band.label for panel in self.panels for band in panel.bands)
         if bands:
-            yield f"Phases: {', '.join(bands)}. "
+            yield f"Bands: {', '.join(bands)}. "
         values = [value for series in self.series for value in series.y if value is not None]
-        if values and len({panel.y.title for panel in self.panels}) == 1:
+        if (
+            values
+            and not any(panel.is_lanes for panel in self.panels)
+            and len({panel.y.title for panel in self.panels}) == 1
+        ):
             yield f"Values from {min(values):.3g} to {max(values):.3g}."
 
 

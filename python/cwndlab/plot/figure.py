@@ -1,4 +1,4 @@
-"""A figure that draws itself: in a notebook and on a page by plotly, in a file by matplotlib."""
+"""A figure that draws itself: with plotly in a notebook and on a page, with matplotlib in a file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Figure(Description):
         return spec(self)
 
     def to_plotly(self) -> Any:
-        """A `plotly.graph_objects.Figure`, to change or to show."""
+        """A `plotly.graph_objects.Figure`, to modify or to show."""
         import plotly.graph_objects as go
 
         return go.Figure(spec(self))

@@ -1,6 +1,7 @@
-"""Figures by plotly: traces and layout as plain data, which pages and notebooks hand to plotly's program.
+"""Figures for plotly: traces and layout as plain data, which pages and notebooks pass to plotly's program.
 
-No colour of text, grid or background is set: a page takes them from its style, a notebook from plotly's template.
+The colours of text, grid and background are not set: a page takes them from its style, a notebook from plotly's
+template.
 """
 
 from __future__ import annotations
@@ -9,23 +10,29 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cwndlab.plot.description import Axis, Band, Description, Events, Heat, Panel, Series
+from cwndlab.plot.description import Axis, Description, Events, Heat, Panel, Series
 from cwndlab.plot.palette import colour
 from cwndlab.statistics.digits import number
 
-_SIGNS = {"diamond": "diamond", "triangle": "triangle-down", "cross": "x", "square": "square", "circle": "circle"}
-#: Signs of lines, by position.
+_SIGNS = {
+    **{"diamond": "diamond", "triangle": "triangle-down", "cross": "x", "square": "square", "circle": "circle"},
+    **{"left": "triangle-left", "right": "triangle-right"},
+}
+#: Markers of lines, by position.
 LINE_SIGNS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star")
-# Cells of a heat map in which the value is written.
+# Maximum number of cells of a heat map that show their values.
 _MOST_TEXTS = 150
 # Pixels around and between panels.
 _LEFT, _RIGHT, _BOTTOM, _TOP = 70, 20, 55, 50
+# Left of panels whose names are above their lanes.
+_EDGE = 10
 _ACROSS, _DOWN = 0.05, 46
 # Full-height bands are shapes, which plotly draws one by one.
 _MOST_SHAPES = 400
 # Ticks of an axis of whole numbers.
 _MOST_TICKS = 10
 _GRAY = "#808080"
+_FAINT = 0.3
 
 
 def spec(figure: Description) -> dict[str, Any]:
@@ -37,7 +44,7 @@ def spec(figure: Description) -> dict[str, Any]:
         axes = {"xaxis": _reference("x", _x_axis(figure, index)), "yaxis": _reference("y", index)}
         if panel.heat is not None:
             data.append(_heat(figure, panel, panel.heat) | axes)
-        data += [trace | axes for trace in _lanes(panel.bands, named)]
+        data += [trace | axes for trace in _lanes(panel, named)]
         for series in panel.series:
             trace = _trace(figure, series, index) | axes
             if "showlegend" not in trace:
@@ -50,7 +57,7 @@ def spec(figure: Description) -> dict[str, Any]:
             layout["shapes"].append(line)
             layout["annotations"].append(text)
         if not any((trace["xaxis"], trace["yaxis"]) == (axes["xaxis"], axes["yaxis"]) for trace in data):
-            # Of a panel without a trace plotly knows no pair of axes, and places its axis of time elsewhere.
+            # Plotly has no pair of axes for a panel without a trace, and would place its time axis elsewhere.
             data.append({"type": "scatter", "x": [None], "y": [None], "showlegend": False, "hoverinfo": "skip"} | axes)
     return {"data": data, "layout": layout}
 
@@ -88,9 +95,10 @@ def _layout(figure: Description) -> dict[str, Any]:
     inner = sum(heights) * figure.pixels + gaps * (figure.rows - 1)
     top = (64 if figure.shows_title else _TOP) if _has_legend(figure) else 40
     bottom = _BOTTOM if figure.x.title else 30
+    left = _EDGE if all(panel.y.above for panel in figure.panels) else _LEFT
     layout: dict[str, Any] = {
         "height": round(inner + top + bottom),
-        "margin": {"l": _LEFT, "r": _RIGHT, "t": top, "b": bottom},
+        "margin": {"l": left, "r": _RIGHT, "t": top, "b": bottom},
         "hovermode": "x unified" if figure.unified else "closest",
         "barmode": "group",
         "legend": {
@@ -118,7 +126,7 @@ def _layout(figure: Description) -> dict[str, Any]:
 
 
 def _gaps(figure: Description) -> int:
-    """Pixels between rows: room for tick labels where each panel has its own, and for titles."""
+    """Pixels between rows: room for tick labels if each panel has its own, and for titles."""
     titled = any(panel.title for panel in figure.panels)
     return (14 if figure.shares_x else _DOWN) + (20 if titled else 0)
 
@@ -131,40 +139,42 @@ def _has_legend(figure: Description) -> bool:
 
 
 def _row(figure: Description, layout: dict[str, Any], row: int, domain: tuple[float, float]) -> None:
-    """The axes of a row of panels, their titles, and what stands at places of the page."""
+    """The axes of a row of panels, their titles, and annotations at positions of the page."""
     columns = figure.columns
-    width = (1 - _ACROSS * (columns - 1)) / columns
-    for column in range(columns):
+    shares = figure.widths or [1.0] * columns
+    widths = [(1 - _ACROSS * (columns - 1)) * share / sum(shares) for share in shares]
+    for column, width in enumerate(widths):
         index = row * columns + column
         if index >= len(figure.panels):
             break
-        panel, left = figure.panels[index], column * (width + _ACROSS)
+        panel, left = figure.panels[index], sum(widths[:column]) + column * _ACROSS
+        x = panel.x or figure.x
         ends = (round(left, 5), round(left + width, 5))
         is_last = index + columns >= len(figure.panels)
         if is_last or not figure.shares_x:
             key = _reference("x", _x_axis(figure, index))
-            layout[f"xaxis{key[1:]}"] = _axis(figure.x, ends) | {"anchor": _reference("y", index)}
+            layout[f"xaxis{key[1:]}"] = _axis(x, ends) | {"anchor": _reference("y", index)}
             if is_last:
-                layout[f"xaxis{key[1:]}"]["title"] = {"text": figure.x.title}
+                layout[f"xaxis{key[1:]}"]["title"] = {"text": x.title}
             if figure.shares_x and columns > 1:
-                # A range of axes that match others makes plotly give up ranging the other direction by itself.
+                # If matching axes have a range, plotly no longer computes the range of the other direction.
                 layout[f"xaxis{key[1:]}"].pop("range", None)
             if figure.shares_x and column:
                 layout[f"xaxis{key[1:]}"]["matches"] = "x"
         y = _axis(panel.y, (round(domain[0], 5), round(min(1.0, domain[1]), 5)))
-        if panel.bands and panel.y.categories is not None:
-            y = _lane_axis(panel.y.categories, y["domain"])
+        if panel.is_lanes:
+            y = _lane_axis(panel, y["domain"])
         y["anchor"] = _reference("x", _x_axis(figure, index))
         if figure.shares_y != "none":
             first = 0 if figure.shares_y == "all" else row * columns
             if index != first:
                 y["matches"] = _reference("y", first)
-            y["showticklabels"] = column == 0
+            y["showticklabels"] = column == 0 and not panel.y.above
         if _shows_y_title(figure, row, column):
             # Panels of several quantities are low: quantity and unit are on lines of their own.
             several = figure.rows > 2 and len({panel.y.title for panel in figure.panels}) > 1
             text = panel.y.title.replace(", ", "<br>", 1) if several else panel.y.title
-            # Beside words plotly places the title over them, unless it has a distance of its own.
+            # Plotly draws the title over tick labels that are words, unless it has its own distance.
             y["title"] = {"text": text} | ({} if panel.y.categories is None else {"standoff": 12})
         layout[f"yaxis{_reference('y', index)[1:]}"] = y
         if panel.title:
@@ -186,19 +196,23 @@ def _axis(axis: Axis, domain: tuple[float, float]) -> dict[str, Any]:
     if axis.from_zero:
         made["rangemode"] = "tozero"
     if axis.ends is not None:
-        made["range"] = list(axis.ends)
+        made["range"] = [math.log10(end) for end in axis.ends] if axis.log else list(axis.ends)
         if axis.whole:
             low, high = axis.ends
             made |= {"tick0": math.ceil(low), "dtick": max(1, math.ceil((high - low) / _MOST_TICKS))}
+    if axis.ticks:
+        made |= {"tickmode": "array", "tickvals": list(axis.ticks), "ticktext": [f"{tick:g}" for tick in axis.ticks]}
     return made
 
 
-def _lane_axis(names: Sequence[str], domain: Sequence[float]) -> dict[str, Any]:
+def _lane_axis(panel: Panel, domain: Sequence[float]) -> dict[str, Any]:
     """An axis with a name at each whole number."""
+    names = panel.y.categories or ()
     return {
         "domain": list(domain),
         "automargin": True,
-        "range": [-0.6, len(names) - 0.4],
+        "range": list(panel.lane_ends),
+        "showticklabels": not panel.y.above,
         "tickmode": "array",
         "tickvals": list(range(len(names))),
         "ticktext": list(names),
@@ -222,9 +236,17 @@ def _title(text: str, x: float, y: float) -> dict[str, Any]:
 
 
 def _placed(figure: Description, layout: dict[str, Any], index: int) -> None:
-    """Bands of a panel's whole height, and a word where a bar has no value."""
+    """Bands of a panel's whole height, names and words of lanes, and a word where a bar has no value."""
     panel = figure.panels[index]
     x, y = _reference("x", _x_axis(figure, index)), _reference("y", index)
+    if panel.y.above and index % figure.columns == 0:
+        names = panel.y.categories or ()
+        named = zip(names, panel.opens or [""] * len(names), strict=True)
+        layout["annotations"] += [_name(place, *one, panel, y) for place, one in enumerate(named) if one[0]]
+    scale = math.log10 if (panel.x or figure.x).log else float
+    for words in panel.words:
+        at = {"x": scale(words.x), "y": words.place, "xref": x, "yref": y, "xanchor": "left", "yanchor": "middle"}
+        layout["annotations"].append(at | {"text": words.text, "showarrow": False, "font": {"size": 11}})
     for band in panel.bands:
         for start, end in band.spans if band.place is None else ():
             if len(layout["shapes"]) < _MOST_SHAPES:
@@ -238,15 +260,16 @@ def _placed(figure: Description, layout: dict[str, Any], index: int) -> None:
                 layout["annotations"].append(note | {"font": {"size": 11}})
 
 
-def _lanes(bands: Sequence[Band], named: set[str]) -> Iterator[dict[str, Any]]:
+def _lanes(panel: Panel, named: set[str]) -> Iterator[dict[str, Any]]:
     """Bands as areas: those at a place of a category, and of full-height ones the sign for the legend."""
-    for band in bands:
+    half = panel.half
+    for band in panel.bands:
         xs: list[float | None] = []
         ys: list[float | None] = []
         for start, end in band.spans if band.place is not None else ():
             place = band.place or 0
             xs += [start, end, end, start, None]
-            ys += [place - 0.36, place - 0.36, place + 0.36, place + 0.36, None]
+            ys += [place - half, place - half, place + half, place + half, None]
         tint = colour(band.position)
         yield {
             "type": "scatter",
@@ -261,6 +284,7 @@ def _lanes(bands: Sequence[Band], named: set[str]) -> Iterator[dict[str, Any]]:
             "legendgroup": band.label,
             "showlegend": band.label not in named,
             "hoverinfo": "skip",
+            "opacity": _FAINT if band.faint else 1.0,
         }
         named.add(band.label)
 
@@ -305,16 +329,27 @@ def _trace(figure: Description, series: Series, index: int) -> dict[str, Any]:
     elif series.kind == "steps":
         line["shape"] = "hv"
         hover = "%{y:.1f} % have at most %{x:.4g}"
+    elif series.signs or series.sign:
+        symbol = _SIGNS[series.sign] if series.sign else LINE_SIGNS[_first(series.position) % len(LINE_SIGNS)]
+        hollow = {"symbol": f"{symbol}-open", "line": {"width": 1.6}} if series.published else {"symbol": symbol}
+        trace["marker"] = {"color": tint, "size": 9 if series.kind == "points" else 7} | hollow
     elif series.kind == "points":
         trace["marker"] = {"color": tint, "size": 6}
-    elif series.signs:
-        symbol = LINE_SIGNS[_first(series.position) % len(LINE_SIGNS)]
-        trace["marker"] = {"color": tint, "size": 7, "symbol": symbol}
+    if series.sign:
+        trace["cliponaxis"] = False
     if series.published:
         line["dash"] = "dash"
+    if series.notes:
+        trace["text"], hover = list(series.notes), "%{text}<extra></extra>"
     trace |= {"line": line, "hovertemplate": hover, **_opens(series)}
     error = _error(series, tint)
-    return trace | ({"error_y": error} if error else {})
+    return trace | ({"error_x" if series.along_x else "error_y": error} if error else {})
+
+
+def _name(place: int, text: str, opens: str, panel: Panel, y: str) -> dict[str, Any]:
+    """The name of a lane above it, from the left edge of the figure on; the script of a page breaks its lines."""
+    at = {"x": 0, "y": place + panel.half + 0.04, "xref": "paper", "yref": y, "xanchor": "left", "yanchor": "bottom"}
+    return at | {"text": text, "name": opens, "align": "left", "showarrow": False, "captureevents": bool(opens)}
 
 
 def _first(position: int | Sequence[int]) -> int:
@@ -322,7 +357,7 @@ def _first(position: int | Sequence[int]) -> int:
 
 
 def _opens(series: Series) -> dict[str, Any]:
-    """What a click opens, for the script of a page: of the series as ``meta``, of its points as ``customdata``."""
+    """The addresses of clicks, for the script of a page: ``meta`` for a series, ``customdata`` for its points."""
     if isinstance(series.opens, str):
         return {"meta": series.opens} if series.opens else {}
     return {"customdata": list(series.opens)}
@@ -390,18 +425,19 @@ def _path(series: Series) -> dict[str, Any]:
 def _error(series: Series, tint: str) -> dict[str, Any] | None:
     if series.low is None or series.high is None or not any(end is not None for end in series.low):
         return None
+    middles = series.x if series.along_x else series.y
     return {
         "type": "data",
         "symmetric": False,
-        "array": _distances(series.high, series.y),
-        "arrayminus": _distances(series.y, series.low),
+        "array": _distances(series.high, middles),
+        "arrayminus": _distances(middles, series.low),
         "thickness": 1.2,
         "width": 3,
         "color": tint,
     }
 
 
-def _distances(above: Sequence[float | None], below: Sequence[float | None]) -> list[float | None]:
+def _distances(above: Sequence[Any], below: Sequence[Any]) -> list[float | None]:
     pairs = zip(above, below, strict=True)
     return [None if upper is None or lower is None else upper - lower for upper, lower in pairs]
 

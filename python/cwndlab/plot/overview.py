@@ -1,4 +1,4 @@
-"""A run at a glance: window, throughput, RTT, queue and drops over one axis of time, with events and phases."""
+"""A run at a glance: window, throughput, RTT, queue and drops over one time axis, with events and phases."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 #: Phases of a flow, with the positions of their colours.
 PHASES = {"slow start": -1, "recovery": -2, "RTO recovery": -3}
-# What ends the first slow start of a flow, and one after a timeout.
+# Events that end the first slow start of a flow, and one after a timeout.
 _ENDS = ("slow-start-exit", "recovery", "ecn", "timeout")
 
 
 def phases(records: Records) -> dict[int, dict[str, list[tuple[float, float]]]]:
-    """Slow start, recovery and RTO recovery of the flows that are drawn, as spans in seconds, by flow and phase.
+    """Slow start, recovery and RTO recovery of the drawn flows, as spans in seconds, by flow and phase.
 
     Recovery ends with the row ``recovered`` of ``events``. The first slow start ends with ``slow-start-exit``, else
     with the first loss, ECN echo or timeout; slow start after a timeout ends at the first sample whose window is not
@@ -69,7 +69,7 @@ def _rounded(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def overview(runs: Mapping[str, Records] | Records) -> Figure:
-    """Linked panels of a run, or of two or three side by side: one axis of time, which all zoom together.
+    """Linked panels of a run, or of two or three side by side; they share one time axis and zoom together.
 
     The window has marks at losses, RTOs, ECN reductions and slow-start exits; the lowest panel shows the phases of each
     flow as bands, which in a run with one flow also lie behind its window.

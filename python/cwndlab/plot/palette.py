@@ -1,4 +1,4 @@
-"""Colours that colour-blind readers tell apart (M. Okabe, K. Ito, 2008), by position."""
+"""Colours that colour-blind readers can distinguish (M. Okabe, K. Ito, 2008), by position."""
 
 COLOURS = (
     "#0072B2",
@@ -9,7 +9,7 @@ COLOURS = (
     "#56B4E9",
     "#8C6D31",
     "#808080",
-    # Four more of P. Tol's "muted" scheme (SRON/EPS/TN/09-002, 2021), for charts of a dozen curves.
+    # Four more from P. Tol's "muted" scheme (SRON/EPS/TN/09-002, 2021), for charts of a dozen curves.
     "#332288",
     "#882255",
     "#117733",
@@ -17,14 +17,14 @@ COLOURS = (
 )
 
 
-#: Colours of the phases of a flow, which no line or bar has: P. Tol's scheme "light" (the same report).
+#: Colours of the phases of a flow, used by no line or bar: P. Tol's scheme "light" (the same report).
 PHASE_COLOURS = ("#BBCC33", "#EEDD88", "#FFAABB")
-#: What the colours are mixed with after the last one, and how much of it: lighter, then darker.
+#: After the last colour, all are mixed with these, in these proportions: lighter, then darker.
 _MIXED = ((255, 0.0), (255, 0.5), (0, 0.4))
 
 
 def colour(position: int) -> str:
-    """The colour of the ``position``-th thing; below zero that of a phase. 36 positions have different colours.
+    """The colour of a position; a negative position is that of a phase. 36 positions have different colours.
 
     >>> colour(0), colour(12), colour(-1)
     ('#0072B2', '#80b9d9', '#BBCC33')

@@ -1,4 +1,4 @@
-"""Small multiples over time: one panel per run, with common axes; in two columns where there are many."""
+"""Small multiples over time: one panel per run, with common axes; in two columns if there are many."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def titled(runs: Mapping[str, Records] | Records) -> Mapping[str, Records]:
 
 
 def over_time(name: str, title: str, panels: Sequence[Panel], end_s: float, *, legend: bool = True) -> Figure:
-    """A figure of panels that have the axis of time and the vertical axis in common."""
+    """A figure of panels that share the time axis and the vertical axis."""
     columns = 1 if len(panels) <= MOST_ABOVE else 2
     rows = -(-len(panels) // columns)
     return Figure(

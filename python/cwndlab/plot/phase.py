@@ -13,7 +13,7 @@ from cwndlab.plot.series import lines
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
-# Points of a path at most.
+# Maximum number of points of a path.
 _MOST_POINTS = 500
 _GRAY = COLOURS.index("#808080")
 
@@ -42,8 +42,8 @@ def _names(runs: Mapping[str, Records]) -> tuple[str, str]:
 def phase(runs: Mapping[str, Records] | Records, name: str = "", target: str = "") -> Figure:
     """The second flow's window over the first one's; on the dashed line both are equal.
 
-    ``runs`` are records by the title of their panel, of which those with two flows are drawn, or those of one run,
-    which ``name`` names. ``target`` is the address that a click opens.
+    ``runs`` are records by the title of their panel, or those of one run with the title ``name``; runs with two flows
+    are drawn. ``target`` is the address that a click opens.
 
     Examples
     --------

@@ -19,22 +19,22 @@ from cwndlab.plot.panels import end_s, over_time, titled
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
-#: Points per line, and of all lines of a figure, at most.
+#: Maximum number of points per line, and of all lines of a figure.
 MOST_POINTS, MOST_OF_ALL = 2000, 24_000
-#: Flows that are drawn, and bottlenecks of a single run: as many as there are colours, and the first ones.
+#: Maximum number of drawn flows, one per colour, and of drawn bottlenecks of a single run.
 MOST_FLOWS, MOST_LINKS = len(COLOURS), 4
 # A bottleneck beside the first one is drawn from this mean queue on, in packets.
 _LEAST_QUEUE = 0.1
-# Rates are means over intervals of at least this part of a run: a repaired loss delivers many segments at once.
+# Rates are means over at least this part of a run, since a repaired loss delivers many segments at once.
 _RATE_WINDOWS = 150
-# Events that are marked in the window of a single run, with their signs.
+# Events marked in the window of a single run, with their markers.
 _MARKS: dict[str, tuple[str, Literal["diamond", "triangle", "cross", "square"]]] = {
     "slow-start-exit": ("slow-start exit", "diamond"),
     "recovery": ("loss (recovery begins)", "triangle"),
     "timeout": ("RTO", "cross"),
     "ecn": ("ECN reduction", "square"),
 }
-# Events of a kind that are marked at most.
+# Maximum number of marked events of a kind.
 _MOST_MARKS = 300
 # Of `GROWTH[+SLOW_START][/RECOVERY]` the first part with its parameters.
 _HEAD = re.compile(r"[^+/(]*(?:\([^)]*\))?")
@@ -70,8 +70,8 @@ class Line(NamedTuple):
 
 
 def lines(records: Records, kind: str, *, runs: int = 1, points: int | None = None) -> list[Line]:
-    """The lines of ``kind`` for one of the ``runs`` of a figure: per flow, or per bottleneck with a
-    queue (of several runs only the first one); of at most ``points`` each where that is given."""
+    """The lines of ``kind`` for one of the ``runs`` of a figure: per flow, or per bottleneck with a queue (only the
+    first one if there are several runs). Each has at most ``points`` points, if given."""
     what = known(kind)
     flows = drawn_flows(records)
     several = MOST_LINKS if runs == 1 else 1
@@ -97,7 +97,7 @@ def lines(records: Records, kind: str, *, runs: int = 1, points: int | None = No
 
 
 def drawn_flows(records: Records) -> pl.DataFrame:
-    """The rows of the flows that are drawn: all, or of many those that delivered most."""
+    """The rows of the drawn flows: all, or those that delivered most if there are many."""
     flows = records.flows
     if len(flows) <= MOST_FLOWS:
         return flows
@@ -108,8 +108,8 @@ def drawn_flows(records: Records) -> pl.DataFrame:
 def positions(runs: Mapping[str, Records]) -> dict[str, dict[str, int]]:
     """The positions of the colours of all lines, by run and label, so that no two labels of a figure have the same.
 
-    Of several runs, a flow that only one of them has, such as that of the compared algorithm, has the colour of its
-    run, as bars and distributions have it. Other flows and the bottlenecks follow after all runs.
+    With several runs, a flow that only one of them has, such as that of the compared algorithm, has the colour of its
+    run, as in bars and distributions. Other flows and the bottlenecks follow after all runs.
     """
     flows = {name: labels_of(drawn_flows(records)) for name, records in runs.items()}
     known: dict[str, int] = {}
@@ -191,7 +191,7 @@ def present(runs: Iterable[Records]) -> list[str]:
 
 
 def marks(records: Records) -> list[Events]:
-    """The events of the flows that are drawn, at the windows before them."""
+    """The events of the drawn flows, at the windows before them."""
     flows = drawn_flows(records).select("flow", "mss_bytes")
     events = records.events.join(flows, on="flow").sort("time_ns")
     made = []
@@ -211,8 +211,8 @@ def flow_labels(records: Records) -> dict[str, int]:
 
 
 def labels_of(flows: pl.DataFrame) -> list[str]:
-    """The name of each flow with its RTT, and with its algorithm where the flows differ in it and the name is
-    another."""
+    """The name of each flow with its RTT, and with its algorithm if the flows have different ones and the name is not
+    the algorithm's."""
     algorithms = _short(flows["algorithm"].to_list())
     labels = []
     for name, base, algorithm in zip(flows["name"], flows["base_rtt_ns"], algorithms, strict=True):
@@ -223,8 +223,8 @@ def labels_of(flows: pl.DataFrame) -> list[str]:
 
 
 def _short(algorithms: list[str | None]) -> list[str | None]:
-    """What tells the algorithms apart: congestion avoidance alone, or the whole text where that is the same; nothing
-    where all are equal."""
+    """The part that distinguishes the algorithms: congestion avoidance alone, or the whole text if that is the same;
+    nothing if all are equal."""
     different = {one for one in algorithms if one}
     if len(different) < 2:
         return [None] * len(algorithms)

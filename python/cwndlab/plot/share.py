@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
 
 AXIS = "share of all goodput, %"
-# Intervals of a run: over shorter ones a share shows bursts.
+# Number of intervals of a run; shorter ones would show bursts.
 _WINDOWS = 60
 
 
 def lines(records: Records) -> list[Line]:
-    """The shares of the flows that are drawn, at the same times for all: 0 where a flow does not exist."""
+    """The shares of the flows that are drawn, at the same times for all; 0 while a flow does not exist."""
     flows = drawn_flows(records)
     table = flows_over_time(records, window_s=end_s([records]) / _WINDOWS, start_s=0.0)
     times = sorted(set(table["time_s"].to_list()))

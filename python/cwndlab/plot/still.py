@@ -1,17 +1,18 @@
-"""Figures by matplotlib: PNG, SVG and PDF, for the screen or for a paper (`cwndlab.plot.style`)."""
+"""Figures drawn by matplotlib: PNG, SVG and PDF, for the screen or for a paper (`cwndlab.plot.style`)."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 from cwndlab.lazy import extra
-from cwndlab.plot.description import Band, Description, Events, Heat, Panel, Series
+from cwndlab.plot.description import Description, Events, Heat, Panel, Series
 from cwndlab.plot.palette import colour
 from cwndlab.plot.style import SCREEN, Style, grid_text
 from cwndlab.statistics.digits import number
 
-_SIGNS = {"diamond": "D", "triangle": "v", "cross": "x", "square": "s", "circle": "o"}
+_SIGNS = {"diamond": "D", "triangle": "v", "cross": "x", "square": "s", "circle": "o", "left": "<", "right": ">"}
 _LINE_SIGNS = "os^DvPX*"
 _MOST_TEXTS = 150
 # Entries of a legend in a row.
@@ -19,10 +20,12 @@ _MOST_COLUMNS = 5
 # Left and right of a legend, in inches.
 _MARGINS = 0.1
 _GRAY = "#808080"
+# Letters of a lane's name in a line of a whole figure.
+_LETTERS = 110
 
 
 def draw(figure: Description, path: str | BinaryIO, style: Style = SCREEN) -> None:
-    """Writes a figure: in the format of the path's ending, or as PNG into a stream."""
+    """Writes a figure: in the format of the path's extension, or as PNG into a stream."""
     with style.applied():
         made, axes = _grid(figure, style)
         for axis, panel in zip(axes, figure.panels, strict=False):
@@ -48,6 +51,7 @@ def _grid(figure: Description, style: Style) -> tuple[Any, list[Any]]:
         sharey=sharing[figure.shares_y],
         squeeze=False,
         height_ratios=heights,
+        width_ratios=list(figure.widths) or None,
     )
     axes = list(grid.ravel())
     for empty in axes[len(figure.panels) :]:
@@ -63,6 +67,8 @@ def _grid(figure: Description, style: Style) -> tuple[Any, list[Any]]:
         if len(titles) == 1:
             made.supylabel(*titles, fontsize=size)
     for index, panel in enumerate(figure.panels):
+        if panel.x is not None:
+            axes[index].set_xlabel(panel.x.title, fontsize=size)
         if len(titles) > 1 and index % columns == 0:
             axes[index].set_ylabel(panel.y.title.replace(", ", "\n", 1), fontsize=7 if style.paper else 8)
     return made, axes
@@ -74,11 +80,11 @@ def _panel(made: Any, axis: Any, figure: Description, panel: Panel, style: Style
     if panel.heat is not None:
         _heat(made, axis, figure, panel, panel.heat)
         return
-    axis.grid(alpha=0.3, axis="y" if _has_bars(panel) else "both")
+    axis.grid(alpha=0.3, axis="y" if _has_bars(panel) else "x" if panel.y.above else "both")
     axis.set_axisbelow(True)
-    if figure.x.log:
+    if (panel.x or figure.x).log:
         axis.set_xscale("log")
-    _bands(axis, panel.bands, style)
+    _bands(axis, panel, style)
     _areas(axis, [series for series in panel.series if series.kind == "area"], style)
     _bars(axis, figure, [series for series in panel.series if series.kind == "bars"], style)
     _boxes(axis, [series for series in panel.series if series.kind == "box"], style)
@@ -88,6 +94,8 @@ def _panel(made: Any, axis: Any, figure: Description, panel: Panel, style: Style
         elif series.kind in ("line", "points", "steps"):
             _line(axis, series, figure, style)
     _marks(axis, panel.events)
+    for one in panel.words:
+        axis.text(one.x, one.place, one.text, va="center", fontsize=6.5)
     for value, label in panel.thresholds:
         axis.axhline(value, color="black", linestyle="--", linewidth=0.8)
         place = {"xytext": (-2, 2), "textcoords": "offset points", "xycoords": ("axes fraction", "data")}
@@ -100,10 +108,21 @@ def _has_bars(panel: Panel) -> bool:
 
 
 def _ticks(axis: Any, figure: Description, panel: Panel) -> None:
-    if panel.y.categories is not None:
+    ticks = (panel.x or figure.x).ticks
+    if ticks:
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axis.minorticks_off()
+    if panel.y.above:
+        axis.tick_params(axis="y", left=False, labelleft=False)
+        first = panel is figure.panels[0]
+        letters = round(_LETTERS * figure.widths[0] / sum(figure.widths)) if figure.widths else _LETTERS
+        for place, name in enumerate(panel.y.categories or () if first else ()):
+            at, text = (0, place + panel.half + 0.04), textwrap.fill(name, letters)
+            axis.annotate(text, at, xycoords=("axes fraction", "data"), va="bottom", fontsize=7).set_in_layout(False)
+    elif panel.y.categories is not None:
         axis.set_yticks(range(len(panel.y.categories)), list(panel.y.categories), fontsize=7)
     elif hasattr(axis.yaxis.get_major_formatter(), "set_useOffset"):
-        # 0.9985 as such and not as an offset of 1.
+        # 0.9985 itself and not an offset from 1.
         axis.yaxis.get_major_formatter().set_useOffset(False)
     if figure.x.whole:
         axis.locator_params(axis="x", integer=True, min_n_ticks=1)
@@ -123,11 +142,11 @@ def _limits(figure: Description, axes: Sequence[Any]) -> None:
         if panel.y.ends is not None:
             axis.set_ylim(*panel.y.ends)
         elif panel.y.categories is not None:
-            axis.set_ylim(-0.6, len(panel.y.categories) - 0.4)
+            axis.set_ylim(*panel.lane_ends)
         elif panel.y.from_zero:
             axis.set_ylim(bottom=0)
-        if figure.x.ends is not None:
-            axis.set_xlim(*figure.x.ends)
+        if (ends := (panel.x or figure.x).ends) is not None:
+            axis.set_xlim(*ends)
         elif figure.x.from_zero and figure.x.categories is None:
             axis.set_xlim(left=0)
 
@@ -160,7 +179,7 @@ def _first(position: int | Sequence[int]) -> int:
 
 
 def _places(figure: Description, series: Series) -> list[Any]:
-    """The x of points, as numbers where the axis has categories."""
+    """The x of points, as numbers if the axis has categories."""
     if figure.x.categories is None:
         return list(series.x)
     at = {name: place for place, name in enumerate(figure.x.categories)}
@@ -171,16 +190,18 @@ def _line(axis: Any, series: Series, figure: Description, style: Style) -> None:
     at, xs = _first(series.position), _places(figure, series)
     look = style.line(at, len(series.y))
     if series.signs or series.kind == "points":
-        look |= {"marker": _LINE_SIGNS[at % len(_LINE_SIGNS)], "markersize": 3.5, "markevery": 1}
+        sign = _SIGNS[series.sign] if series.sign else _LINE_SIGNS[at % len(_LINE_SIGNS)]
+        look |= {"marker": sign, "markersize": 5 if series.along_x else 3.5, "markevery": 1}
     if series.kind == "points":
-        look["linestyle"] = "none"
+        look |= {"linestyle": "none"} | ({"markerfacecolor": "none"} if series.published else {})
     elif series.published:
         look["linestyle"] = "--"
     if series.kind == "steps":
         look["drawstyle"] = "steps-post"
     axis.plot(xs, _gaps(series.y), label=series.label if series.legend else None, **look)
     if series.low is not None and series.high is not None:
-        axis.vlines(xs, _gaps(series.low), _gaps(series.high), color=colour(at), lw=0.9)
+        draw_lines, middles = (axis.hlines, series.y) if series.along_x else (axis.vlines, xs)
+        draw_lines(middles, _gaps(series.low), _gaps(series.high), color=colour(at), lw=0.9)
 
 
 def _areas(axis: Any, areas: Sequence[Series], style: Style) -> None:
@@ -241,15 +262,18 @@ def _path(made: Any, axis: Any, series: Series) -> None:
     made.colorbar(dots, ax=axis, label="time, s", fraction=0.05)
 
 
-def _bands(axis: Any, bands: Sequence[Band], style: Style) -> None:
-    for band in bands:
+def _bands(axis: Any, panel: Panel, style: Style) -> None:
+    half = panel.half
+    for band in panel.bands:
         look: dict[str, Any] = {"facecolor": colour(band.position), "linewidth": 0}
         if style.paper:
             look |= {"hatch": style.hatch(band.position), "edgecolor": "gray"}
+        if band.faint:
+            look["alpha"] = 0.3
         label: str | None = band.label
         if band.place is not None:
             spans = [(start, end - start) for start, end in band.spans]
-            axis.broken_barh(spans, (band.place - 0.36, 0.72), label=label, **look)
+            axis.broken_barh(spans, (band.place - half, 2 * half), label=label, **look)
             continue
         for start, end in band.spans:
             axis.axvspan(start, end, alpha=0.22, label=label, **look)

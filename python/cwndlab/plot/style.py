@@ -1,8 +1,8 @@
 """Styles of still figures: for the screen, and for a paper that may be printed without colours.
 
-A paper's figures have the width of a column (3.33 in, which fits the two-column formats of ACM and IEEE) or of both
-(7 in), text of 7 to 8 points as it will be printed, fonts embedded as outlines (Type 42, which submission systems take;
-SVG as paths), and no meaning that hangs on colour: lines differ by dashes and marks, bars by hatching.
+A paper's figures have the width of a column (3.33 in, which fits the two-column formats of ACM and IEEE) or of both (7
+in), text of 7 to 8 points as it will be printed, fonts embedded as outlines (Type 42, which submission systems accept;
+SVG as paths), and no meaning that depends on colour: lines differ by dashes and marks, bars by hatching.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PAPER = {
     "svg.fonttype": "path",
     "savefig.pad_inches": 0.01,
 }
-# The same figure is the same file: no time, no random names.
+# Equal figures give equal files: no time, no random names.
 _STEADY = {"svg.hashsalt": "cwndlab"}
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {},
@@ -51,7 +51,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 
 class Style(NamedTuple):
-    """How still figures look."""
+    """The appearance of still figures."""
 
     name: str
     paper: bool
@@ -65,7 +65,7 @@ class Style(NamedTuple):
         return paper, min(9.0, max(1.7, paper * height / width, 1.15 * height / 1.9 if not wide else 0.0))
 
     def line(self, position: int, points: int) -> dict[str, Any]:
-        """How the ``position``-th line is drawn."""
+        """The style of the ``position``-th line."""
         plain: dict[str, Any] = {"color": colour(position), "linewidth": 0.9}
         if not self.paper:
             return plain
@@ -76,12 +76,12 @@ class Style(NamedTuple):
             "markersize": 2.6,
             "markerfacecolor": "white",
             "markeredgewidth": 0.6,
-            # Marks of several lines stand beside each other.
+            # The marks of several lines do not overlap.
             "markevery": ((position * every // 4) % every, every),
         }
 
     def face(self, position: int) -> dict[str, Any]:
-        """How the ``position``-th bar or area is filled."""
+        """The fill of the ``position``-th bar or area."""
         if not self.paper:
             return {"color": colour(position)}
         return {
@@ -97,7 +97,7 @@ class Style(NamedTuple):
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Within it figures are made and saved in this style."""
+        """A context in which figures are made and saved in this style."""
         with extra("print"):
             import matplotlib as mpl
 
@@ -106,7 +106,7 @@ class Style(NamedTuple):
             yield
 
     def save(self, figure: Any, path: str | BinaryIO) -> None:
-        """Writes a figure: in the format of the path's ending, or as PNG into a stream."""
+        """Writes a figure: in the format of the path's extension, or as PNG into a stream."""
         ending = path.rpartition(".")[2] if isinstance(path, str) else "png"
         figure.savefig(path, dpi=self.dpi, format=ending, metadata=_METADATA.get(ending))
 

@@ -27,7 +27,7 @@ _NEAR = 0.4
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked of a page and its figures: the metrics, the axis along them, the axis with colours, and values to
+    """The options of a page and its figures: the metrics, the axis along them, the axis with colours, and values to
     mark."""
 
     metrics: Sequence[str] | None = None
@@ -36,7 +36,7 @@ class Asked:
     marks: Mapping[str, float] | None = None
 
     def axes(self, result: Result) -> list[Axis]:
-        """The axes that were named; raises where there is none of the name."""
+        """The requested axes; raises if an axis does not exist."""
         _check_marks(result, self.marks)
         named = (("x", self.x), ("by", self.by))
         return [result.axis(name, parameter=parameter) for parameter, name in named if name is not None]
@@ -51,8 +51,8 @@ _KINDS = ("lines", "bars", "points")
 
 
 def thresholds(result: Result, metric: str, given: Mapping[str, float] | None = None) -> list[tuple[float, str]]:
-    """The values of a metric that its figures mark, in the unit that they show: those that are given, and for delays
-    150 ms of ITU-T G.114 where a mean comes near it."""
+    """The values of a metric that its figures mark, in the displayed unit: the given ones, and for delays the 150 ms of
+    ITU-T G.114 if a mean is near it."""
     marks = [
         (value, f"{value:g} {column(name).unit}".strip()) for name, value in (given or {}).items() if name == metric
     ]
@@ -108,7 +108,7 @@ def figure(
 
 
 def _check_marks(result: Result, marks: Mapping[str, float] | None) -> None:
-    """Raises where a value to mark is of no metric."""
+    """Raises if a value to mark belongs to no metric."""
     faults = [
         unknown_metric(Parameter("thresholds"), name, result.metrics)
         for name in marks or ()
@@ -128,7 +128,7 @@ def _compared(result: Result) -> Axis | None:
 
 
 def _across(result: Result, colours: Axis | None) -> Axis | None:
-    """The first axis that is neither compared nor in colours; of a comparison what is compared."""
+    """The first axis that is neither compared nor in colours; for a comparison, the compared axis."""
     free = [axis for axis in result.axes if axis is not colours]
     return next((axis for axis in free if axis is not _compared(result)), free[0] if free else None)
 
@@ -159,7 +159,7 @@ def _curves(
 def _scatter(result: Result, metrics: Sequence[str], x: str, by: str | None) -> Figure:
     """A point per cell: one metric over another one."""
     if len(metrics) > 1:
-        raise ArgumentError(parameter_fault("y", "there are several metrics over a metric", hint="name one"))
+        raise ArgumentError(parameter_fault("y", "only one metric can be drawn over a metric", hint="name one"))
     y, colours = metrics[0], result.axis(by, parameter="by") if by is not None else _compared(result)
     texts = {axis.name: dict(zip(axis.rows, axis.texts, strict=True)) for axis in result.axes}
     curves = []

@@ -20,14 +20,14 @@ from cwndlab.study.tables import differences as differences_table
 _METHOD = (
     "Higher or lower needs an interval that excludes zero and an adjusted p below 0.05; without the correction, one in "
     "twenty comparisons without any difference would be called different. Welch's test, which ignores the pairs, is "
-    "shown beside."
+    "shown as well."
 )
 
 _ANYTHING = Asked()
 
 
 def comparison_page(comparison: Result, asked: Asked = _ANYTHING) -> str:
-    """The page of a comparison, which opens with what was asked for."""
+    """The page of a comparison, which opens with the requested metrics."""
     if not comparison.rows:
         raise RecordsError(Fault("comparison", "holds no finished run", "run `cwndlab compare` again"))
     page, behind = Page(), _behind(comparison)
@@ -68,7 +68,7 @@ def comparison_page(comparison: Result, asked: Asked = _ANYTHING) -> str:
         base=comparison.axis(comparison.compared).texts[0] if comparison.axes else "",
         verdicts=verdicts(comparison),
         means=presented(comparison.table(asked.metrics), opens=[target for _, target in behind]),
-        # On one printed page there are the first figures.
+        # One printed page has the first figures.
         bars=[*means[:2], *traded, *means[2:]],
         narrow=is_single or len(comparison.axes) == 2,
         boxes=spreads,
@@ -91,12 +91,12 @@ def _places(comparison: Result) -> list[tuple[str, int]]:
 
 
 def _behind(comparison: Result) -> Links:
-    """What the marks of an algorithm open: its runs."""
+    """The links of an algorithm's marks: its runs."""
     return [(name, f"#runs={at}") for at, name in enumerate(comparison.labels)]
 
 
 def _examples(comparison: Result) -> dict[str, str]:
-    """What the lines of an algorithm open: their run."""
+    """The links of an algorithm's lines: their run."""
     first = {label: at for at, (label, seed) in enumerate(_places(comparison)) if seed == comparison.seeds[0]}
     return {name: f"#run={first[name]}" for name in comparison.examples if name in first}
 
@@ -120,7 +120,7 @@ _MOST_NAMED = 6
 
 
 def _title(comparison: Result) -> str:
-    """What was compared, and where: the title of the scenario may name algorithms that were not run."""
+    """The compared values and the scenario, whose title may name algorithms that were not run."""
     if not comparison.is_comparison:
         axes = short([axis.name for axis in comparison.axes])
         title = comparison.title or comparison.scenario.title
@@ -153,7 +153,7 @@ def _intro(comparison: Result) -> str:
 
 
 def _commands(comparison: Result, asked: Asked) -> list[str]:
-    """The command that makes the comparison again from the scenario on its page, or else the page from its folder."""
+    """The command that repeats the comparison from the scenario on its page, or else makes the page from its folder."""
     if not comparison.header.compared or len(comparison.columns) > 1 or comparison.compared.startswith("@"):
         return again(comparison, asked)
     count = len(comparison.seeds)

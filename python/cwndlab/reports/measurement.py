@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from cwndlab.live.results import Measurement
 
 _FACTORS = (
-    "Analysis of variance of the throughput. Algorithms, and whether their differences depend on the part of the day, "
-    "are tested against the rest within rounds; parts of the day against the rounds within a part. These p are not "
-    "corrected."
+    "Analysis of variance of the throughput. Algorithms, and the dependence of their differences on the part of the "
+    "day, are tested against the rest within rounds; parts of the day against the rounds within a part. These p are "
+    "not corrected."
 )
 _FACTORS_OF_SERVERS = (
     " Over all servers, the server takes the place of the part of the day: it is tested against its rounds, algorithms "
@@ -32,7 +32,7 @@ _FACTORS_OF_SERVERS = (
 
 
 def measurement_page(measurement: Measurement) -> str:
-    """Its tables, means, differences within rounds, the time of day, and the first complete round over time."""
+    """The page: tables, means, differences within rounds, the time of day, and the first complete round over time."""
     page, behind = Page(), _behind(measurement)
     servers = measurement.servers
     means = [
@@ -114,7 +114,7 @@ def _over_time(measurement: Measurement) -> str:
 
 
 def _preflight(document: dict[str, Any]) -> dict[str, Any]:
-    """The inspection of the path: an introduction, tables, and what could not be found out."""
+    """The inspection of the path: an introduction, tables, and what is unknown."""
     tables = []
     for key, caption, columns in _INSPECTED:
         rows = [[_text(row.get(column)) for column in columns] for row in document.get(key) or ()]
@@ -127,7 +127,7 @@ def _preflight(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _utc(text: str) -> str:
-    """A moment for people.
+    """A time in readable form.
 
     >>> _utc("2026-11-24T01:04:05.678+01:00")
     '2026-11-24 00:04 UTC'
@@ -136,7 +136,7 @@ def _utc(text: str) -> str:
 
 
 def _title(column: str) -> str:
-    """The title of a column; its unit stands in a line of its own.
+    """The title of a column, with its unit on a separate line.
 
     >>> _title("min_ms"), _title("signal_dbm"), _title("address")
     ('min\\nms', 'signal\\ndBm', 'address')
@@ -175,7 +175,7 @@ def _intro(measurement: Measurement) -> str:
 
 
 def _behind(measurement: Measurement) -> Links:
-    """What the marks of a series open: its transfers."""
+    """The links of a series' marks: its transfers."""
     return [(label, f"#runs={at}") for at, label in enumerate(measurement.series)]
 
 
@@ -198,7 +198,7 @@ def _graph(measurement: Measurement) -> Figure:
     at = {(row["server"], row["algorithm"], row["round"]): place for place, row in enumerate(measurement.rows)}
     curves, opens = [], {}
     for label, (one, name) in measurement.series.items():
-        # With several servers each has a panel, where an algorithm has the same colour.
+        # Each of several servers has a panel; an algorithm has the same colour in all of them.
         panel = one.label if len(measurement.servers) > 1 else ""
         rates = values[label]
         shown = [rate * measurement.unit.factor for rate in rates.values()]
@@ -209,7 +209,7 @@ def _graph(measurement: Measurement) -> Figure:
 
 
 def _packed(measurement: Measurement) -> dict[str, Any]:
-    """The transfers and, of those whose records there are, their time series."""
+    """The transfers, and the time series of those with records."""
     if not measurement.rows:
         return {}
     names = (

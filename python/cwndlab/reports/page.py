@@ -1,8 +1,8 @@
-"""HTML pages by Jinja templates. A page that is one file has style, script, plotly and all data in it and needs no
-network; pages of a site have plotly in a file beside them.
+"""HTML pages from Jinja templates. A page that is one file contains style, script, plotly and all data, and needs no
+network; the pages of a site share a file with plotly.
 
-A click on a mark of a figure opens the runs behind it, a run its time series; links under each figure open the same
-without a pointer. `cwndlab.reports.runs` packs what is opened.
+A click on a mark of a figure opens its runs, and a run opens its time series; links under each figure do the same
+without a pointer. `cwndlab.reports.runs` packs the data of runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BUNDLE = "plotly.min.js"
 
 @dataclass(frozen=True)
 class Placed:
-    """A figure on a page: its data are in the page's, under ``name``."""
+    """A figure on a page; the page's data has the figure's data under ``name``."""
 
     name: str
     heading: str
@@ -49,7 +49,7 @@ class Page:
         self._charts: dict[str, Any] = {}
 
     def figure(self, figure: Figure, name: str, *, heading: str = "", opens: Links = (), note: str = "") -> Placed:
-        """Adds a figure; ``opens`` are links to what its marks open, ``name`` is unique on the page."""
+        """Adds a figure; ``opens`` are the links of its marks, ``name`` is unique on the page."""
         spec = self._charts[name] = figure.spec()
         return Placed(name, heading, figure.sentence(), spec["layout"]["height"], opens, note)
 
@@ -74,13 +74,13 @@ class Page:
         commands:
             Shell commands that make the page again.
         data:
-            What the script of the page opens (`cwndlab.reports.runs.packed`).
+            The data that the page's script opens (`cwndlab.reports.runs.packed`).
         bundle:
             Address of plotly's program; ``None`` puts the program into the page.
         run_findings:
             Findings of the runs, as rows of the table ``findings``, which the page shows first.
         content:
-            What the template shows.
+            The values of the template.
         """
         inline = bundle is None and bool(self._charts)
         return (
@@ -110,7 +110,7 @@ def tables_page(
     commands: Sequence[str] = (),
     run_findings: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """A page of tables, with what they say in words above them."""
+    """A page of tables, below sentences that summarise them."""
     made = [(one.caption, replace(presented(one), caption="")) for one in tables]
     return Page().render(
         "tables.html", title=title, footer="", commands=commands, run_findings=run_findings, lines=lines, tables=made
@@ -120,7 +120,7 @@ def tables_page(
 @cache
 def program() -> Markup:
     """plotly's program for browsers."""
-    # Read as a file: importing plotly takes longer than the page.
+    # Read as a file: importing plotly takes longer than making the page.
     return Markup(files("plotly").joinpath("package_data", BUNDLE).read_text(encoding="utf-8"))
 
 
@@ -130,7 +130,7 @@ def _asset(name: str) -> Markup:
 
 
 def slug(text: str) -> str:
-    """An id of a heading."""
+    """The id of a heading."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 

@@ -17,7 +17,7 @@ from cwndlab.statistics.digits import number
 
 
 def _command(records: Records, scenario: str, out: str) -> str:
-    """What repeats a run: the page has its scenario."""
+    """The command that repeats a run from the scenario on the page."""
     engine = str(records.rows("runs")[0]["engine"])
     words = ["cwndlab run", scenario, f"--seed {records.seed}", f"--out {out}"]
     return " ".join(words if engine == "simulate" else [*words, f"--engine {engine}"])
@@ -49,7 +49,7 @@ def run_page(records: Records) -> str:
 
 
 def _flows(records: Records) -> pl.DataFrame:
-    """A row per flow: its metrics, and its airtime as a share of the run where it crosses a wireless medium."""
+    """A row per flow: its metrics, and its airtime as a share of the run if it crosses a wireless medium."""
     frame, duration = per_flow(records).drop("flow"), int(records.rows("runs")[0]["duration_ns"])
     for what, column in (("data", "airtime_ns"), ("ACKs", "ack_airtime_ns")):
         frame = frame.with_columns((100 * records.flows[column] / duration).alias(f"airtime of {what}\n%"))
@@ -57,7 +57,7 @@ def _flows(records: Records) -> pl.DataFrame:
 
 
 def _stations(records: Records) -> Table | None:
-    """The stations of the wireless media of a run at its end; nothing where there is no medium."""
+    """The stations of the wireless media at the end of a run; ``None`` without a medium."""
     frame = records.stations
     if not len(frame):
         return None
@@ -86,11 +86,11 @@ def _stations(records: Records) -> Table | None:
         ]
         for row in last.sort("medium", "airtime_ns", descending=[False, True]).iter_rows(named=True)
     ]
-    return table("Stations: what each one sends, with the responses to it (n = 1 run: no intervals)", header, rows)
+    return table("Stations: transmissions of each, with the responses to it (n = 1 run: no intervals)", header, rows)
 
 
 def _convergence(records: Records) -> list[str]:
-    """How long the second of two flows took to come near the first; of more flows two windows tell nothing."""
+    """The convergence time of the second of two flows; with more flows, two windows show nothing."""
     if len(records.flows) != 2:
         return []
     near = convergence(records).row(0, named=True)
@@ -128,8 +128,8 @@ def runs_page(runs: Sequence[Records]) -> str:
 
 
 def side_by_side(runs: Sequence[Records]) -> Mapping[str, Records]:
-    """The runs by algorithms and seed; those that agree in both have a number, too. Of an algorithm its first part
-    suffices where that distinguishes the runs as well."""
+    """The runs by algorithms and seed; runs that agree in both also have a number. The first part of an algorithm's
+    name suffices if it distinguishes the runs equally well."""
     texts = [[f"{_algorithms(one, short=short)}, seed {one.seed}" for one in runs] for short in (True, False)]
     names = min(texts, key=lambda some: -len(set(some)))
     unique = [f"{name} ({at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]

@@ -1,4 +1,4 @@
-"""The runs behind the figures of a page: their metrics, and the time series of as many as there is room for.
+"""The runs behind the figures of a page: their metrics, and the time series of as many runs as fit.
 
 Metrics are columns of 32-bit floats, series columns of 16-bit steps of their largest value (less than a pixel), both in
 base64. `page.js` unpacks them.
@@ -21,12 +21,12 @@ from cwndlab.plot.series import MOST_FLOWS, MOST_LINKS, SERIES, Line, lines
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
-#: Bytes of a page that series take at most; plotly itself takes 4.8 million.
+#: Maximum bytes of a page for series; plotly itself takes 4.8 million.
 ROOM = 1_500_000
-# Points per line: as many as there is room for, between these.
+# Points per line: as many as fit, between these limits.
 _FEWEST, _MOST = 60, 400
 _BYTES_PER_POINT = 8 / 3
-# Runs whose metrics a page holds; of more only the means are on it.
+# Maximum number of runs whose metrics a page holds; beyond it, the page has only the means.
 MOST_RUNS = 20_000
 #: Shown for a run without series.
 WITHOUT = (
@@ -60,11 +60,11 @@ def packed(
     groups:
         The runs behind marks.
     series:
-        What reads the records of a run, by its place; one after the other is read.
+        Functions that read the records of a run, by its place; they are called one after the other.
     flows:
         The largest number of flows of a run.
     first_colour:
-        The position of the first colour that nothing else of the page has.
+        The position of the first colour that the page does not use otherwise.
     """
     count = len(next(iter(fields.values())))
     data: dict[str, Any] = {
@@ -98,7 +98,7 @@ def packed(
 
 
 def described(name: str) -> dict[str, Any]:
-    """How a metric is shown; a measure of an experiment has its unit in its name."""
+    """The presentation of a metric; a measure of an experiment has its unit in its name."""
     if name not in COLUMNS:
         return {"key": name, "title": name.replace("_", " "), "unit": "", "factor": 1.0}
     shown = COLUMNS[name]
@@ -170,6 +170,6 @@ def _words(name: str, values: Sequence[object]) -> dict[str, Any]:
 def _in_turn(
     wanted: Sequence[tuple[int, Callable[[], Records]]], groups: Sequence[Group]
 ) -> list[tuple[int, Callable[[], Records]]]:
-    """The first of each group, then the second ones, and so on: where room ends, every group has some."""
+    """The first of each group, then the second ones, and so on, so that every group has some if room is short."""
     rank = {run: turn for group in groups for turn, run in enumerate(group.runs)}
     return sorted(wanted, key=lambda one: rank.get(one[0], len(rank)))

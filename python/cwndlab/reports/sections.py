@@ -14,14 +14,14 @@ from cwndlab.reports.page import Page, Placed
 from cwndlab.scenario.document import Scenario
 from cwndlab.study.result import Result
 
-#: Runs that are drawn side by side with linked panels; of more, each quantity has a figure of its own.
+#: Maximum number of runs side by side with linked panels; with more, each quantity has its own figure.
 MOST_ABREAST = 3
-# Algorithms that the sentence about a scenario names.
+# Maximum number of algorithms in the sentence about a scenario.
 _MOST_KINDS = 6
 
 
 def described_scenario(scenario: Scenario, cells: Iterable[Mapping[str, Any]] = (), *, titled: bool = True) -> str:
-    """What a scenario is, in a sentence: its title, flows, duration, bottleneck; without what varies over ``cells``."""
+    """A sentence on a scenario: its title, flows, duration, bottleneck; without the values that vary over ``cells``."""
     own = _facts(scenario.document)
     for cell in cells:
         other = _facts(cell)
@@ -59,7 +59,7 @@ def _facts(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def again(result: Result, asked: Asked) -> list[str]:
-    """The command that makes the page of a result again; there is none where no folder keeps it."""
+    """The command that makes the page of a result again; ``None`` if no folder keeps the result."""
     if not result.place:
         return []
     words = ["cwndlab", "report", result.place, *(["--metrics", ",".join(asked.metrics)] if asked.metrics else [])]
@@ -90,7 +90,7 @@ def over_time(
     if not all(len(records.samples) for records in runs.values()):
         return OverTime(heading, "The scenario takes no samples, so there is no figure over time.", [], [], [])
     flows = max(len(records.flows) for records in runs.values())
-    note = f"The {MOST_FLOWS} of {flows} flows that delivered most are drawn." if flows > MOST_FLOWS else ""
+    note = f"Of {flows} flows, the {MOST_FLOWS} that delivered most are drawn." if flows > MOST_FLOWS else ""
     if linked:
         figures = [page.figure(overview(runs), "overview", opens=behind)]
     else:

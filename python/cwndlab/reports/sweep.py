@@ -33,8 +33,8 @@ _ANYTHING = Asked()
 
 
 class Grid:
-    """The cells of a result over its axes: those that were asked for first, then those with the most values, algorithms
-    last; an axis with one value is left out."""
+    """The cells of a result over its axes: the requested axes first, then those with the most values, algorithms last;
+    an axis with one value is left out."""
 
     def __init__(self, result: Result, asked: Asked = _ANYTHING) -> None:
         first = asked.axes(result)
@@ -71,14 +71,14 @@ class Grid:
         return {name: self.result.runs[name].to_list() for name in self.metrics}
 
     def estimate(self, place: tuple[int, ...], metric: str) -> Estimate | None:
-        """Mean and interval over the seeds of a cell; nothing where the cell has no run."""
+        """Mean and interval over the seeds of a cell; ``None`` if the cell has no run."""
         column = self._columns[metric]
         runs = self.runs.get(self.cells.get(place, -1), ())
         values = [value for run in runs if (value := column[run]) is not None]
         return estimate(values) if values else None
 
     def place(self, across: int, up: int) -> tuple[int, ...]:
-        """The cell of the first axis's and the second one's values, all other axes at their first value."""
+        """The cell at these values of the first two axes, with all other axes at their first value."""
         return (across, up, *[0] * len(self.axes))[: len(self.axes)]
 
     def title_of(self, place: tuple[int, ...]) -> str:
@@ -105,8 +105,8 @@ def sweep_page(
     *,
     series: int = 0,
 ) -> str:
-    """The page of a sweep, which opens with what was asked for, with the time series of the first ``series`` runs of
-    every cell, which are run again."""
+    """The page of a sweep, which opens with the requested metrics. The first ``series`` runs of every cell are repeated
+    for their time series."""
     grid, page = _grid_of(result, asked), Page()
     table = result.table(asked.metrics)
     metric = _first_metric(grid, asked.metrics)
@@ -145,7 +145,7 @@ def sweep_page(
 
 
 def _packed(grid: Grid, series: int, marks: Mapping[str, float] | None) -> dict[str, Any]:
-    """The runs, where they are not too many, and the estimates of all cells."""
+    """The runs, if there are not too many, and the estimates of all cells."""
     result = grid.result
     groups = [Group(grid.title_of(place), grid.runs[cell]) for place, cell in grid.cells.items()]
     is_small = len(result.runs) <= MOST_RUNS
@@ -178,7 +178,7 @@ def _packed(grid: Grid, series: int, marks: Mapping[str, float] | None) -> dict[
 
 
 def _again(result: Result, row: int) -> Records:
-    """The run of a row, once more."""
+    """Repeats the run of a row."""
     return run(result.scenario_of(result.runs["cell"][row]), seed=result.runs["seed"][row])
 
 
@@ -201,14 +201,14 @@ def _axes(grid: Grid) -> tuple[tuple[str, Sequence[str]], tuple[str, Sequence[st
 
 
 def _lines(name: str, words: Sequence[str]) -> list[str]:
-    """What the lines of an axis are called: its values, quantities with its name."""
+    """The labels of an axis's lines: its values, with the name of the axis if they are quantities."""
     if not name:
         return ["mean"]
     return [f"{name} {word}" for word in words] if is_ordered(words) else list(words)
 
 
 def _values(grid: Grid, metric: str) -> tuple[list[list[Estimate | None]], list[list[str]]]:
-    """The estimates over the first two axes, and what each opens."""
+    """The estimates over the first two axes, and the link of each."""
     across, up = _axes(grid)
     index = {place: at for at, place in enumerate(grid.cells)}
     places = [[grid.place(x, y) for x in range(len(across[1]))] for y in range(len(up[1]))]
@@ -222,17 +222,17 @@ def _intro(grid: Grid) -> str:
     runs = f"{sizes[0]} run{'s' if sizes[0] > 1 else ''}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} runs"
     count = len(grid.result.runs)
     more = (
-        "" if count <= MOST_RUNS else f" Of more than {number(MOST_RUNS)} runs only the cells' means are on this page."
+        "" if count <= MOST_RUNS else f" With more than {number(MOST_RUNS)} runs, this page has only the cells' means."
     )
     what = described_scenario(grid.result.scenario, grid.result.documents())
     return (
         f"{what} {count} runs, {len(grid.cells)} combinations of {fields}, "
-        f"with {runs} each. Intervals are 95 % of Student's t over the runs of a cell.{more}"
+        f"with {runs} each. Intervals are 95 % intervals by Student's t over the runs of a cell.{more}"
     )
 
 
 def _definitions(grid: Grid) -> list[Table]:
-    """Tables of what the words of the page stand for."""
+    """Tables of the values behind the page's short names."""
     made = []
     for label, axis in zip(grid.names, grid.axes, strict=True):
         if not axis.is_described:
@@ -246,7 +246,7 @@ def _definitions(grid: Grid) -> list[Table]:
 
 
 class Choice(NamedTuple):
-    """A list from which one value is selected: what is drawn."""
+    """A list from which the user selects one value to draw."""
 
     id: str
     label: str

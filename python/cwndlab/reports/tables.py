@@ -24,7 +24,7 @@ _TEXTS = (
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: lines of text, each a link where it has an address; ``small`` follows them in small letters."""
+    """A cell: lines of text, each a link if it has an address; ``small`` follows them in small letters."""
 
     lines: Sequence[tuple[str, str]]
     kind: str = ""
@@ -33,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: caption, titles of columns with their classes, rows of cells, and rows that sorting leaves below."""
+    """A table: caption, titles of columns with their classes, rows of cells, and rows that stay at the bottom."""
 
     caption: str
     header: Sequence[tuple[str, str]]
@@ -60,20 +60,20 @@ def table(
     opens: Sequence[str] = (),
     foot: int = 0,
 ) -> Table:
-    """A table of strings whose columns of text are known by their titles; arguments as in `presented`."""
+    """A table of strings; the titles identify columns of text; arguments as in `presented`."""
     words = [name for name in header if name in _TEXTS or name.startswith("minus ")]
     return presented(Presented(caption, header, rows, 0, words=words), opens=opens, foot=foot)
 
 
 def presented(one: Presented, *, opens: Sequence[str] = (), foot: int = 0) -> Table:
-    """A table of a result as a page has it: columns of text, and verdicts, are marked.
+    """A table of a result for a page, with columns of text and verdicts marked.
 
     Parameters
     ----------
     opens
         An address for the first cell of each row.
     foot
-        The number of last rows that sorting leaves below, such as means.
+        The number of last rows that stay at the bottom when sorted, such as means.
     """
     kinds = ["text" if one.is_text(at) else "" for at in range(len(one.header))]
     rows = []

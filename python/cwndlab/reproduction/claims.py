@@ -250,6 +250,15 @@ class Asked(NamedTuple):
     passed: bool
     text: str
 
+    @property
+    def sign(self) -> str:
+        """``✓`` where it passes, ``✗`` where it does not, and ``↻`` of more repetitions than the size's: these have
+        nothing against an outcome."""
+        return "↻" if self.control == "repetitions" else "✓" if self.passed else "✗"
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.control}: {self.text}"
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -272,15 +281,23 @@ class Finding:
     headline: str = ""
     parts: str = ""
     """How often each outcome occurs among the parts, in words; empty where there is only one part."""
+    part: str = ""
+    """The part whose numbers these are: of those with this outcome the least favourable one."""
     n: int = 0
     """Repetitions behind it."""
     differing: Sequence[float | None] | None = None
     """Where some pairs of runs have the same value on both sides: the share of those that differ, and mean and interval
     over them alone."""
     printed: Sequence[Any] | None = None
-    """Where the paper's number of repetitions did not decide it: that number, and outcome, mean and interval by it."""
+    """Where the size's number of repetitions did not decide it: that number, and outcome, mean and interval by it."""
     controls: Sequence[Sequence[Any]] = ()
     """What the controls found: `Asked`, in the order in which they were asked."""
+    expected: float | None = None
+    """The published ratio or value, where the paper gives one."""
+    claimed: Sequence[float | None] | None = None
+    """Both ends of where the claim says that the ratio or value is; none where there is no end on that side."""
+    margin: Sequence[float | None] | None = None
+    """Both ends of the ratios that make no practical difference."""
 
     @property
     def asked(self) -> list[Asked]:
@@ -289,18 +306,18 @@ class Finding:
 
     @property
     def objections(self) -> list[str]:
-        """What controls have against it, in words; and what the paper's own number of repetitions gave."""
-        found = [f"{one.control}: {one.text}" for one in self.asked if not one.passed]
+        """What controls have against it, in words with their signs; and what the size's own number of repetitions
+        gave."""
+        found = [str(one) for one in self.asked if not one.passed]
         if self.printed is not None and self.outcome != "inconclusive":
-            found.append(
-                f"repetitions: {self.printed[1]} with the paper's {self.printed[0]}, {self.outcome} with {self.n}"
-            )
+            first = f"{self.printed[1]} with {self.printed[0]}"
+            found.append(str(Asked("repetitions", True, f"{first}, {self.outcome} with {self.n}")))
         return found
 
     @property
     def told(self) -> str:
-        """What all controls found, in a line: a check mark or a cross before each."""
-        return "; ".join(f"{'✓' if one.passed else '✗'} {one.control}: {one.text}" for one in self.asked)
+        """What all controls found, in a line with their signs."""
+        return "; ".join(map(str, self.asked))
 
     @property
     def mixed(self) -> bool:
@@ -310,7 +327,8 @@ class Finding:
     def as_dict(self) -> dict[str, Any]:
         """In the order of `COLUMNS`, as JSON has it."""
         row = {name: getattr(self, name) for name in COLUMNS}
-        ends = {name: row[name] if row[name] is None else list(row[name]) for name in ("differing", "printed")}
+        several = ("differing", "printed", "claimed", "margin")
+        ends = {name: row[name] if row[name] is None else list(row[name]) for name in several}
         return row | ends | {"controls": [list(one) for one in self.controls]}
 
 
@@ -334,4 +352,7 @@ COLUMNS = (
     "differing",
     "printed",
     "controls",
+    "expected",
+    "claimed",
+    "margin",
 )

@@ -12,15 +12,32 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from cwndlab.reproduction.catalogue import PAPERS
+from cwndlab.reproduction.catalogue import PAPERS, find
 from cwndlab.reproduction.claims import KINDS, Finding, Headline, Kind, Outcome
-from cwndlab.reproduction.verdicts import tallied, weakest
+from cwndlab.reproduction.ranking import tallied, weakest
 
 
 @cache
 def headlines() -> tuple[Headline, ...]:
     """Those of all papers."""
     return tuple(one for paper in PAPERS.values() for one in paper.headlines)
+
+
+def grouped(findings: Sequence[Finding]) -> list[tuple[str, Finding]]:
+    """Findings by the sentence that they are evidence for, and those without one by their kind. The first one of each
+    group has the sentence, the others an empty text."""
+    known = {one.key: f"{one.claim} ({one.section})" for one in headlines()}
+    groups: dict[str, list[Finding]] = {}
+    for one in findings:
+        groups.setdefault(known.get(one.headline, KINDS[one.kind]), []).append(one)
+    return [("" if at else text, one) for text, mine in groups.items() for at, one in enumerate(mine)]
+
+
+@cache
+def experiments_of(headline: Headline) -> tuple[str, ...]:
+    """The ids of the experiments that have claims for a headline."""
+    mine = find(headline.paper)
+    return tuple(one.id for one in mine if any(claim.headline == headline.key for claim in one.claims(one.full)))
 
 
 @dataclass(frozen=True)

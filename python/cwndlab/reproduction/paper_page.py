@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from cwndlab.engine import to_toml
@@ -14,11 +14,14 @@ from cwndlab.reports.tables import Cell, Table, cell
 from cwndlab.reproduction.assessments import Assessment, Evidence
 from cwndlab.reproduction.cases import file_stem
 from cwndlab.reproduction.catalogue import PAPERS
-from cwndlab.reproduction.claims import OUTCOMES, Finding, Outcome
+from cwndlab.reproduction.claims import Finding, Outcome
 from cwndlab.reproduction.digits import shown
+from cwndlab.reproduction.forest import bar, forest, surprise
+from cwndlab.reproduction.multiverse import joint_rows
 from cwndlab.reproduction.multiverse.curve import curve
+from cwndlab.reproduction.multiverse.joint import Reading, together
 from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness
-from cwndlab.reproduction.summary import evidence, leading, objections
+from cwndlab.reproduction.summary import evidence, leading, no_universes, not_run, objections, sentence
 from cwndlab.reproduction.universes import Universe
 from cwndlab.statistics.digits import number, p_value
 
@@ -33,6 +36,11 @@ CLASSES: Mapping[Outcome, str] = {
     "underspecified": "muted",
 }
 _LABELS = {"robust": "good", "fragile": "open", "refuted": "bad"}
+_READING = (
+    "Each claim has a lane with its sentence, the outcome, and the measured number with its 95 % interval. An interval "
+    "in green lies where the claim places it, one in yellow makes no practical difference, one beside both opposes it. "
+    "Arrows mark what lies beyond the axis. A click on a sentence opens its evidence."
+)
 _EXTREMES = ("worst", "best")
 
 
@@ -45,6 +53,14 @@ class _Section(NamedTuple):
     spaces: Sequence[_SpacePart]
 
 
+class Overview(NamedTuple):
+    """A section before the table of claims."""
+
+    title: str
+    notes: Sequence[str]
+    figures: Sequence[Placed]
+
+
 class _SpacePart(NamedTuple):
     """A space of a headline: shares, curves, main effects, the extreme universes."""
 
@@ -55,8 +71,32 @@ class _SpacePart(NamedTuple):
     extremes: Sequence[tuple[str, str]]
 
 
+class _Joint(NamedTuple):
+    """What holds together."""
+
+    notes: Sequence[str]
+    tables: Sequence[Table]
+
+
+class _Paper(NamedTuple):
+    """A paper on the index."""
+
+    name: str
+    reference: str
+    summary: Sequence[str]
+    outcomes: Placed
+    surprise: Sequence[tuple[str, str]]
+    is_surprise: bool
+    picture: str
+
+
 def paper_page(
-    name: str, known: Sequence[Assessment], kept: Sequence[Mapping[str, Any]], multiverses: Sequence[Multiverse]
+    name: str,
+    known: Sequence[Assessment],
+    kept: Sequence[Mapping[str, Any]],
+    multiverses: Sequence[Multiverse],
+    unfinished: Mapping[str, str],
+    reading: Reading | None = None,
 ) -> str:
     """The page of a paper as HTML.
 
@@ -70,6 +110,10 @@ def paper_page(
         Outcomes of experiments, of this and of other papers.
     multiverses
         Its spaces that were run.
+    unfinished
+        What is missing of experiments, by id.
+    reading
+        What the search found in which most of its claims hold.
     """
     page, paper = Page(), PAPERS[name]
     sizes = {one["id"]: one for one in kept}
@@ -80,12 +124,15 @@ def paper_page(
         commands=[
             f"cwndlab reproduce {name} --out DIR",
             f"cwndlab reproduce {name} --multiverse --out DIR",
+            f"cwndlab reproduce {name} --joint --out DIR",
         ],
         bundle=BUNDLE,
         neighbours=[("all papers", "index.html"), ("every claim", "appendix.html")],
         reference=paper.reference,
-        summary=[*paper.summary, _counted(known)],
-        headlines=_headlines(known, sizes),
+        summary=paper.summary,
+        overview=[_forest(page, name, known, unfinished)],
+        joint=_joint(multiverses, reading),
+        headlines=_headlines(known, sizes, unfinished),
         sections=[_section(page, one) for one in known],
         dimensions=[_dimensions(one) for one in multiverses],
         deviations=paper.deviations,
@@ -93,35 +140,62 @@ def paper_page(
     )
 
 
-def index_page(known: Mapping[str, Sequence[Assessment]]) -> str:
-    """The index: a row for each paper."""
-    header = [("paper", "text"), ("in short", "wrap"), ("headline claims", "")]
-    header += [(outcome, "") for outcome in (*OUTCOMES, "not counted", "not run")]
-    header += [(name, "") for name in (*_LABELS, "between labels")]
-    made = []
-    for name, mine in known.items():
-        outcomes = Counter(one.base.outcome for one in mine if one.base is not None and one.base.counts)
-        labels = Counter(one.label for assessment in mine for one in assessment.evidence)
-        made.append(
-            [
-                cell(name, "text", f"{name}.html"),
-                cell(" ".join(PAPERS[name].summary[:1]), "wrap"),
-                cell(str(len(mine))),
-                *(cell(str(outcomes[one] or "–"), CLASSES[one] if outcomes[one] else "") for one in OUTCOMES),
-                cell(str(sum(bool(one.not_counted) for one in mine) or "–")),
-                cell(str(sum(one.base is None for one in mine) or "–")),
-                *(cell(str(labels[one] or "–"), kind if labels[one] else "") for one, kind in _LABELS.items()),
-                cell(str(labels.total() - sum(labels[one] for one in _LABELS) or "–")),
-            ]
-        )
-    return Page().render(
+def _joint(multiverses: Sequence[Multiverse], reading: Reading | None) -> _Joint | None:
+    if not multiverses and reading is None:
+        return None
+    found = [together(one) for one in multiverses]
+    parts = {
+        "In the universe of each sample in which most claims hold": joint_rows.together_rows(found),
+        "Claims that exclude each other": joint_rows.exclusive_rows(found),
+        "The reading that the search found, with new seeds": joint_rows.rows(reading) if reading else [],
+    }
+    tables = [_table_of(title, rows) for title, rows in parts.items() if rows]
+    return _Joint(joint_rows.verdict(reading) if reading else [], tables)
+
+
+def _table_of(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
+    header = [(name, "wrap") for name in rows[0]]
+    return Table(title, header, [[cell(value, "wrap") for value in row.values()] for row in rows])
+
+
+def _forest(page: Page, name: str, known: Sequence[Assessment], unfinished: Mapping[str, str]) -> Overview:
+    figure = forest(name, known, unfinished)
+    return Overview("What holds", [sentence(known), _READING], [page.figure(figure, figure.name)])
+
+
+def index_page(known: Mapping[str, Sequence[Assessment]], pictures: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The index: each paper with its outcomes and the finding that is farthest from its claims.
+
+    Parameters
+    ----------
+    known
+        The headlines of each paper.
+    pictures
+        Addresses of the redrawn figure of experiments, by id.
+    """
+    page = Page()
+    return page.render(
         "index.html",
         title=_title(len(known)),
         footer="",
         commands=["cwndlab reproduce --all --out DIR", "cwndlab reproduce --all --multiverse --out DIR"],
-        papers=Table("Headline claims by outcome at the base assumptions and by robustness", header, made),
+        bundle=BUNDLE,
+        papers=[_paper(page, *one, pictures) for one in known.items()],
         objections=_objected(known),
     )
+
+
+def _paper(page: Page, name: str, known: Sequence[Assessment], pictures: Mapping[str, str]) -> _Paper:
+    paper, found, figure = PAPERS[name], surprise(known), bar(name, known)
+    told: list[tuple[str, str]] = []
+    picture = ""
+    if found is not None:
+        claim = next(one.headline.claim for one in known if one.headline.key == found.headline)
+        told = [(f"{claim}: {found.outcome}", f"{name}.html#{slug(claim)}"), (evidence(found), f"{found.id}.html")]
+        picture = pictures.get(found.id, "")
+    placed = page.figure(figure, figure.name)
+    is_surprise = found is not None and not found.outcome.startswith("holds")
+    return _Paper(name, paper.reference, [sentence(known), *paper.summary[1:]], placed, told, is_surprise, picture)
 
 
 def _title(papers: int) -> str:
@@ -141,22 +215,15 @@ def _objected(known: Mapping[str, Sequence[Assessment]]) -> Table | None:
         ]
         for name, mine in known.items()
         for one in mine
-        if one.base is not None and (found := objections(one.base))
+        if one.base is not None and (found := [text for text in objections(one.base) if text.startswith("✗")])
     ]
     header = [("paper", "text"), ("claim", "wrap"), ("outcome", "text"), ("what the controls found", "wrap")]
     return Table("What controls have against these outcomes", header, made) if made else None
 
 
-def _counted(known: Sequence[Assessment]) -> str:
-    """How many headlines have which outcome."""
-    outcomes = Counter(one.base.outcome for one in known if one.base is not None and one.base.counts)
-    not_counted, not_run = sum(bool(one.not_counted) for one in known), sum(one.base is None for one in known)
-    parts = [f"{outcome}: {many}" for outcome in OUTCOMES if (many := outcomes[outcome])]
-    parts += [f"{what}: {many}" for many, what in ((not_counted, "not counted"), (not_run, "not run")) if many]
-    return f"The {len(known)} headline claims at the base assumptions: {'; '.join(parts)}."
-
-
-def _headlines(known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any]]) -> Table:
+def _headlines(
+    known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any]], unfinished: Mapping[str, str]
+) -> Table:
     header = [
         ("claim (§)", "wrap"),
         ("outcome at base assumptions", "text"),
@@ -171,9 +238,9 @@ def _headlines(known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any
         made.append(
             [
                 Cell(((f"{one.headline.claim} ({one.headline.section})", anchor),), "wrap", one.not_counted),
-                _outcome(one, sizes),
+                _outcome(one, sizes, unfinished),
                 Cell(_measured(one), "wrap"),
-                Cell([(text, "") for text in _robust(one.evidence)], f"wrap {_class(one.evidence)}".strip()),
+                Cell([(text, "") for text in _robust(one)], f"wrap {_class(one.evidence)}".strip()),
                 Cell([(each.flips or "–", "") for each in one.evidence] or [("–", "")], "wrap"),
                 Cell([(id, f"{id}.html") for id in _ids(one)] or [("–", "")], "text"),
             ]
@@ -181,9 +248,9 @@ def _headlines(known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any
     return Table("One row for each testable sentence of abstract, conclusion or summary of results", header, made)
 
 
-def _outcome(one: Assessment, sizes: Mapping[str, Mapping[str, Any]]) -> Cell:
+def _outcome(one: Assessment, sizes: Mapping[str, Mapping[str, Any]], unfinished: Mapping[str, str]) -> Cell:
     if one.base is None:
-        return cell("not run", "outcome muted")
+        return cell(not_run(one.headline, unfinished), "outcome muted")
     found = [sizes[id] for id in _ids(one) if id in sizes]
     quick = {("quick" if each["quick"] else "full") for each in found}
     repetitions = sorted({each["repetitions"] for each in found})
@@ -191,7 +258,7 @@ def _outcome(one: Assessment, sizes: Mapping[str, Mapping[str, Any]]) -> Cell:
     small = f"{' and '.join(sorted(quick))} size, {ends}" if found else ""
     if one.base.mixed:
         small = f"{one.base.tally}; {small}"
-    small = "; ".join(filter(None, (small, *(f"✗ {text}" for text in objections(one.base)))))
+    small = "; ".join(filter(None, (small, *objections(one.base))))
     return Cell(((one.base.outcome, ""),), f"outcome {CLASSES[one.base.outcome]}", small)
 
 
@@ -203,8 +270,8 @@ def _measured(one: Assessment) -> list[tuple[str, str]]:
     return [(evidence(each), "") for each in some] + ([(f"and {left} more", anchor)] if left else [])
 
 
-def _robust(many: Sequence[Evidence]) -> list[str]:
-    return [f"{one.label}: {one.shares}" for one in many] or ["not run"]
+def _robust(one: Assessment) -> list[str]:
+    return [f"{part.label}: {part.shares}" for part in one.evidence] or [no_universes(one.headline)]
 
 
 def _class(many: Sequence[Evidence]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,9 @@ from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.claims import OUTCOMES, Finding
 from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.experiment import Experiment
+from cwndlab.reproduction.headlines import grouped
 from cwndlab.reproduction.measured import Measured
-from cwndlab.reproduction.verdicts import counts
+from cwndlab.reproduction.ranking import counts
 from cwndlab.study.findings import lines
 from cwndlab.study.rendering import Table, notebook
 
@@ -107,6 +108,8 @@ class Reproductions:
     experiments: tuple[Reproduction, ...]
     stopped: bool = False
     """Whether Ctrl-C ended it before all experiments were finished."""
+    unfinished: Mapping[str, str] = field(default_factory=dict)
+    """What a folder of kept results lacks of experiments, in words, by id."""
 
     def __iter__(self) -> Iterator[Reproduction]:
         return iter(self.experiments)
@@ -141,14 +144,15 @@ class Reproductions:
         return [counted, *(self[0].why if len(self) == 1 else ())]
 
     def table(self) -> Table:
-        """A row per finding: what was published, and what was measured. Its values have all columns."""
-        header = ("id", "quantity", "published", "measured", "95 % interval", "outcome", "reason")
-        rows = []
-        for one in self.findings:
-            against = "; ".join(f"✗ {text}" for text in one.objections)
-            reason = "; ".join(filter(None, (one.reason, against)))
-            rows.append([one.id, one.quantity, one.published, *shown(one), one.outcome, reason])
-        values = [one.as_dict() for one in self.findings]
+        """A row per finding: what was published, and what was measured. Findings of one sentence follow each other,
+        and the first has the sentence. Its values have all columns."""
+        header = ("claim", "quantity", "published", "measured", "95 % interval", "outcome", "reason")
+        rows, findings = [], grouped(self.findings)
+        for sentence, one in findings:
+            reason = "; ".join(filter(None, (one.reason, *one.objections)))
+            quantity = one.quantity if len(self) == 1 else f"{one.id.partition('/')[2]}, {one.quantity}"
+            rows.append([sentence, quantity, one.published, *shown(one), one.outcome, reason])
+        values = [one.as_dict() for _, one in findings]
         return Table("Published and measured", header, rows, 3, values, words=("outcome", "reason"))
 
     def counts(self) -> Table:
@@ -175,4 +179,4 @@ class Reproductions:
 
         for one in self:
             write_experiment(one, Path(place))
-        write_index(Path(place))
+        write_index(Path(place), self.unfinished)

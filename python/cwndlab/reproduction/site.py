@@ -12,6 +12,7 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from cwndlab.engine import to_toml
@@ -27,11 +28,12 @@ from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
 from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding
 from cwndlab.reproduction.digits import shown
+from cwndlab.reproduction.multiverse import joint
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.paper_page import CLASSES, index_page, paper_page, write_extremes
+from cwndlab.reproduction.ranking import counts
 from cwndlab.reproduction.result import Reproduction
-from cwndlab.reproduction.verdicts import counts
 from cwndlab.statistics.digits import number
 
 # Scenarios that the page names; the folder has all.
@@ -84,21 +86,41 @@ def _kept_cpu_s(place: Path, outcome: Reproduction) -> float:
     return float(before.get("cpu_s", 0.0)) if same else 0.0
 
 
-def write_index(folder: Path) -> Path:
-    """Writes the index, a page for each paper, and the appendix with every claim, of all that the folder holds; returns
-    the path of the index."""
+def write_index(folder: Path, unfinished: Mapping[str, str] = MappingProxyType({})) -> Path:
+    """Writes the index, a page for each paper, and the appendix with every claim, of all that the folder holds.
+
+    Parameters
+    ----------
+    folder
+        The folder of the site.
+    unfinished
+        What is missing of experiments, in words, by id.
+
+    Returns
+    -------
+    The path of the index.
+    """
     kept, multiverses = outcomes(folder), list(load(folder))
     known = assessments(kept, multiverses)
     for name, mine in known.items():
         save(
-            paper_page(name, mine, kept, [one for one in multiverses if one.space.paper == name]),
+            paper_page(
+                name,
+                mine,
+                kept,
+                [one for one in multiverses if one.space.paper == name],
+                unfinished,
+                joint.reading(folder, name),
+            ),
             folder / f"{name}.html",
         )
     _write_bundle(folder)
     for one in multiverses:
         write_extremes(one, folder)
     save(claims_page(kept), folder / "appendix.html")
-    save(index_page(known), folder / "index.html")
+    drawn = {one["id"]: sorted((folder / one["id"] / "figures").glob("*.svg")) for one in kept}
+    pictures = {id: paths[0].relative_to(folder).as_posix() for id, paths in drawn.items() if paths}
+    save(index_page(known, pictures), folder / "index.html")
     return folder / "index.html"
 
 

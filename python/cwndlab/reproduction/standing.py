@@ -51,6 +51,13 @@ class Standing:
         return self.runs == self.of
 
     @property
+    def words(self) -> str:
+        """What its outcomes are of, in words."""
+        if self.size == "full" and self.repetitions < self.experiment.full.repetitions:
+            return f"full size, {self.repetitions} of {self.experiment.full.repetitions} repetitions"
+        return f"{self.size} size"
+
+    @property
     def missing(self) -> float:
         """The share of full-size runs that are missing."""
         return 1 - self.runs / self.of
@@ -95,7 +102,18 @@ def standings(folder: Path | str, target: str = "", *, seed: int = 1, size: Size
 def read(folder: Path | str, target: str = "", *, seed: int = 1) -> Reproductions:
     """The experiments that a folder of kept results has, evaluated; arguments as in `standings`."""
     known = standings(folder, target, seed=seed)
-    return Reproductions(tuple(one.reproduction for one in known if one.reproduction is not None))
+    there = tuple(one.reproduction for one in known if one.reproduction is not None)
+    return Reproductions(there, unfinished=unfinished(known))
+
+
+def unfinished(known: Sequence[Standing]) -> dict[str, str]:
+    """What is missing at full size, in words, by id of the experiment."""
+    found = {}
+    for one in known:
+        if not one.is_complete:
+            left = "" if one.hours_left is None else f", {one.hours_left:.2f} CPU hours left"
+            found[one.experiment.id] = f"{one.runs:,} of {one.of:,} full-size runs{left}"
+    return found
 
 
 def _plan(path: Path) -> dict[str, dict[str, Any]]:

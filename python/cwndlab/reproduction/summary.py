@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cwndlab.reproduction.assessments import Assessment, Evidence, assessments
 from cwndlab.reproduction.catalogue import PAPERS
-from cwndlab.reproduction.claims import Finding
+from cwndlab.reproduction.claims import OUTCOMES, Finding, Headline, Outcome
 from cwndlab.reproduction.digits import shown
-from cwndlab.reproduction.headlines import Row, deciding
+from cwndlab.reproduction.headlines import Row, deciding, experiments_of
+from cwndlab.reproduction.multiverse import joint, joint_rows
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.sizes import Agreement, Disagreement, agreement
-from cwndlab.reproduction.standing import Standing, standings
+from cwndlab.reproduction.standing import Standing, standings, unfinished
 
+#: Words for one claim and for several.
+_VERBS: Mapping[str, tuple[str, str]] = {
+    "holds": ("holds", "hold"),
+    "holds at another size": ("holds at another size", "hold at another size"),
+    "no effect": ("shows no effect", "show no effect"),
+    "opposite": ("is opposite", "are opposite"),
+    "inconclusive": ("is inconclusive", "are inconclusive"),
+    "set-up cannot discriminate": ("cannot be told with this set-up", "cannot be told with this set-up"),
+    "underspecified": ("is underspecified", "are underspecified"),
+    "not counted": ("is not counted", "are not counted"),
+    "not run": ("is not run", "are not run"),
+}
 #: Findings of a headline that its row shows; the rest is behind its links.
 _MOST_SHOWN = 6
 
@@ -24,12 +38,21 @@ def evidence(finding: Finding) -> str:
     unit = f" {finding.measured_is}" if finding.measured_is not in ("ratio", "value") else ""
     held = "" if ends == "–" else f" [{ends}]"
     figure = finding.id.partition("/")[2]
-    return f"{figure}, {finding.quantity}: {finding.published} → {mean}{held}{unit}"
+    part = f" ({finding.part})" if finding.part else ""
+    return f"{figure}, {finding.quantity}{part}: {finding.published} → {mean}{held}{unit}"
 
 
 def leading(row: Row, *, most: int = _MOST_SHOWN) -> tuple[list[Finding], int]:
-    """The findings that a headline's row shows, those that decide it first, and how many it leaves out."""
-    ordered = sorted(row.findings, key=lambda one: one.outcome != row.outcome)
+    """The findings that a headline's row shows, those that decide it first, of several ratios the least favourable one,
+    and how many it leaves out."""
+    is_opposite = row.outcome == "opposite"
+
+    def distance(one: Finding) -> float:
+        if one.measured_is != "ratio" or not one.measured or one.measured < 0:
+            return 0.0
+        return abs(math.log(one.measured)) * (-1 if is_opposite else 1)
+
+    ordered = sorted(row.findings, key=lambda one: (one.outcome != row.outcome, distance(one)))
     return ordered[:most], max(0, len(ordered) - most)
 
 
@@ -37,6 +60,27 @@ def objections(row: Row) -> list[str]:
     """What controls have against the findings that decide a headline."""
     mine = [finding for finding in deciding(row.findings) if finding.outcome == row.outcome]
     return list(dict.fromkeys(text for finding in mine for text in finding.objections))
+
+
+def counted(known: Sequence[Assessment]) -> dict[Outcome, int]:
+    """How many of the claims of a paper have which outcome at the base assumptions."""
+    found = [one.base.outcome for one in known if one.base is not None and one.base.counts]
+    return {outcome: found.count(outcome) for outcome in OUTCOMES}
+
+
+def sentence(known: Sequence[Assessment]) -> str:
+    """The same as a sentence."""
+    counts: dict[str, int] = dict(counted(known))  # type: ignore[arg-type]
+    counts["not counted"] = sum(bool(one.not_counted) for one in known)
+    counts["not run"] = sum(one.base is None for one in known)
+    parts = [f"{many} {_VERBS[what][many > 1]}" for what, many in counts.items() if many]
+    return f"Of {len(known)} claims, {', '.join(parts)}."
+
+
+def not_run(headline: Headline, unfinished: Mapping[str, str]) -> str:
+    """Why a headline has no outcome: what is missing of its experiments."""
+    parts = [f"{id.partition('/')[2]} has {unfinished[id]}" for id in experiments_of(headline) if id in unfinished]
+    return f"not run: {'; '.join(parts)}" if parts else "not run"
 
 
 def overview(results: Path) -> str:
@@ -53,28 +97,37 @@ def overview(results: Path) -> str:
     """
     known = standings(results)
     kept = [one.reproduction.as_dict() for one in known if one.reproduction is not None]
-    sizes = {one["id"]: "quick" if one["quick"] else "full" for one in kept}
+    sizes = {one.experiment.id: one.words for one in known}
+    missing = unfinished(known)
     lines = []
     for name, mine in assessments(kept, list(load(results))).items():
         paper = PAPERS[name]
         deviations = ["Deviations from print:", *paper.deviations] if paper.deviations else []
-        lines += [f"## `{name}`", "", " ".join([f"{paper.reference}.", *paper.summary, *deviations]), ""]
+        words = [f"{paper.reference}.", *paper.summary, sentence(mine), *deviations]
+        reading = joint.reading(results, name)
+        words += joint_rows.verdict(reading) if reading else []
+        lines += [f"## `{name}`", "", " ".join(words), ""]
         lines += ["| claim (§) | at base assumptions | published → measured [95 % interval] | over the universes |"]
-        lines += ["|---|---|---|---|", *(_row(one, sizes) for one in mine), ""]
+        lines += ["|---|---|---|---|", *(_row(one, sizes, missing) for one in mine), ""]
     return "\n".join([*lines, *_sizes(agreement(results)), *_unfinished(known)])
 
 
-def _row(one: Assessment, sizes: Mapping[str, str]) -> str:
-    cells = [f"{one.headline.claim} ({one.headline.section})", "not run", "–"]
+def _row(one: Assessment, sizes: Mapping[str, str], missing: Mapping[str, str]) -> str:
+    cells = [f"{one.headline.claim} ({one.headline.section})", not_run(one.headline, missing), "–"]
     if one.base is not None:
         size = " and ".join(sorted({sizes[finding.id] for finding in one.base.findings}))
         note = f"; {one.not_counted}" if one.not_counted else ""
-        cells[1] = f"**{one.base.outcome}** ({size} size{note})"
-        cells[1] += "".join(f"<br>✗ {text}" for text in objections(one.base))
+        cells[1] = f"**{one.base.outcome}** ({size}{note})"
+        cells[1] += "".join(f"<br>{text}" for text in objections(one.base))
         (first, *_), _ = leading(one.base, most=1)
         cells[2] = evidence(first)
-    cells.append("<br>".join(_over(part) for part in one.evidence) or "not run")
+    cells.append("<br>".join(_over(part) for part in one.evidence) or no_universes(one.headline))
     return f"| {' | '.join(cells)} |"
+
+
+def no_universes(headline: Headline) -> str:
+    """Why there are none: the reason, or that they were not run."""
+    return f"none: {headline.no_universes}" if headline.no_universes else "not run"
 
 
 def _over(one: Evidence) -> str:
@@ -109,11 +162,7 @@ def _disagreement(one: Disagreement) -> str:
 
 def _unfinished(known: Sequence[Standing]) -> list[str]:
     """What is missing at full size."""
-    parts = []
-    for one in known:
-        if not one.is_complete:
-            left = "" if one.hours_left is None else f", {one.hours_left:.2f} CPU hours left"
-            parts.append(f"`{one.experiment.id}` ({one.runs:,} of {one.of:,} runs{left})")
+    parts = [f"`{id}` ({text})" for id, text in unfinished(known).items()]
     if not parts:
         return []
     hours = sum(one.hours_left or 0.0 for one in known)

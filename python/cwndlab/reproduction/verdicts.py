@@ -21,7 +21,6 @@ A claim with several parts holds where all of them do: a part that the set-up ca
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -31,7 +30,6 @@ from typing import Any
 from cwndlab.metrics.margins import Margin, margin
 from cwndlab.reproduction.cases import Labels
 from cwndlab.reproduction.claims import (
-    OUTCOMES,
     TOLERANCE,
     Asked,
     Claim,
@@ -54,40 +52,25 @@ from cwndlab.reproduction.controls.parts import opposite_parts
 from cwndlab.reproduction.controls.starved import starved
 from cwndlab.reproduction.judged import Judged
 from cwndlab.reproduction.measured import Measured, Pairs
+from cwndlab.reproduction.ranking import OF_PARTS, favour, tallied, weakest
 from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch, without_rounding
 from cwndlab.statistics.digits import effect_size, number
 
-#: Outcomes of evidence from the weakest: a headline of several claims has the first of these that occurs. The last two
-#: tell nothing of the sentence and count only where nothing else is there.
-WEAKEST: tuple[Outcome, ...] = (
-    "opposite",
-    "no effect",
-    "inconclusive",
-    "holds at another size",
-    "holds",
-    "set-up cannot discriminate",
-    "underspecified",
-)
-#: The same for the parts of one claim, which is made of all of them: one that cannot be discriminated forbids "holds".
-_OF_PARTS: tuple[Outcome, ...] = (
-    "opposite",
-    "no effect",
-    "inconclusive",
-    "set-up cannot discriminate",
-    "holds at another size",
-    "holds",
-    "underspecified",
-)
 _SHOWN = ("holds", "opposite")
+#: A value that misses the published one by more than this factor is none of another size.
+_FACTOR = 2.0
 
 
 def judge(id: str, claim: Claim, measured: Measured) -> Finding:
     """The finding of a claim."""
     judged = _combined(claim, measured, _parts(claim, measured))
     one, unit = judged.measured, judged.measured_is
+    expected, claimed = judged.expected, judged.claimed
     first = claim.metric if isinstance(claim.metric, str) else claim.metric[0]
     if one is not None and unit == "value" and first.endswith("_bps"):
         one, unit = _scaled(one, 1e-6), "Mbit/s"
+        expected, *ends = (None if end is None else end * 1e-6 for end in (expected, *(claimed or ())))
+        claimed = (ends[0], ends[1]) if ends else None
     finding = Finding(
         id,
         claim.quantity,
@@ -101,9 +84,13 @@ def judge(id: str, claim: Claim, measured: Measured) -> Finding:
         kind=claim.kind,
         headline=claim.headline,
         parts=judged.parts,
+        part=judged.part,
         n=measured.size.repetitions,
         differing=judged.differing,
         controls=judged.asked,
+        expected=expected,
+        claimed=claimed,
+        margin=judged.margin,
     )
     if claim.beside is None or len(claim.sides) > 2:
         return finding
@@ -166,11 +153,18 @@ def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim
         for at, part in enumerate(parts)
     ]
     tally = tallied([part.outcome for part in parts])
-    worst = weakest([part.outcome for part in parts], _OF_PARTS)
-    at, first = next((at, part) for at, part in enumerate(parts) if part.outcome == worst)
+    worst = weakest([part.outcome for part in parts], OF_PARTS)
+    # Of several parts with this outcome the least favourable one; those without a value have none to show.
+    placed = {
+        at: math.inf if (value := _favour_of(claims[at], part)) is None else value
+        for at, part in enumerate(parts)
+        if part.outcome == worst
+    }
+    at = min(placed, key=lambda at: (placed[at], at))
+    first = parts[at]
     asked = _of_parts(parts)
     reason = f"of {len(parts)} parts: {tally}; shown: {names[at]}: {first.reason}"
-    first = replace(first, reason=reason, parts=tally, asked=asked)
+    first = replace(first, reason=reason, parts=tally, part=names[at], asked=asked)
     together = _whole(claim, measured, claims) if 0 < 2 * len(opposite) < len(parts) else None
     if together is None or together.outcome == "opposite":
         return first
@@ -179,6 +173,10 @@ def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim
     reason = f"of {len(parts)} parts: {tally}; {text}; shown: all together: {together.reason}"
     outcome: Outcome = "holds at another size" if together.outcome == "holds" else together.outcome
     return replace(together, outcome=outcome, reason=reason, parts=tally, asked=[*asked, Asked("parts", False, text)])
+
+
+def _favour_of(claim: Claim, judged: Judged) -> float | None:
+    return favour(claim.relation, None if judged.measured is None else judged.measured.mean)
 
 
 def _whole(claim: Claim, measured: Measured, parts: Sequence[Claim]) -> Judged | None:
@@ -214,17 +212,6 @@ def _of_parts(parts: Sequence[Judged]) -> list[Asked]:
         text = f"in {len(failed)} of {len(parts)} parts: {shown.text}" if failed else shown.text
         made.append(shown._replace(text=text))
     return made
-
-
-def weakest(outcomes: Sequence[Outcome], order: Sequence[Outcome] = WEAKEST) -> Outcome:
-    """The outcome of a sentence for which these are evidence."""
-    return next(outcome for outcome in order if outcome in outcomes)
-
-
-def tallied(outcomes: Sequence[Outcome]) -> str:
-    """How often each outcome occurs, in words."""
-    count = Counter(outcomes)
-    return ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES if count[outcome])
 
 
 def _controlled(claim: Claim, measured: Measured) -> Judged:
@@ -273,7 +260,7 @@ def _judged(claim: Claim, measured: Measured) -> Judged:
             share = _share(relevant, pairs)
             return inside(ratio(pairs), low, high, "ratio", lambda edge: share * edge)
         case Value(published, tolerance, points):
-            return value(_value(claim, measured), published, tolerance, points)
+            return value(_value(claim, measured), published, tolerance, points, relevant.ceiling)
         case ValueIn(low, high):
             return inside(_value(claim, measured), low, high, "value", relevant.around)
         case Shape():
@@ -357,17 +344,27 @@ def directed(
 ) -> Judged:
     """First over second is above 1 (``up``) or below, at ``size`` where one is given. An ``effect`` that the paper
     reports is relevant to it: the margin is at most half of it."""
-    nothing = _without_ratio(pairs, relevant, up=up)
-    if nothing is not None:
-        return nothing
     reported = effect if size is None else abs(size - 1)
     share = _share(relevant, pairs) if reported is None else min(_share(relevant, pairs), reported / 2)
+    nothing = _without_ratio(pairs, relevant, up=up)
+    if nothing is not None:
+        return _on_axis(nothing, share, size, up=up)
     judged = _placed(ratio(pairs), share, size, tolerance, up=up)
     return _room(replace(judged, reason=_note(judged.reason, pairs)), pairs, relevant, up, size)
 
 
+def _on_axis(judged: Judged, share: float, size: float | None, *, up: bool) -> Judged:
+    """With the margin, the claimed side and the published ratio."""
+    claimed = (1 + share, None) if up else (None, 1 - share)
+    return replace(judged, expected=size, claimed=claimed, margin=(1 - share, 1 + share))
+
+
 def _placed(found: Estimate, share: float, size: float | None, tolerance: float, *, up: bool) -> Judged:
     """Where the interval of a ratio lies beside 1 ± ``share`` and beside ``size``."""
+    return _on_axis(_beside(found, share, size, tolerance, up=up), share, size, up=up)
+
+
+def _beside(found: Estimate, share: float, size: float | None, tolerance: float, *, up: bool) -> Judged:
     low, high = found.low, found.high
     if low is None or high is None:
         return Judged(found, "inconclusive", _no_interval(found))
@@ -462,6 +459,11 @@ def _without_ratio(pairs: Pairs, relevant: Margin, *, up: bool) -> Judged | None
 def inside(found: Estimate, low: float, high: float, what: str, slack: Callable[[float], float]) -> Judged:
     """The interval lies in [low, high]; opposite where it lies outside by more than the margin, which is ``slack`` of
     the nearer end."""
+    claimed = (None if math.isinf(low) else low, None if math.isinf(high) else high)
+    return replace(_inside(found, low, high, what, slack), claimed=claimed)
+
+
+def _inside(found: Estimate, low: float, high: float, what: str, slack: Callable[[float], float]) -> Judged:
     if found.n == 0:
         return Judged(None, "inconclusive", "no repetition has a value", what)
     found = _exact(found)
@@ -483,18 +485,36 @@ def inside(found: Estimate, low: float, high: float, what: str, slack: Callable[
     return Judged(found, "inconclusive", f"the interval reaches over an end of {band}", what)
 
 
-def value(found: Estimate, published: float, tolerance: float = TOLERANCE, points: float | None = None) -> Judged:
+def value(
+    found: Estimate,
+    published: float,
+    tolerance: float = TOLERANCE,
+    points: float | None = None,
+    ceiling: float | None = None,
+) -> Judged:
     """The mean and half of the interval are within the tolerance of the published value: an interval that is wide
-    enough to cover any value confirms none."""
+    enough to cover any value confirms none. Opposite where the interval lies beyond half or twice that value; below a
+    ``ceiling`` also where it is more than twice as far from there as the published value with its tolerance."""
+    room = points if points is not None else tolerance * abs(published)
+    judged = _about(found, published, room, ceiling)
+    return replace(judged, expected=published, claimed=(published - room, published + room))
+
+
+def _about(found: Estimate, published: float, room: float, ceiling: float | None) -> Judged:
     if found.n == 0:
         return Judged(None, "inconclusive", "no repetition has a value", "value")
     found = _exact(found)
-    room = points if points is not None else tolerance * abs(published)
     about = f"{number(published)} ± {number(room)}"
     if found.low is None or found.high is None or found.half is None:
         return Judged(found, "inconclusive", _no_interval(found), "value")
     if abs(found.mean - published) <= room and found.half <= room:
         return Judged(found, "holds", f"mean and half of the interval are within {about}", "value")
+    least, most = published / _FACTOR, published * _FACTOR
+    if ceiling is not None:
+        least = max(least, ceiling - _FACTOR * (ceiling - published + room))
+    if published > 0 and (found.high < least or found.low > most):
+        reason = f"the interval misses {about} by more than a factor of {_FACTOR:g}"
+        return Judged(found, "opposite", reason, "value", edge=least if found.high < least else most)
     if found.high < published - room or found.low > published + room:
         return Judged(found, "holds at another size", f"the interval excludes {about}", "value")
     return Judged(found, "inconclusive", f"the interval is too wide to tell {about}", "value")
@@ -550,9 +570,3 @@ def _note(reason: str, pairs: Pairs) -> str:
     there = pairs.cells - pairs.left_out
     same = f"; {there - pairs.equal} of {there} pairs of runs differ" if 0 < pairs.equal < there else ""
     return f"{reason} ({len(pairs.first)} repetitions{missing}{same})"
-
-
-def counts(findings: Sequence[Finding]) -> dict[Outcome, int]:
-    """How often each outcome is among the paper's own claims."""
-    claims = [one for one in findings if one.kind == "claim"]
-    return {outcome: sum(one.outcome == outcome for one in claims) for outcome in OUTCOMES}

@@ -15,7 +15,7 @@ __all__ = ["Access", "Dumbbell", "Node", "ParkingLot"]
 
 @dataclass(frozen=True)
 class Access(Table):
-    """The links between hosts and routers; what delay a flow's RTT asks for is theirs.
+    """The links between hosts and routers; they add the delay that a flow's RTT requires.
 
     Examples
     --------

@@ -18,7 +18,7 @@ Algorithms = str | type | Sequence[str | type] | Mapping[str, type]
 
 
 def seeds_of(seeds: int | Iterable[int]) -> Sequence[int]:
-    """The seeds that an argument means: of a number so many, from 1 on; of an iterator a list.
+    """The seeds that an argument means: a number n stands for 1 to n, an iterator becomes a list.
 
     >>> seeds_of(3), seeds_of({7})
     (range(1, 4), [7])
@@ -46,12 +46,12 @@ def algorithms_of(scenario: ScenarioLike, algorithms: Algorithms) -> tuple[Scena
     Raises
     ------
     ArgumentError
-        What is given is not a scenario, or one text of several names.
+        The scenario has another type, or ``algorithms`` is one string instead of a list.
     """
     made = scenario_of(scenario)
     names = split_at_commas(algorithms) if isinstance(algorithms, str) else []
     if len(names) > 1:
-        raise ArgumentError(parameter_fault("algorithms", f"'{algorithms}' is one text", example=names))
+        raise ArgumentError(parameter_fault("algorithms", f"'{algorithms}' is one string", example=names))
     if isinstance(algorithms, str | type):
         algorithms = [algorithms]
     if isinstance(algorithms, Mapping):

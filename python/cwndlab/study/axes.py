@@ -49,7 +49,7 @@ def axes(points: pl.DataFrame, groups: Sequence[Sequence[str]]) -> list[Axis]:
         A row per cell with a column per label.
     groups
         The labels of each axis, all of those that change together. Labels that begin with ``@`` name the values of
-        their axis, where they tell them apart.
+        their axis, if they distinguish them.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def labels(points: pl.DataFrame, axes: Sequence[Axis]) -> dict[int, str]:
 
 
 def _naming(group: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[str]:
-    """The labels whose values name those of an axis: its ``@`` labels where they suffice, else all."""
+    """The labels whose values name those of an axis: its ``@`` labels if they suffice, else all."""
     marked = [name for name in group if name.startswith("@")]
     places = [group.index(name) for name in marked]
     is_enough = marked and len({tuple(row[at] for at in places) for row in rows}) == len(rows)
@@ -90,7 +90,7 @@ def _naming(group: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[str]:
 
 
 def readable(values: Sequence[Any]) -> list[str]:
-    """A short text for each of the different values of a label; of tables in TOML the parts in which they differ.
+    """A short text for each distinct value of a label; for TOML tables, the parts in which they differ.
 
     >>> readable(['{ kind = "droptail", capacity = "1 bdp" }', '{ kind = "codel", capacity = "1 bdp" }'])
     ['droptail', 'codel']
@@ -111,7 +111,7 @@ def readable(values: Sequence[Any]) -> list[str]:
 
 
 def _joined(parts: Mapping[str, str], keys: Sequence[str]) -> str:
-    """The parts of a table; what kind it is, and a part that is the only one, without its name."""
+    """The parts of a table; ``kind`` and a single part stand without their names."""
     names = dict(zip(keys, short(keys), strict=True))
     words = [
         parts[key] if names[key] == "kind" or len(keys) == 1 else f"{names[key]} {parts[key]}"
@@ -150,7 +150,7 @@ def text(value: Any) -> str:
 
 
 def short(names: Sequence[str]) -> list[str]:
-    """The shortest end of each dotted name that no other has.
+    """The shortest suffix of each dotted name that no other name has.
 
     >>> short(["dumbbell.bottleneck.rate", "dumbbell.access.rate", "flow[*].rtt", "@set"])
     ['bottleneck.rate', 'access.rate', 'rtt', 'set']

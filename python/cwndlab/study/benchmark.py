@@ -28,7 +28,7 @@ def bench(names: Sequence[str] = SCENARIOS, *, overhead: bool = False) -> Iterat
     """Measures each of the scenarios ``names``.
 
     Yields rows of scenario, packets (delivered in order and acknowledged), cpu_s (of the process),
-    packets_per_cpu_s and peak_rss_mb; with ``overhead`` also what the same run costs by ``cwndlab run``.
+    packets_per_cpu_s and peak_rss_mb; with ``overhead`` also the cost of the same run by ``cwndlab run``.
     """
     unknown = [name for name in names if name not in SCENARIOS]
     if unknown:
@@ -53,7 +53,7 @@ def bench(names: Sequence[str] = SCENARIOS, *, overhead: bool = False) -> Iterat
 
 
 def bench_python(repeats: int = 3) -> Iterator[dict[str, Any]]:
-    """Measures what a class in Python costs: the flows of S1 use each class of ``examples/own_algorithm.py`` in turn.
+    """Measures the cost of a class in Python: the flows of S1 use each class of ``examples/own_algorithm.py`` in turn.
 
     Yields rows of algorithm, acks (that receivers sent), cpu_s (of this process while it runs, the fastest of
     ``repeats``, the simulation included) and acks_per_cpu_s.

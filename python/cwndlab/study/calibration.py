@@ -1,9 +1,9 @@
-"""Estimates what runs cost before they start: some points are run for a moment.
+"""Estimates the cost of runs before they start: some points are run briefly.
 
 A bottleneck that is never idle carries rate × time / 1500 bytes packets: a point's size. Points are sorted by their
-algorithms and their size, and cut into groups of about equal size in all; the middle point of each group is run twice,
-for a moment and for half of that. The two runs give a line, CPU = a + b × packets, and the packets that are sent after
-them; every point of the group has that line, and packets in proportion to its size.
+algorithms and their size, and cut into groups of about equal total size. The middle point of each group is run twice:
+briefly, and for half of that time. The two runs give a line, CPU = a + b × packets, and the packets that are sent
+after them. Every point of the group has that line, and packets in proportion to its size.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = NDArray[np.float64]
 
 _PACKET_BITS = 1500 * 8
-#: Stands for a line that serialises in no time.
+#: Stands for a line without serialisation time.
 _NO_RATE_BPS = 1e9
-# A calibration run of a sweep has so many packets at full rate, and lasts so long after the last flow has started.
+# Packets of a sweep's calibration run at full rate, and its duration after the start of the last flow.
 _PACKETS = 120_000
 _SETTLED_S = 4.0
-#: What a run costs beside its packets, in packets: so small points count by their number.
+#: Fixed cost of a run, in packets, so that small points count by their number.
 _RUN_PACKETS = 3_000
-#: A run that took less is repeated, because the smaller of two is closer to its undisturbed cost.
+#: A run that took less time is repeated: the smaller of two costs is closer to the undisturbed one.
 _SHORT_S = 0.02
 
 
@@ -48,7 +48,7 @@ class Calibration(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What a cell takes, from calibration runs of it or of another one of its group."""
+    """The cost of a cell, from calibration runs of it or of another cell of its group."""
 
     share: float
     """Packets sent, over the size of the cell."""
@@ -59,8 +59,8 @@ class Line(NamedTuple):
 
     @classmethod
     def through(cls, half: Calibration, complete: Calibration, size: float) -> Line:
-        """From two runs of different length of a cell of ``size``. What is beyond the longer one is sent at the rate
-        of its second half, where slow start is over.
+        """From two runs of different length of a cell of ``size``. Beyond the longer one, packets are sent at the rate
+        of its second half, in which slow start is over.
 
         >>> Line.through(Calibration(50, 20, 0.375), Calibration(100, 60, 1.0), 200)
         Line(share=0.7, run_s=0.0625, packet_s=0.015625)
@@ -70,14 +70,14 @@ class Line(NamedTuple):
             packets += max(0.0, complete.packets - half.packets) / (complete.size - half.size) * (size - complete.size)
         more = complete.packets - half.packets
         packet_s = (complete.cpu_s - half.cpu_s) / more if more > 0 else 0.0
-        # The line leads through the longer run and crosses zero packets between zero and what that run took.
+        # The line goes through the longer run and crosses zero packets between zero and that run's time.
         packet_s = min(max(packet_s, 0.0), complete.cpu_s / max(complete.packets, 1.0))
         return cls(packets / size, complete.cpu_s - packet_s * complete.packets, packet_s)
 
 
 def samples(kinds: Sequence[str], sizes: Sequence[float], hashes: Sequence[str], most: int) -> NDArray[np.intp]:
-    """For each cell the one that is run for it: of groups of like ``kinds`` and ``sizes``, about equal in all, the
-    middle one; at ``most`` so many. Equal cells are in the order of their ``hashes``, so that no field is preferred.
+    """For each cell, the cell that is run for it: the middle one of its group. The at ``most`` so many groups have like
+    ``kinds`` and ``sizes``, and about equal totals. The ``hashes`` order equal cells, so that no field is preferred.
 
     >>> samples(["cubic"] * 4, [3e5, 1e5, 2e5, 4e5], ["a", "b", "c", "d"], 2).tolist()
     [2, 2, 2, 3]
@@ -126,9 +126,9 @@ class Trial:
     classes
         Custom algorithms by the names that the scenario uses.
     packets, settled_s
-        The longer run has as many packets at full rate, and lasts so long after the last start.
+        Packets of the longer run at full rate, and its duration after the last start.
     most_packets
-        The longer run is cut off before the path can have carried so many, if necessary before the last start.
+        The longer run ends before the path can have carried this many, if necessary before the last start.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Trial:
         settled_s = max(settled_s, packets * self.duration_s / max(size(canonical), 1.0))
         most_s = most_packets * self.duration_s / size(canonical)
         self.longer_s = min(self.duration_s, start_s + settled_s, most_s)
-        # Half of what follows the starts, where there is that much.
+        # Half of the time after the starts, if it is long enough.
         self.shorter_s = (start_s + self.longer_s) / 2 if start_s < 0.9 * self.longer_s else self.longer_s / 2
         self.text, self.size = self._short(self.longer_s)
 
@@ -209,13 +209,13 @@ def cpu_s() -> float:
 
 
 def algorithms(canonical: Mapping[str, Any]) -> str:
-    """The algorithms of a scenario in canonical form, in one text."""
+    """The algorithms of a scenario in canonical form, as one string."""
     return " ".join(sorted({flow.get("algorithm", "udp") for flow in canonical["flow"]}))
 
 
 def size(canonical: Mapping[str, Any]) -> float:
-    """Packets that the slowest link which all share could carry while flows send; a graph's fastest link stands for
-    it where there is no such link."""
+    """Packets that the slowest link shared by all flows could carry while they send; if there is no such link, those of
+    a graph's fastest link."""
     starts = [flow["start_ns"] for flow in canonical["flow"]]
     seconds = max(0, canonical["duration_ns"] - min(starts, default=0)) / 1e9
     return max(1.0, float(_rate_bps(canonical) * seconds / _PACKET_BITS))
@@ -230,7 +230,7 @@ def _rate_bps(canonical: Mapping[str, Any]) -> float:
 
 
 def _line_bps(link: dict[str, Any]) -> float | None:
-    """Mean rate of a link in canonical form, whatever its line is; ``None`` where it serialises in no time."""
+    """Mean rate of a link in canonical form, for any kind of line; ``None`` if it has no serialisation time."""
     rate = link.get("rate_bps") or link.get("token_bucket", {}).get("rate_bps") or link.get("trace", {}).get("mean_bps")
     steps = [step["rate_bps"] for step in link.get("schedule", ()) if "rate_bps" in step]
     rate = rate or max(steps, default=0)
@@ -255,7 +255,7 @@ def expected_cpu_s(
     counts
         Runs of each point; one entry for each result.
     most
-        So many points are run for a moment, at most.
+        The maximum number of points that are run briefly.
     packets, settled_s, most_packets
         As in `Trial`.
     """

@@ -28,7 +28,7 @@ __all__ = ["MOST_NAMED", "SHOWN", "Cells"]
 _OTHERS = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash", "findings")
 #: Columns of the store.
 _HIDDEN = {"cell", "packets", "wall_s", "host", "key", "scenario_hash", "findings"}
-#: The metrics that tables show unless others are named, and what follows goodput and share of single flows.
+#: The metrics that tables show by default, and those that follow goodput and share of single flows.
 SHOWN = ("goodput_bps", "utilisation", "loss_ratio", "jain", "queue_ms", "retransmitted_packets")
 _WITH_FLOWS = ("utilisation", "loss_ratio", "queue_ms")
 #: Cells that a message names.
@@ -83,7 +83,7 @@ class Cells:
         return axes(self.points, self.header.axes)
 
     def axis(self, name: str, *, parameter: str = "x") -> Axis:
-        """The axis that has a name or a label, or the end of one.
+        """The axis with this name or label, or with this end of one.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class Cells:
         return Scenario.from_json(self.points["scenario"][cell])
 
     def documents(self) -> list[dict[str, Any]]:
-        """The scenarios of the cells as plain values; of very many cells some."""
+        """The scenarios of the cells as plain values; a sample if there are very many cells."""
         return [json.loads(one) for one in self.points["scenario"].gather_every(1 + len(self.points) // _MOST_READ)]
 
     @cached_property
@@ -145,15 +145,15 @@ class Cells:
 
     @property
     def against(self) -> str | None:
-        """The algorithm of the other flows over TCP; ``None`` where they kept theirs."""
+        """The algorithm of the other flows over TCP; ``None`` if they kept their own."""
         return self.header.against
 
     @property
     def unfinished(self) -> str:
-        """A remark on missing runs; empty where the study is complete."""
+        """A remark on missing runs; empty if the study is complete."""
         if self.header.complete:
             return ""
-        return f"unfinished: {len(self.runs)} of {self.header.total} runs are there"
+        return f"unfinished: {len(self.runs)} of {self.header.total} runs exist"
 
     @cached_property
     def metrics(self) -> list[str]:
@@ -167,13 +167,13 @@ class Cells:
 
     @property
     def of_flows(self) -> list[str]:
-        """Goodput and share of each table of flows over TCP, ``METRIC@FLOW``, where some do not use the compared
+        """Goodput and share of each table of flows over TCP, ``METRIC@FLOW``, if some do not use the compared
         algorithms."""
         return flow_metrics(self.header.scenario, self.flows)
 
     @property
     def shown(self) -> list[str]:
-        """The metrics that tables show unless others are named: those that were asked for first."""
+        """The metrics that tables show by default, those that were requested first."""
         if self.header.metrics:
             return list(self.header.metrics)
         usual = SHOWN if self.flows is None else (*self.of_flows, *_WITH_FLOWS)
@@ -196,7 +196,7 @@ class Cells:
         return groups
 
     def _comparable(self) -> str:
-        """The compared label, or another one of its axis with a value for each; none where there is none."""
+        """The compared label, or another label of its axis with distinct values; ``None`` if there is none."""
         names = self.axis(self.compared).columns if self.axes else ()
         rows = len(self.axis(self.compared).rows) if self.axes else 0
         return next(
@@ -204,7 +204,7 @@ class Cells:
         )
 
     def _apart(self, by: str) -> list[str]:
-        """The labels that do not change together with ``by``; raises where its values are not all of its axis."""
+        """The labels that change apart from ``by``; raises if its values do not identify those of its axis."""
         if by not in self.columns:
             return list(self.columns)
         axis = self.axis(by)
@@ -260,7 +260,7 @@ class Cells:
 
     @cached_property
     def idle_flows(self) -> list[str]:
-        """Texts on flows that never ran in some run: differences to such runs have no verdict."""
+        """Findings on flows that never ran in some run: differences from such runs have no verdict."""
         texts = [row["text"] for row in self.findings_of() if row["code"] == "never-starts"]
         return list(dict.fromkeys(texts))
 
@@ -302,8 +302,8 @@ class Cells:
         return pl.DataFrame(rows, schema=schema)
 
     def finding_rows(self) -> list[Row]:
-        """The findings for readers: those on several runs, then those of runs. Texts that differ by numbers alone, such
-        as a time, are one finding: the first of them, with the count of its runs."""
+        """The findings for readers: those on several runs, then those of single runs. Texts that differ only in
+        numbers, such as a time, are merged into the first one, with the count of runs."""
         same: dict[tuple[str, int | None, int | None, str], list[Row]] = {}
         for row in self.findings_of():
             kind = (row["code"], row["flow"], row["link"], _NUMBER.sub("", row["text"]))
@@ -317,7 +317,7 @@ class Cells:
         return rows
 
 
-#: A number within a text, apart from that of a name such as ``flow1``.
+#: A number within a text, but not in a name such as ``flow1``.
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d,]*(\.\d+)?(e[+-]?\d+)?")
 
 

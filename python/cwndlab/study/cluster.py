@@ -2,7 +2,7 @@
 
     tcp://host:8786                          a running scheduler
     local:4                                  the number of processes of this machine
-    slurm:jobs=8,cores=16,memory=32GB,…      the number of jobs; other options as of dask_jobqueue.SLURMCluster
+    slurm:jobs=8,cores=16,memory=32GB,…      the number of jobs; other options as in dask_jobqueue.SLURMCluster
 
 Scenarios are sent as text, rows are returned. Several short runs are one call, because Dask needs milliseconds per
 call. A call whose worker died is repeated on another one; rows that were stored before are not.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # How long to wait for a scheduler and for workers (jobs of a batch system may wait for hours).
 CONNECT_S = 5.0
 WORKERS_S = 30.0
-# The duration of a call, as far as its runs are short, and its largest number of runs.
+# The target duration of a call with short runs, and its maximum number of runs.
 _CALL_S = 0.25
 _MOST_RUNS = 64
 _POLL_S = 0.2
@@ -105,7 +105,7 @@ class Cluster:
 
 @contextmanager
 def connected(cluster: Cluster) -> Iterator[Client]:
-    """A client; raises ``RunError`` within seconds where there is no scheduler."""
+    """A client; raises ``RunError`` within seconds if there is no scheduler."""
     with extra("cluster"):
         import dask
         from distributed import Client, LocalCluster
@@ -139,7 +139,7 @@ def connected(cluster: Cluster) -> Iterator[Client]:
             where = cluster.address or cluster.kind
             what = f"no scheduler answers within {CONNECT_S:g} s ({_line(error)})"
             raise RunError(
-                Fault(f"--cluster {where}", what, "start one by `dask scheduler`, or write local:4")
+                Fault(f"--cluster {where}", what, "start one with `dask scheduler`, or write local:4")
             ) from None
         try:
             yield client
@@ -162,8 +162,8 @@ def _line(error: BaseException) -> str:
 def on(client: Client, *, patience_s: float = WORKERS_S) -> Executor:
     """Runs on the workers of ``client``.
 
-    The executor raises ``RunError`` where there are no workers for ``patience_s``, where the connection to the
-    scheduler is lost, where a worker has another version, or where a run ends one worker after another.
+    The executor raises ``RunError`` if there are no workers for ``patience_s``, if the connection to the scheduler is
+    lost, if a worker has another version, or if a run ends one worker after another.
     """
 
     def execute(take: Callable[[], Task | None]) -> Results:
@@ -203,7 +203,7 @@ def _results(client: Client, take: Callable[[], Task | None], patience_s: float)
     mean_s: float | None = None
 
     def fill() -> None:
-        # Two calls per worker thread, and some on their way.
+        # Two calls per worker thread, and some in transit.
         while len(running) < 2 * workers.threads + 2:
             tasks: list[Task] = []
             size = 1 if mean_s is None else max(1, min(_MOST_RUNS, int(_CALL_S / mean_s)))
@@ -248,11 +248,11 @@ def _result(future: Any, jobs: list[Job]) -> list[tuple[Job, Row | str]]:
         rows: list[tuple[Job, Row | str]] = future.result(timeout=5)
     except VersionError as error:
         host, theirs = error.args
-        what = f"has cwndlab {theirs}, not {engine_version()}: its rows would be of another version"
+        what = f"has cwndlab {theirs}, not {engine_version()}: its rows would have another version"
         raise RunError(Fault(f"--cluster: worker on {host}", what, "install the same version everywhere")) from None
     except KilledWorker:
         which = ", ".join(f"cell {job.point} seed {job.seed}" for job in jobs[:3])
-        what = f"several workers died in a call that begins with {which}"
+        what = f"several workers died in the call that begins with {which}"
         raise RunError(Fault("--cluster", what, f"is their memory sufficient? {_RESUME}")) from None
     except Exception as error:
         if type(error).__name__ not in ("FutureCancelledError", "CancelledError", "CommClosedError", "TimeoutError"):
@@ -278,7 +278,7 @@ class _Workers:
         self.threads = 1
 
     def count(self, *, at_once: bool = False) -> None:
-        """Raises where there are no workers for too long, or the scheduler is gone."""
+        """Raises if there are no workers for too long, or the scheduler is gone."""
         now = time.monotonic()
         if self._client.status != "running":
             raise _lost()
@@ -293,4 +293,4 @@ class _Workers:
             self.threads, self._seen_at = threads, now
         elif now - self._seen_at > self._patience_s:
             what = f"no worker for {self._patience_s:g} s"
-            raise RunError(Fault("--cluster", what, f"start workers by `dask worker ADDRESS`; {_RESUME}"))
+            raise RunError(Fault("--cluster", what, f"start workers with `dask worker ADDRESS`; {_RESUME}"))

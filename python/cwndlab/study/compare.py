@@ -53,14 +53,14 @@ def with_algorithm(
 
 
 def _compared(scenario: Scenario, flows: Sequence[str | int] | None, against: str | None) -> list[str] | None:
-    """The names of the flows that take the compared algorithms; nothing where all flows over TCP do. Raises
+    """The names of the flows that use the compared algorithms; ``None`` if all flows over TCP do. Raises
     ``ScenarioError`` with every fault."""
     document = scenario.document
     tcp = [
         name for name, flow in zip(groups(document), document["flow"], strict=True) if flow.get("transport") != "udp"
     ]
     if not tcp:
-        raise ScenarioError(Fault("flow", "every flow is sent by UDP, without an algorithm", "add a flow over TCP"))
+        raise ScenarioError(Fault("flow", "every flow uses UDP, without an algorithm", "add a flow over TCP"))
     if flows is None and against is None:
         return None
     faults: list[Fault] = []
@@ -72,11 +72,11 @@ def _compared(scenario: Scenario, flows: Sequence[str | int] | None, against: st
             faults += error.faults
     for name in names:
         if name not in tcp:
-            faults.append(Fault("flows", f"'{name}' is sent by UDP, without an algorithm", "name a flow over TCP"))
+            faults.append(Fault("flows", f"'{name}' uses UDP, without an algorithm", "name a flow over TCP"))
     if not faults and against is not None and set(tcp) <= set(names):
         tables = groups(document)
         several = [f"all {len(tables[name])} flows of the table '{name}'" for name in names if len(tables[name]) > 1]
-        what = "no flow over TCP is left that could use it"
+        what = "no flow over TCP is left to use it"
         what += f": {' and '.join(several)} use the compared algorithms" if several else ""
         hint = (
             "give one flow a table [[flow]] of its own" if several else "name fewer flows, or add one to the scenario"
@@ -106,7 +106,7 @@ def _check(
     if warm_up not in (None, "mser"):
         faults.append(parameter_fault("warm_up", f"{short(warm_up)} is not a warm-up", hint="write mser, or '5 s'"))
     elif warm_up is not None and start_s is not None:
-        faults.append(parameter_fault("warm_up", "a start is named as well", hint="leave out one of them"))
+        faults.append(parameter_fault("warm_up", "a start is given as well", hint="leave out one of them"))
     document = scenario.document
     try:
         known(metrics or ())
@@ -148,7 +148,7 @@ def compare(
     """Runs alternatives with the same seeds: algorithms in every flow over TCP of a scenario or in some of its flows,
     values of a field, or named sets of changes, and all combinations of these.
 
-    Where the scenario has no jitter of its own, each flow starts at a random time within its base RTT, so that
+    If the scenario has no jitter of its own, each flow starts at a random time within its base RTT, so that
     repetitions differ. The same seeds are used for each alternative, so differences are paired. On Ctrl-C the result
     has the finished runs; the same call with the same ``out`` runs the missing ones.
 
@@ -167,7 +167,7 @@ def compare(
         "codel"}}, "path": {"LTE": "lte", "fibre": scenario}}``. The inner values are fields that change, or a
         scenario.
     by
-        What differences are between, where several things vary: ``"algorithm"``, a field, or the name of an axis of
+        The axis whose values are compared, if several vary: ``"algorithm"``, a field, or the name of an axis of
         ``alternatives``. By default the algorithms, else the first axis.
     flows
         Names of tables ``[[flow]]``, or indices of flows as in the records, that use the algorithms; the others keep
@@ -176,7 +176,7 @@ def compare(
     against
         The algorithm of the other flows over TCP.
     seeds
-        How many seeds, from 1 on, or which.
+        The number of seeds, counted from 1, or the seeds themselves.
     out
         A folder that keeps finished runs and ``records``; without it the result is in memory.
     records
@@ -188,8 +188,8 @@ def compare(
     start_s, end_s
         The interval of the metrics.
     warm_up
-        A time such as ``"5 s"``, seconds, or ``"mser"``, with which each run is measured from where `metrics.warm_up`
-        cuts it.
+        A time such as ``"5 s"``, seconds, or ``"mser"``: each run is then measured from the cut of
+        `metrics.warm_up` on.
     until, at_most
         ``"goodput_bps within 2 %"`` adds seeds until that holds for every alternative, up to ``at_most``
         (`statistics.Until`).
@@ -255,7 +255,9 @@ def compare(
         every = {**(alternatives or {}), **({"algorithm": using} if using else {})}
         spec = Sweep(base=base, seeds=first, product=over or {}, alternatives=every)
     if not spec.axes:
-        raise ArgumentError(parameter_fault("algorithms", "there is none to compare", example=["cubic", "reno"]))
+        raise ArgumentError(
+            parameter_fault("algorithms", "there is no algorithm to compare", example=["cubic", "reno"])
+        )
     points = spec.points(names_cells=len(spec.axes) > 1)
     header = replace(
         spec.header,
@@ -299,7 +301,7 @@ def checked_seeds(seeds: int | Iterable[int]) -> list[int]:
     if not is_list(first):
         raise ArgumentError(parameter_fault("seeds", f"{short(first)} is not a list of seeds", example=10))
     if not count(first):
-        raise ArgumentError(parameter_fault("seeds", "there is none, so nothing runs", example=10))
+        raise ArgumentError(parameter_fault("seeds", "there is no seed, so nothing runs", example=10))
     if isinstance(first, range) and count(first) > MOST_RUNS:
         raise ArgumentError(parameter_fault("seeds", f"{count(first):,} runs of each would not end", example=10))
     for seed in first:
@@ -310,13 +312,13 @@ def checked_seeds(seeds: int | Iterable[int]) -> list[int]:
 
 
 def _reject_two_questions(spec: Sweep | None, over: object, others: Mapping[str, object]) -> None:
-    """Raises where a description, or a field in place of algorithms, is given beside them."""
+    """Raises if a description or a field is given beside algorithms."""
     there = "a Sweep describes what varies" if spec is not None else "there is a field to compare by --over, too"
     if spec is None and not over:
         return
-    faults = [parameter_fault(name, there, hint="leave one of the two out") for name, value in others.items() if value]
+    faults = [parameter_fault(name, there, hint="leave out one of the two") for name, value in others.items() if value]
     if spec is not None and over:
-        faults.append(parameter_fault("over", there, hint="leave one of the two out"))
+        faults.append(parameter_fault("over", there, hint="leave out one of the two"))
     if isinstance(over, Mapping) and len(over) > 1:
         hint = "name one field with its values; `alternatives` and `cwndlab sweep` take several"
         faults.append(parameter_fault("over", f"there are {len(over)} fields with values", hint=hint))
@@ -333,7 +335,7 @@ def _using(scenario: Scenario, algorithm: str, flows: Sequence[str] | None, agai
 
 
 def _compared_label(spec: Sweep, by: str | None) -> str:
-    """The label whose values differences are between."""
+    """The label whose values are compared."""
     columns = {name.lstrip("@"): axis.fields[0] for axis in spec.axes for name in axis.fields}
     if by is None:
         return "algorithm" if "algorithm" in spec.columns else spec.axes[0].fields[0]
@@ -345,7 +347,7 @@ def _compared_label(spec: Sweep, by: str | None) -> str:
 
 
 def _start(start_s: float | None, warm_up: Any) -> tuple[float | None, Any]:
-    """Start and warm-up: a warm-up that is a time is a start. `_check` judges what is neither."""
+    """Start and warm-up: a warm-up that is a time is a start. `_check` reports one that is neither."""
     if is_number(warm_up) and warm_up >= 0:
         warm_up = f"{warm_up} s"
     time = None if not isinstance(warm_up, str) else re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(ms|s|min)", warm_up.strip())
@@ -355,7 +357,7 @@ def _start(start_s: float | None, warm_up: Any) -> tuple[float | None, Any]:
 
 
 def _refuse_another(store: Store, header: Header) -> None:
-    """Raises where the store has a comparison of which the records would be overwritten."""
+    """Raises if the store has a comparison whose records would be overwritten."""
     previous = Header.of(store.manifest.get("study", {}))
     if previous.columns != header.columns:
         return
@@ -379,7 +381,7 @@ def _measured(header: Header) -> Measure:
 
 
 class _Keeper:
-    """Keeps records: of the first seed in memory and in a folder, in the folder of the other seeds where wanted."""
+    """Keeps records: those of the first seed in memory and in a folder, the others in the folder if wanted."""
 
     def __init__(self, folder: Path | None, seed: int, which: str, labels: Mapping[int, str]) -> None:
         self._folder, self._seed, self._which, self.labels = folder, seed, which, labels
@@ -391,7 +393,7 @@ class _Keeper:
             self._examples[algorithm] = records
         if self._folder is not None and (is_first or self._which == "all"):
             place = records_folder(self._folder, algorithm, records.seed)
-            # What is there is of an older engine, or of a process that was killed while it wrote.
+            # The existing records are of an older engine, or of a process that was killed while it wrote.
             shutil.rmtree(place, ignore_errors=True)
             records.save(place)
 
@@ -417,7 +419,7 @@ class _Keeper:
 
 @dataclass(frozen=True)
 class _Kept(Measure):
-    """A measure that hands the records on."""
+    """A measure that also passes on the records."""
 
     keep: Callable[[Records], None] | None = None
 
@@ -442,7 +444,7 @@ def _notes(
         others = "keep their algorithms" if against is None else f"use {against}"
         notes.append(f"compared in {', '.join(flows)}; the other flows over TCP {others}")
     if start_s is not None:
-        notes.append(f"warm-up: what was before {start_s:g} s is left out")
+        notes.append(f"warm-up: the time before {start_s:g} s is left out")
     if scenario.classes:
         # Class and source, as in the notes of a run.
         notes += [note for point in points for note in check(point.document, "json").notes]
@@ -450,7 +452,7 @@ def _notes(
 
 
 def _remarks(result: Result, rule: Until | None) -> list[str]:
-    """Remarks on what was measured."""
+    """Remarks on the measured runs."""
     notes = []
     if result.outcome.stopped:
         notes.append(f"stopped: {len(result.runs)} of {result.outcome.total} runs finished")
@@ -461,9 +463,9 @@ def _remarks(result: Result, rule: Until | None) -> list[str]:
 
 
 def _without_variation(result: Result) -> list[str]:
-    """Metrics that are the same for every seed, where the runs differ."""
+    """Metrics that are the same for every seed, although the runs differ."""
     notes, count = [], len(result.seeds)
-    more = "" if result.scenario.perturb else "; --perturb varies what nobody measures exactly"
+    more = "" if result.scenario.perturb else "; --perturb varies what cannot be measured exactly"
     constant: dict[str, list[str]] = {}
     shifted = []
     for name in result.labels:
@@ -494,7 +496,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _separate(result: Result) -> list[str]:
-    """Flows that do not share the bottleneck of the others: which flows Jain's index and the goodput are of."""
+    """A note on flows that do not share a bottleneck: the flows of Jain's index and of the goodput."""
     for records in list(result.examples.values())[:1]:
         count, together = len(records.flows), len(competing(records))
         if together < count > 1:
@@ -509,13 +511,13 @@ def _cuts(result: Result) -> list[str]:
     cuts = sorted(float(row["from_s"]) for row in result.rows)
     start_s = result.header.scenario.get("measure_from", "its default")
     return [
-        f"warm-up: each run is measured from where MSER-5 cuts the goodput of all flows, {cuts[0]:g} s to "
-        f"{cuts[-1]:g} s (median {median(cuts):g} s); where that finds no cut, from measure_from ({start_s})"
+        f"warm-up: each run is measured from the cut of MSER-5 in the goodput of all flows, {cuts[0]:g} s to "
+        f"{cuts[-1]:g} s (median {median(cuts):g} s); without a cut, from measure_from ({start_s})"
     ]
 
 
 def _reached(result: Result, rule: Until) -> list[str]:
-    """How narrow the intervals of a stopping rule became."""
+    """The widths that the intervals of a stopping rule reached."""
     notes = [f"until {rule}: stopped after {len(result.seeds)} repetitions of each"]
     for name in result.labels:
         if not enough(result.values(name, rule.metric), rule.within):

@@ -30,8 +30,8 @@ _NO_COINCIDENCE = 20
 
 
 def is_one_run(runs: Runs) -> bool:
-    """Whether runs of several seeds are one run, shifted in time: every count of what happened is the same, and one is
-    so large that it would not be by chance. Values per time or per packet then differ by where the measurement begins.
+    """Whether runs of several seeds are one run, shifted in time: every count of events is the same, and one is too
+    large for a coincidence. Values per time or per packet then differ only by the start of the measurement.
 
     >>> is_one_run({1: {"retransmitted_packets": 239, "timeouts": 0}, 2: {"retransmitted_packets": 239, "timeouts": 0}})
     True
@@ -46,8 +46,8 @@ def is_one_run(runs: Runs) -> bool:
 
 
 def paired(base: Runs, other: Runs, metric: str) -> Difference | None:
-    """The difference of a metric to ``base`` over common seeds; ``None`` where there are none. Where the runs of both
-    sides are one run each (`is_one_run`), it is that of their means: one result."""
+    """The difference of a metric from ``base`` over common seeds; ``None`` if there are none. If the runs of both sides
+    are one run each (`is_one_run`), it is the difference of their means: one result."""
     first, second = values(base, metric), values(other, metric)
     seeds = [seed for seed in first if seed in second]
     if not seeds:
@@ -61,7 +61,7 @@ def paired(base: Runs, other: Runs, metric: str) -> Difference | None:
 def tests(
     groups: Mapping[tuple[Any, ...], Mapping[Any, Runs]], order: Sequence[Any], metrics: Sequence[str]
 ) -> dict[tuple[tuple[Any, ...], Any, str], Test]:
-    """The differences to the first value of ``order`` within each group, and p-values after Holm's correction.
+    """The differences from the first value of ``order`` within each group, and p-values after Holm's correction.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def columns_of(delta: Difference | None) -> Row:
 
 
 def verdict_columns(metric: str, test: Test | None) -> Row:
-    """The verdict on a difference as columns; nulls where it is not compared."""
+    """The verdict on a difference as columns; nulls if it is not compared."""
     if test is None:
         return {"verdict": None, "wanted": None}
     verdict = verdict_of(metric, *test)

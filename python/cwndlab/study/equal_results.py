@@ -18,7 +18,7 @@ Outcomes = dict[tuple[tuple[Any, ...], Any], dict[int, Row]]
 
 
 def outcomes(grouped: Mapping[tuple[Any, ...], Mapping[Any, Mapping[int, Row]]], labels: Iterable[str]) -> Outcomes:
-    """What each run of `Result.grouped` measured, by other labels and algorithm, then by seed; without ``labels``."""
+    """The results of each run of `Result.grouped`, by other labels and algorithm, then by seed; without ``labels``."""
     hidden = _INCIDENTAL | set(labels)
     return {
         (group, name): {
@@ -46,7 +46,7 @@ def equal_algorithms(measured: Outcomes) -> list[str]:
 
 
 def equal_seeds(measured: Outcomes) -> list[str]:
-    """A sentence on the cells of which every seed gave the same run."""
+    """A sentence on the cells in which every seed gave the same run."""
     cells = []
     for (group, name), runs in measured.items():
         rows = list(runs.values())

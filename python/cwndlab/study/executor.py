@@ -1,4 +1,4 @@
-"""Runs a study: hands out the runs that its store lacks, keeps each row, adds seeds until a rule is satisfied."""
+"""Runs a study: starts the runs that its store lacks, keeps each row, adds seeds until a rule is satisfied."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Executor", "Plan", "Results", "Task", "execute", "results", "run", "
 
 
 class Task(NamedTuple):
-    """A run to do: the scenario, JSON, and what is measured of it."""
+    """A pending run: the scenario as JSON, and its measure."""
 
     job: Job
     document: str
@@ -75,7 +75,7 @@ class _Group:
 
 
 class Plan:
-    """Which runs a study has, which are in the store, which come next.
+    """The runs of a study: those in the store, and those that come next.
 
     Seeds come round by round, so that at any time all points have about as many runs. Points with the same scenario
     share a run.
@@ -104,7 +104,7 @@ class Plan:
         return dict.fromkeys(self.points, group)
 
     def _counted(self, kept: pl.DataFrame) -> int:
-        """How many runs of the study are among those that are kept."""
+        """The number of runs of the study that the store has."""
         by_hash: dict[str, list[Point]] = {}
         for point in self.study.points:
             by_hash.setdefault(point.hash, []).append(point)
@@ -117,13 +117,13 @@ class Plan:
         )
 
     def _resume(self, store: Store) -> int:
-        """Evaluates the rule on the rows that are kept; returns how many the study uses."""
+        """Evaluates the rule on the kept rows; returns the number of rows that the study uses."""
         rule, count = self.study.rule, 0
         assert rule is not None
         rows = store.runs(engine.engine_version(), self.study.measure_of(self.study.points[0], 0).digest)
         values = dict(zip(rows["key"], rows[rule.metric] if len(rows) else (), strict=True))
         seen = dict.fromkeys(self.points, 0)
-        # A group whose seeds are all there gets more of them, which may be there, too.
+        # A group with all of its seeds gets more of them, which the store may have, too.
         while any(seen[number] < len(self.seeds_of(number)) for number in self.points):
             for number, point in self.points.items():
                 for seed in self.seeds_of(number)[seen[number] :]:
@@ -145,12 +145,12 @@ class Plan:
         return self._first + [last + 1 + n for n in range(self._groups[number].count - len(self._first))]
 
     def left(self, point: Point) -> int:
-        """How many runs of a point are still to be done, as far as is known."""
+        """The number of remaining runs of a point, as far as known."""
         jobs = (self.study.job(point, seed) for seed in self.seeds_of(point.number))
         return sum(job.key not in self._done for job in jobs)
 
     def take(self) -> Task | None:
-        """The next run, or nothing where there is none now."""
+        """The next run; ``None`` if there is none now."""
         while (job := next(self._jobs, None) or (self._more.popleft() if self._more else None)) is not None:
             if job.key in self._done:
                 continue
@@ -163,7 +163,7 @@ class Plan:
         return None
 
     def landed(self, job: Job, row: Row | None) -> list[Job]:
-        """Notes the end of a run; returns the runs of the study that it is."""
+        """Notes the end of a run; returns the runs of the study that share it."""
         jobs = self._running.pop(job.key)
         if row is not None:
             self._done.add(job.key)
@@ -173,7 +173,7 @@ class Plan:
         return jobs
 
     def _land(self, job: Job, value: float | None, *, extend: bool = False) -> None:
-        """Notes a value, and evaluates the rule where every point of the group has all its seeds."""
+        """Notes a value, and evaluates the rule once every point of the group has all its seeds."""
         assert self.study.rule is not None
         group = self._groups[job.point]
         group.values[job.point][job.seed] = value
@@ -190,7 +190,7 @@ class Plan:
 
 
 def results(plan: Plan, store: Store, executor: Executor) -> Results:
-    """Runs what is left of a plan: each run with its row, which the store has by then, or its error."""
+    """Runs the rest of a plan: yields each run with its row, which the store then has, or its error."""
     with closing(executor(plan.take)) as ended:
         for job, row in ended:
             if not isinstance(row, RunError):
@@ -210,20 +210,20 @@ def run(
     progress: Progress | None = None,
     tolerant: bool = False,
 ) -> Outcome:
-    """Runs what is left of a plan. On Ctrl-C the outcome is ``stopped``.
+    """Runs the rest of a plan. On Ctrl-C the outcome is ``stopped``.
 
     Parameters
     ----------
     plan
         The plan of a study.
     store
-        Where its rows are kept.
+        The store of its rows.
     executor
-        Where it runs, by default on threads.
+        Runs the tasks, by default on threads.
     progress
         Called with the number of finished runs and of all.
     tolerant
-        Notes failed runs in the outcome, where otherwise the first one raises its error.
+        Notes failed runs in the outcome; otherwise the first one raises its error.
 
     Raises
     ------
@@ -257,14 +257,14 @@ def execute(
     progress: Progress | None = None,
     tolerant: bool = False,
 ) -> Result:
-    """Runs what is left of a plan whose rows have one measure, and returns the result of its study.
+    """Runs the rest of a plan whose rows have one measure, and returns the result of its study.
 
     Parameters
     ----------
     plan
         The plan.
     store
-        Its open store, which keeps the header of the study and the rows that answer it.
+        Its open store, which keeps the header of the study and its rows.
     executor, progress, tolerant
         As in `run`.
 

@@ -14,7 +14,7 @@ __all__ = ["places", "plain", "shown", "split_at_commas"]
 
 
 def places(path: str, document: Mapping[str, Any]) -> list[str]:
-    """``flow[*].rtt`` as every flow's; a path without ``[*]`` is itself."""
+    """Expands ``flow[*].rtt`` to the field of every flow; a path without ``[*]`` stays as it is."""
     head, star, rest = path.partition("[*]")
     if not star:
         return [path]
@@ -29,7 +29,7 @@ def places(path: str, document: Mapping[str, Any]) -> list[str]:
     if not isinstance(at, list) or not at:
         known = [name for name, value in document.items() if isinstance(value, list)]
         raise ScenarioError(Fault(path, f"'{head}' is not a list", near(head, known)))
-    # What is sent by UDP has no algorithm.
+    # Flows over UDP have no algorithm.
     skipped = [
         index
         for index, one in enumerate(at)
@@ -40,12 +40,12 @@ def places(path: str, document: Mapping[str, Any]) -> list[str]:
 
 
 def shown(value: Any) -> str:
-    """A value as a cell shows it: texts bare, tables as TOML writes them."""
+    """A value as a cell shows it: strings bare, tables in TOML."""
     return value if isinstance(value, str) else toml_value(value)
 
 
 def plain(value: str) -> Any:
-    """A value as ``--set`` takes it: TOML, or a bare text."""
+    """A value as ``--set`` takes it: TOML, or a bare string."""
     try:
         return tomllib.loads(f"v = {value}")["v"]
     except (ValueError, RecursionError):
@@ -53,7 +53,7 @@ def plain(value: str) -> Any:
 
 
 def split_at_commas(text: str) -> list[str]:
-    """The parts of a text between commas outside of parentheses, braces and brackets.
+    """The parts of a text between commas outside parentheses, braces and brackets.
 
     >>> split_at_commas("cubic(beta=0.7, c=0.4),reno, { kind = 'red', ecn = true }")
     ['cubic(beta=0.7, c=0.4)', 'reno', "{ kind = 'red', ecn = true }"]

@@ -1,6 +1,6 @@
 """Findings: what a run, or a study of runs, reports about itself.
 
-The engine writes the findings of a run into the table ``findings`` of its records; those of several runs are made here
+The engine writes the findings of a run into the table ``findings`` of its records; those on several runs are made here
 and in `cwndlab.study`. ``docs/records.md`` lists all codes with their conditions.
 """
 
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 #: The severities, the worst first.
 SEVERITIES = ("severe", "warning", "note")
 
-#: Findings of one code that are shown.
+#: The number of findings shown per code.
 _MOST = 3
 
 

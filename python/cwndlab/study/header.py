@@ -24,7 +24,7 @@ class Header:
     axes
         The labels of each axis: those that change together.
     kind
-        ``"matrix"``: that of `cwndlab.study.matrix`; else empty.
+        ``"matrix"`` for `cwndlab.study.matrix`; else empty.
     compared
         The label whose values `cwndlab.compare` compared; empty for a sweep.
     title
@@ -36,7 +36,7 @@ class Header:
     flows, against
         The flows that used the compared algorithms (``None``: all), and the algorithm of the others.
     metrics
-        The metrics that are compared in place of the usual ones.
+        The compared metrics, if they are not the usual ones.
     further
         Metrics that were requested beside them.
     notes
@@ -44,7 +44,7 @@ class Header:
     engine, measure
         Versions of the engine and of the metrics.
     total, complete
-        The number of runs, and whether all of them are there.
+        The number of runs, and whether all of them exist.
 
     Examples
     --------

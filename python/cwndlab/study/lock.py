@@ -3,9 +3,9 @@
 Local folders have a lock of the kernel on a file that names its holder. The package ``filelock`` takes the same lock,
 but truncates that file before it has the lock, and with it the name of the holder.
 
-Object stores have markers. A conditional put (``pipe_file(…, mode="create")`` of fsspec) would need fewer requests; it
-is atomic in s3fs, gcsfs and adlfs, but fsspec's own implementation, which ``memory://`` and other backends use, first
-looks and then writes, and a caller cannot find out which one it has. Markers need only that a store lists what was
+Object stores have markers. A conditional put (``pipe_file(…, mode="create")`` of fsspec) would need fewer requests. It
+is atomic in s3fs, gcsfs and adlfs. But fsspec's own implementation, which ``memory://`` and other backends use, first
+looks and then writes, and a caller cannot determine which one it has. Markers only require a store that lists what was
 written.
 """
 
@@ -27,7 +27,7 @@ from cwndlab.files import json_text, parsed
 # Holders renew their markers on an object store at this interval.
 BEAT_S = 10.0
 _DEAD_AFTER_S = 12 * BEAT_S
-# Of two processes that want a lock, how long the first by name waits for the other to withdraw, and its interval.
+# How long the first by name of two contenders waits for the other to withdraw, and its polling interval.
 _PATIENCE_S, _POLL_S = 20.0, 0.05
 
 
@@ -73,7 +73,7 @@ class ObjectLock:
     """A lock on an object store: every process has a marker of its own in the folder ``lock``.
 
     A process writes its marker, then lists the folder, and holds the lock once no other live marker is there. Of two
-    that see each other the one with the higher name withdraws; a holder never does. The store must list what was
+    that see each other, the one with the higher name withdraws; a holder never does. The store must list what was
     written (as S3 does since 2020, Google Cloud Storage and Azure always): then the later of two writers sees the
     earlier one, and two never hold the lock at once. No process overwrites the marker of another, so that no
     conditional write is needed.
@@ -137,7 +137,7 @@ class ObjectLock:
 
     def _beat(self) -> None:
         while not self._stop.wait(BEAT_S):
-            # A store that is unreachable is tried again; `check` decides whether the lock is still held.
+            # An unreachable store is tried again; `check` decides whether the lock is still held.
             with contextlib.suppress(OSError):
                 if self._is_held():
                     self._write(holds=True)
@@ -151,8 +151,8 @@ class ObjectLock:
     def check(self) -> None:
         """Raises ``RecordsError`` if the lock was lost to another process."""
         if not self._is_held():
-            what = f"was taken over by another process: this one did not answer for {_DEAD_AFTER_S:g} s"
-            raise RecordsError(Fault(self._url, what, "the same command runs what is left"))
+            what = f"was taken over by another process: this one did not renew its lock for {_DEAD_AFTER_S:g} s"
+            raise RecordsError(Fault(self._url, what, "the same command resumes"))
 
     def release(self) -> None:
         """Releases the lock."""
@@ -178,7 +178,7 @@ def _dead(holder: dict[str, Any]) -> bool:
 
 
 def _processes() -> str:
-    """The namespace of our process numbers: a container has its own."""
+    """The PID namespace of this process: a container has its own."""
     try:
         return Path("/proc/self/ns/pid").readlink().name
     except OSError:

@@ -37,9 +37,9 @@ BUFFERS = (0.1, 1.0, 4.0)
 LOSSES = (0.0, 1e-4, 1e-2)
 _DURATION_S, _FROM_S, _LATE_S, _LATE_FROM_S = 60, 20, 20, 30
 
-#: What distinguishes the runs of an algorithm.
+#: The labels of an algorithm's runs.
 _LABELS = ("algorithm", "setting", "buffer_bdp", "loss")
-#: Columns of a row, and which of them have another name as metrics.
+#: Columns of a row, and those with another name as metrics.
 COLUMNS = (
     *_LABELS,
     *("utilisation", "share", "jain", "queue_ms", "min_queue_ms", "drop_ratio", "anomalies", "findings"),
@@ -49,7 +49,7 @@ _METRICS = {"share": "share@flow0", "drop_ratio": "loss_ratio"}
 
 @dataclass(frozen=True)
 class Setting:
-    """Two flows: the RTT of each, the start of the second, and its algorithm (the same where empty)."""
+    """Two flows: the RTT of each, the start of the second, and its algorithm (the same if empty)."""
 
     name: str
     rtts_ms: tuple[int, int] = (50, 50)
@@ -124,11 +124,11 @@ def matrix(
     Parameters
     ----------
     algorithms
-        Their texts, by default all of `everything`.
+        Their names, by default those of `everything`.
     seed
         The seed of every run.
     out
-        A folder, or any URL that fsspec knows, for the rows; what it has is not run again.
+        A folder, or any URL that fsspec supports, for the rows; what it has is not run again.
     workers
         The number of threads, by default one per core.
     progress
@@ -194,7 +194,7 @@ def _min_queue(records: Records) -> dict[str, float]:
 def rows(result: Result) -> list[Row]:
     """A row per run, with `COLUMNS`: ``share`` is the first flow's part of both goodputs, ``queue_ms`` the mean
     queueing delay, ``min_queue_ms`` the smallest one at a sampling instant, ``drop_ratio`` the part of the packets
-    that the queue dropped, ``anomalies`` what needs an explanation, ``findings`` the codes of the run's findings."""
+    dropped by the queue, ``anomalies`` observations to explain, ``findings`` the codes of the run's findings."""
     made = []
     for run in result.runs.iter_rows(named=True):
         row = {name: run.get(_METRICS.get(name, name)) for name in COLUMNS}
@@ -223,7 +223,7 @@ def _percent(value: float) -> str:
 
 Places = tuple[tuple[float, float], ...]
 _CLEAN: Places = tuple((buffer, 0.0) for buffer in BUFFERS)
-#: The columns of the digest: what of which setting, at which buffers and losses, and how it is written.
+#: The columns of the digest: the value, the setting, the buffers and losses, and the format.
 _DIGEST: dict[str, tuple[str, str, Places, Callable[[float], str]]] = {
     "utilisation %": ("utilisation", "equal", _CLEAN, _percent),
     "at loss 1e-4/1e-2 %": ("utilisation", "equal", ((1.0, 1e-4), (1.0, 1e-2)), _percent),

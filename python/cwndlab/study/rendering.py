@@ -1,4 +1,4 @@
-"""A table of texts, and the forms in which people take it: text, HTML, Markdown, LaTeX, CSV."""
+"""A table of strings, and its output formats: text, HTML, Markdown, LaTeX, CSV."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cwndlab.scenario.html import html_table
 
 __all__ = ["FORMS", "Table", "notebook"]
 
-#: The forms of a table.
+#: The output formats of a table.
 FORMS = ("text", "html", "markdown", "latex", "csv")
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--"}
 _LATEX |= {letter: "\\" + letter for letter in "&%$#_{}"} | {"−": "$-$", "…": r"\dots{}", "µ": r"\textmu{}", "<": "$<$"}
@@ -34,9 +34,9 @@ class Table:
     rows
         The cells.
     labels
-        So many first columns are words, and set to the left; the others are numbers, and set to the right.
+        The number of first columns with words, which are left-aligned; the others are numbers, and right-aligned.
     values
-        The same rows for programs, with numbers in place of texts; for CSV, which leaves out tables within them.
+        The same rows for programs, with numbers in place of strings; for CSV, which leaves out tables within them.
     words
         The titles of further columns that are words.
 
@@ -145,10 +145,10 @@ class Table:
 
 
 def notebook(table: Table, lines: Sequence[str]) -> str:
-    """What a notebook shows of a result: what it found, then its table."""
+    """The HTML that a notebook shows for a result: its findings, then its table."""
     return "".join(f"<p>{escape(line).replace(chr(10), '<br>')}</p>" for line in lines) + table.to("html")
 
 
 def _rounded(value: Any) -> Any:
-    """A value with six significant digits: more than any interval tells."""
+    """A value with six significant digits: more than any interval resolves."""
     return float(f"{value:.6g}") if isinstance(value, float) else csv_cell(value)

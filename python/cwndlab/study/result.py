@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JUDGED", "Result"]
 
-#: The metrics that are compared unless others are named: the family of Holm's correction.
+#: The metrics that are compared by default: the family of Holm's correction.
 JUDGED = (
     "goodput_bps",
     "utilisation",
@@ -43,7 +43,7 @@ JUDGED = (
     "convergence_s",
     "mean_completion_s",
 )
-#: What completion offers.
+#: The names for tab completion.
 _PUBLIC = (
     *("against", "axes", "columns", "compared", "difference", "differences", "estimate", "examples", "findings"),
     *("flows", "header", "labels", "metrics", "notes", "plot", "points", "read", "report", "runs", "save", "scenario"),
@@ -52,7 +52,7 @@ _PUBLIC = (
 
 
 class Result(Cells):
-    """What a comparison or a sweep measured.
+    """The result of a comparison or a sweep.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Result(Cells):
     notes : list of str
         Remarks on how it was measured.
     examples : dict of str to Records
-        The records of each algorithm's first seed, where a comparison kept them.
+        The records of each algorithm's first seed, if a comparison kept them.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Result(Cells):
 
     @classmethod
     def read(cls, place: str | Path) -> Result:
-        """The result in a folder or at any URL that fsspec knows, complete or not.
+        """The result in a folder or at any URL that fsspec supports, complete or not.
 
         Raises
         ------
@@ -147,18 +147,18 @@ class Result(Cells):
         return estimate(self.values(label, metric))
 
     def difference(self, label: str, metric: str, base: str | None = None) -> Difference | None:
-        """The difference of a cell to ``base`` (the first one), over common seeds."""
+        """The difference of a cell from ``base`` (the first one), over common seeds."""
         self._check([metric])
         return paired(self._of(base or self.labels[0], "base"), self._of(label), metric)
 
     def judged(self) -> list[str]:
-        """The metrics that are compared and have a value in some run; those that were asked for first."""
+        """The compared metrics that have a value in some run; the requested ones first."""
         names = self.header.metrics or dict.fromkeys((*self.further, *JUDGED, *self.of_flows))
         return [name for name in names if name in self.runs.columns and self.runs[name].count() > 0]
 
     def comparisons(self) -> dict[tuple[str, str], Test]:
-        """Every difference to the first value of what is compared, by the name of the cell and metric, with the p-value
-        of the paired t-test after Holm's correction over all of them. There are none where a flow never ran."""
+        """Every difference from the first compared value, by the name of the cell and metric, with the p-value of the
+        paired t-test after Holm's correction over all of them. There are none if a flow never ran."""
         if self.idle_flows or not self.axes:
             return {}
         order = list(self.axis(self.compared).texts)
@@ -182,8 +182,8 @@ class Result(Cells):
         Returns
         -------
         polars.DataFrame
-            A row per cell and metric: the labels, ``metric``, ``mean``, ``low``, ``high``, ``n``, and ``reason``, why
-            there is no interval.
+            A row per cell and metric: the labels, ``metric``, ``mean``, ``low``, ``high``, ``n``, and ``reason``, the
+            reason for a missing interval.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class Result(Cells):
         return means(self, None if metrics is None else requested(metrics))
 
     def differences(self, metrics: str | Sequence[str] | None = None, *, by: str | None = None) -> pl.DataFrame:
-        """Paired differences over common seeds, to the first value of a label, within each group of other labels.
+        """Paired differences over common seeds, from the first value of a label, within each group of other labels.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class Result(Cells):
         -------
         polars.DataFrame
             A row per pair and metric: the other labels, ``by``, ``metric``, ``difference`` with ``low`` and ``high``,
-            ``pairs`` and how many of them are ``differing``, ``p``, ``adjusted_p`` (Holm, over all rows), ``verdict``
+            ``pairs`` and the number of ``differing`` ones, ``p``, ``adjusted_p`` (Holm, over all rows), ``verdict``
             (values of `cwndlab.statistics.Decision`) and ``wanted``.
 
         Raises
@@ -289,24 +289,24 @@ class Result(Cells):
         return pl.DataFrame(rows, schema_overrides=types if rows else None, infer_schema_length=None)
 
     def method(self) -> str:
-        """How the differences of a comparison are tested, in a sentence."""
+        """A sentence on the test of the differences of a comparison."""
         if self.idle_flows:
-            return "No difference is judged, because a flow never ran."
+            return "Differences are not evaluated, because a flow never ran."
         count = sum(delta.is_compared for delta, _ in self.comparisons().values())
         return (
             "Paired t-test over equal seeds; p after Holm's correction for the "
-            f"{count} comparisons judged here. Effect: Hedges' g of the pairs, with its 95 % interval. "
+            f"{count} comparisons evaluated here. Effect: Hedges' g of the pairs, with its 95 % interval. "
             "Margins of relevance: docs/statistics.md."
         )
 
     def verdicts(self) -> list[str]:
-        """A sentence on each cell that is compared: what the intervals of its differences to the base show."""
+        """A sentence on each compared cell: what the intervals of its differences from the base show."""
         from cwndlab.study.tables import verdicts
 
         return [f"{one.label}: {one.text}" for one in verdicts(self)]
 
     def entries(self) -> list[Row]:
-        """One dictionary per cell and metric: its labels, mean, interval, and the difference to the base with its
+        """One dictionary per cell and metric: its labels, mean, interval, and the difference from the base with its
         tests, effect sizes and verdict."""
         compared = self.comparisons()
         count = sum(delta.is_compared for delta, _ in compared.values())
@@ -345,15 +345,15 @@ class Result(Cells):
         y
             A metric, or several: one panel each.
         x
-            What varies along the horizontal axis, by one of its labels, or a metric: then each cell is a point, such as
-            its delay and its goodput. By default the first axis that is not compared.
+            A label of the horizontal axis. Or a metric: then each cell is a point, such as of delay and goodput.
+            By default the first axis that is not compared.
         by
             The axis with a colour for each of its values, by default what is compared. Axes that are neither become
             panels with one scale.
         kind
-            By default lines where x has quantities, and groups of bars where it has names.
+            By default lines if x has quantities, and groups of bars if it has names.
         thresholds
-            Values to mark by metric, in the unit of the figure. Delays near 150 ms have that of ITU-T G.114.
+            Values to mark by metric, in the unit of the figure. Delays near 150 ms have the one of ITU-T G.114.
 
         Returns
         -------
@@ -383,12 +383,12 @@ class Result(Cells):
         report(self, path, **options)
 
     def records_of(self, algorithm: str, seed: int) -> Path | None:
-        """The folder of the records of a run of a comparison; ``None`` where they are in memory only."""
+        """The folder of the records of a run of a comparison; ``None`` if they are in memory only."""
         folder = local(self.place)
         return None if folder is None else records_folder(folder, algorithm, seed)
 
     def kept(self) -> dict[tuple[str, int], Callable[[], Records]]:
-        """Functions that read the records of those runs that have them, by algorithm and seed."""
+        """Functions that read the kept records of runs, by algorithm and seed."""
         readers: dict[tuple[str, int], Callable[[], Records]] = {}
         for algorithm in self.labels:
             for seed in self.seeds:
@@ -400,7 +400,7 @@ class Result(Cells):
         return readers
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything about a comparison but the time series, for programs."""
+        """Everything about a comparison except the time series, for programs."""
         names = ("flows", "against", "start_s", "end_s", "warm_up", "until", "metrics")
         return {
             "scenario": self.header.scenario,
@@ -423,7 +423,7 @@ class Result(Cells):
         return json_text(self.to_dict(), indent=1, ensure_ascii=False)
 
     def save(self, place: str | Path) -> None:
-        """Writes the result into a folder, or to any URL that fsspec knows, for `read`; of a comparison also
+        """Writes the result into a folder, or to any URL that fsspec supports, for `read`; of a comparison also
         ``comparison.json``, ``summary.csv`` and the records of each algorithm's first seed.
 
         Raises

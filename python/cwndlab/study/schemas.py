@@ -59,9 +59,9 @@ def of(kind: str) -> dict[str, Any]:
     declared, doc = entries[kind]
     made = copy.deepcopy(scenario)
     made["title"] = f"cwndlab {kind}"
-    made["description"] = f"{doc} The scenario may stand in the same file."
+    made["description"] = f"{doc} The scenario may be in the same file."
     made["properties"][kind] = schema(declared, doc)
-    # The scenario's own fields are needed only where they stand in this file.
+    # The scenario's own fields are required only if this file contains them.
     made["dependentRequired"] = {"flow": scenario["required"]}
     made["required"] = [kind]
     return made

@@ -1,4 +1,4 @@
-"""A study: points × seeds, and what is measured of each run."""
+"""A study: points × seeds, and the measure of each run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
     number: int
     labels: dict[str, Any]
-    """What distinguishes it from the other points; ``algorithm`` is a label like any other."""
+    """Values that distinguish it from the other points; ``algorithm`` is a label like any other."""
     hash: str
     """SHA-256 of the scenario's canonical form."""
     document: str = ""
@@ -47,7 +47,7 @@ class Job(NamedTuple):
     point: int
     seed: int
     key: str
-    """The key under which a store keeps its row."""
+    """The key of its row in a store."""
     hash: str
 
 
@@ -62,7 +62,7 @@ class Measure:
     start_s, end_s
         The interval of the metrics, by default from the scenario's ``measure_from`` to its end.
     warm_up
-        ``"mser"``: each run is measured from where `cwndlab.metrics.warm_up` cuts it.
+        ``"mser"``: each run is measured from the cut of `cwndlab.metrics.warm_up` on.
     columns
         A function of records that returns further numbers by name.
     payload
@@ -115,7 +115,7 @@ class Measure:
 
 
 def _source(function: Any) -> str:
-    """A function's name and the digest of its source: of its module, where that is a file of its own."""
+    """A function's name and the digest of its source, or of its module if that has its own file."""
     if isinstance(function, partial):
         arguments = ["" if not callable(one) else _source(one) for one in function.args]
         plain = [one for one in function.args if not callable(one)]
@@ -143,7 +143,7 @@ class Study:
     seeds
         The seeds of each point; with ``rule`` the first ones.
     measure
-        What is measured, or a function of a point and a seed that returns it.
+        The measure, or a function of a point and a seed that returns it.
     rule
         Adds seeds to a point until the interval of its metric is narrow enough; needs a single measure.
     together
@@ -163,7 +163,7 @@ class Study:
     header: Header = field(default_factory=Header)
 
     def measure_of(self, point: Point, seed: int) -> Measure:
-        """What is measured of a run."""
+        """The measure of a run."""
         return self.measure if isinstance(self.measure, Measure) else self.measure(point, seed)
 
     def job(self, point: Point, seed: int) -> Job:
@@ -173,7 +173,7 @@ class Study:
         return Job(point.number, seed, key, point.hash)
 
     def table(self) -> pl.DataFrame:
-        """A row per point: ``cell``, its labels, ``scenario_hash``, ``scenario``. A label is a number or a text."""
+        """A row per point: ``cell``, its labels, ``scenario_hash``, ``scenario``. A label is a number or a string."""
         import polars as pl
 
         columns: dict[str, Any] = {"cell": [point.number for point in self.points]}
@@ -191,7 +191,7 @@ class Outcome:
     """How the execution of a study ended."""
 
     total: int
-    """Runs of the study; with a stopping rule, those that it came to have."""
+    """Runs of the study; with a stopping rule, including the added ones."""
     resumed: int = 0
     """Runs that the store had before."""
     ran: int = 0

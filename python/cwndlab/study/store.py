@@ -2,12 +2,12 @@
 
     DIR/manifest.json           parts with their sizes and SHA-256; the header of the last study
     DIR/runs/part-<n>.parquet   a row per run, under its key
-    DIR/journal.jsonl           rows that are in no part yet, a line each (local folders)
+    DIR/journal.jsonl           rows that are not in a part yet, a line each (local folders)
     DIR/points.parquet          labels and scenario of each point of the last study
     DIR/rows.parquet            points and runs joined
 
 The key of a run is the SHA-256 of its scenario's hash, its seed, the engine's version and digest, and the digest of
-its measure, which includes the sources of the metrics. Any study on the folder finds a run that it would repeat.
+its measure, which includes the sources of the metrics. A study on the folder thus finds any run that it would repeat.
 
 A part is written under another name and renamed; an object store shows it only when it is complete. Only parts that
 the manifest names are read, and only if size and SHA-256 match. A row goes to the journal with one write as soon as its
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SCHEMA_VERSION = 2
-# A part has this many rows or, with payloads, bytes; an object store, which has no journal, gets a smaller one earlier.
+# Rows of a part or, with payloads, its bytes; an object store, which has no journal, gets smaller parts earlier.
 _PART_ROWS = 1000
 _PART_BYTES = 32 << 20
 _PART_AGE_S = 2.0
@@ -53,7 +53,7 @@ class Store:
     Parameters
     ----------
     place
-        A folder, or any URL that fsspec knows; ``None`` keeps the rows in memory.
+        A folder, or any URL that fsspec supports; ``None`` keeps the rows in memory.
     write
         Locks the store and creates it if necessary. Otherwise the store is only read.
     beside
@@ -159,7 +159,7 @@ class Store:
         return RecordsError(Fault(self.place, what, _ANOTHER))
 
     def _refuse_old(self) -> None:
-        """Raises for a folder of a comparison or of reproduced rows from before they were kept in this store."""
+        """Raises for a folder of a comparison or of reproduced rows in the format before this store."""
         folder = Path(self._root)
         if not self._is_local or not folder.is_dir():
             return
@@ -246,11 +246,11 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Writes a part of the rows that are in none, and empties the journal."""
+        """Writes a part with the rows that are not in one, and empties the journal."""
         if self._fresh and self._fs is not None:
             content = parquet(_frame(self._fresh))
             number = 1 + max((part["number"] for part in self.manifest["parts"]), default=0)
-            # Named after the lock where that can be lost: no part is overwritten by a process that lost it.
+            # Named after a lock that can be lost: a process that lost it then overwrites no part.
             mark = f"-{self._lock.token}" if isinstance(self._lock, ObjectLock) else ""
             name = f"runs/part-{number:06d}{mark}.parquet"
             self.put(name, content)
@@ -267,7 +267,7 @@ class Store:
         self._last = time.monotonic()
 
     def _frames(self, columns: Sequence[str] | None = None, versions: Collection[str] = ()) -> Iterator[pl.DataFrame]:
-        """The frames of all parts, or of those with rows of some versions, and of the rows that are in none."""
+        """The frames of all parts, or of those with rows of some versions, and of the rows outside parts."""
         import polars as pl
 
         for part in self.manifest["parts"]:
@@ -324,10 +324,10 @@ class Store:
         rows = self.of_keys(keys, engine, measures)
         return {row["key"]: parsed(row["payload"]) for row in rows if row.get("payload")}
 
-    # The last study, and the rows that answer it.
+    # The last study and its rows.
 
     def describe(self, header: Mapping[str, Any], points: pl.DataFrame) -> None:
-        """Keeps header and points of a study: those of the last one."""
+        """Keeps the header and the points of a study, in place of the last one's."""
         content = parquet(points)
         self._points = points
         self.put("points.parquet", content)
@@ -343,14 +343,14 @@ class Store:
         content = self._get("points.parquet")
         if content is None or "study" not in self.manifest:
             hint = "a folder that `cwndlab sweep --out` or `cwndlab compare --out` wrote"
-            raise RecordsError(Fault(self.place, "holds no sweep or comparison", hint))
+            raise RecordsError(Fault(self.place, "does not hold a sweep or a comparison", hint))
         if hashlib.sha256(content).hexdigest() != self.manifest["study"]["points_sha256"]:
             what = "is incomplete: a process was killed while it wrote the points of a study"
             raise RecordsError(Fault(self._path("points.parquet"), what, "run the same command again"))
         return pl.read_parquet(io.BytesIO(content))
 
     def note_others(self, engine: str, measure: str) -> None:
-        """Notes how many runs are of other versions."""
+        """Reports the number of runs of other versions."""
         others: dict[str, int] = {}
         for part in self.manifest["parts"]:
             for version, count in part["versions"].items():
@@ -362,7 +362,7 @@ class Store:
                 self.notes.append(f"{self.place}: {count} runs are of {why} and are not used")
 
     def finish(self, rows: pl.DataFrame, **header: Any) -> None:
-        """Writes the rows that answer the study, and adds to its header."""
+        """Writes the rows of the study, and adds to its header."""
         self.put("rows.parquet", parquet(rows))
         self.manifest["study"] |= header
         self._save_manifest()
@@ -399,5 +399,5 @@ def local(place: str | Path | None) -> Path | None:
 
 
 def records_folder(place: Path, algorithm: str, seed: int) -> Path:
-    """Where a comparison keeps the records of a run."""
+    """The folder in which a comparison keeps the records of a run."""
     return place / slug(algorithm) / f"seed-{seed}"

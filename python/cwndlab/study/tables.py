@@ -20,12 +20,12 @@ from cwndlab.study.spec import Row
 
 __all__ = ["Sentence", "by_cell", "chosen", "column", "differences", "means", "pairs", "pivot", "verdicts"]
 
-#: Cells of which differences are shown.
+#: The maximum number of cells with differences.
 _MOST_COMPARED = 60
 
 
 def chosen(result: Result, metrics: Sequence[str] | None) -> list[str]:
-    """The metrics of a table; raises where the runs lack one."""
+    """The metrics of a table; raises if the runs lack one."""
     names = list(dict.fromkeys(result.shown if metrics is None else metrics))
     known = [name for name in result.metrics if result.runs[name].dtype.is_numeric()]
     faults = [unknown_metric(Parameter("metrics"), name, known or COLUMNS) for name in names if name not in known]
@@ -36,7 +36,7 @@ def chosen(result: Result, metrics: Sequence[str] | None) -> list[str]:
 
 def means(result: Result, metrics: Sequence[str] | None = None) -> Table:
     """A row per cell that has runs: its values on each axis, and for each metric the mean ± half of its 95 % interval.
-    A column counts the runs where cells have different numbers of them. Of a matrix it is a row per algorithm."""
+    A column counts the runs if cells have different numbers of them. A matrix has a row per algorithm."""
     if metrics is None and result.header.kind == "matrix":
         return digest(rows_of_matrix(result))
     names, rows = chosen(result, metrics), by_cell(result, metrics)
@@ -58,9 +58,9 @@ def means(result: Result, metrics: Sequence[str] | None = None) -> Table:
 
 
 def by_cell(result: Result, metrics: Sequence[str] | None = None) -> list[Row]:
-    """One row per cell that has a run, for programs: ``cell``, its labels, ``runs``, for each metric its mean, ``_low``
-    and ``_high`` of the 95 % interval, and ``_n``, the number of values, and ``findings``: by code, the number of runs
-    that have it. The metrics are by default `Result.shown`."""
+    """One row per cell that has a run, for programs: ``cell``, its labels, ``runs``, and ``findings``, the number of
+    runs by code. Each metric has its mean, ``_low`` and ``_high`` of the 95 % interval, and ``_n``, the number of
+    values. The metrics are by default `Result.shown`."""
     names, rows = chosen(result, metrics), []
     for part in result.runs.partition_by("cell", maintain_order=True):
         first = part.row(0, named=True)
@@ -77,7 +77,7 @@ def by_cell(result: Result, metrics: Sequence[str] | None = None) -> list[Row]:
 
 
 def column(metric: str) -> Metric:
-    """How a column of runs is shown; what a function of the sweep measures, by its name."""
+    """The presentation of a column of runs; a measure of the sweep's own function has its name."""
     return COLUMNS[metric] if metric in COLUMNS else Metric(metric, metric, "")
 
 
@@ -87,18 +87,18 @@ def _title(metric: str) -> str:
 
 
 def _value(row: Row, metric: str) -> str:
-    """Mean ± half of the interval, and the number of values where some runs have none."""
+    """Mean ± half of the interval, and the number of values if some runs have none."""
     mean, low, high, n = (row[f"{metric}{end}"] for end in ("", "_low", "_high", "_n"))
     if mean is None:
         return "–"
-    # There is no interval of several values only where they are all the same.
+    # Several values lack an interval only if they are all the same.
     written = mean_with_interval(Estimate(mean, low, high, n, low is None and n > 1), column(metric).factor)
     return written if n == row["runs"] else f"{written} ({n} of {row['runs']})"
 
 
 def differences(result: Result, metrics: Sequence[str] | None = None) -> Table:
-    """The paired differences to the first value of what is compared, within each group of the other axes; the last cell
-    of a row is the verdict. There are none of very many cells."""
+    """The paired differences from the first compared value, within each group of the other axes; the last cell of a row
+    is the verdict. There are none for very many cells."""
     titles = ("metric", "difference", "95 % interval", "p (Holm)", "Welch p", "effect", "n", "verdict")
     others = [axis for axis in result.axes if axis is not result.axis(result.compared)]
     base = result.axis(result.compared).texts[0] if result.axes else ""
@@ -115,24 +115,24 @@ def differences(result: Result, metrics: Sequence[str] | None = None) -> Table:
         rows.append(
             [*named[label], column(metric).heading, mean, *written, effect_size(delta.effect), pairs(delta), verdict]
         )
-    return Table(f"Paired differences to {base}; n counts the pairs", header, rows, len(others) + 2)
+    return Table(f"Paired differences from {base}; n counts the pairs", header, rows, len(others) + 2)
 
 
 def pairs(delta: Difference) -> str:
-    """The number of pairs, and how many of them differ where some do not."""
+    """The number of pairs, and the number that differ if some do not."""
     count = delta.paired.n
     return str(count) if delta.differing == count else f"{delta.differing} of {count} differ"
 
 
 class Sentence(NamedTuple):
-    """The name of a cell and a sentence about its differences to the base."""
+    """The name of a cell and a sentence about its differences from the base."""
 
     label: str
     text: str
 
 
 def verdicts(result: Result) -> list[Sentence]:
-    """A sentence for each cell that is compared with a base: what the intervals of its paired differences show."""
+    """A sentence for each cell compared with a base: what the intervals of its paired differences show."""
     judged = result.comparisons() if len(result.points) <= _MOST_COMPARED else {}
     made = []
     for label in dict.fromkeys(label for label, _ in judged):
@@ -166,17 +166,17 @@ def _sentence(tests: Mapping[str, tuple[Difference, float | None]], runs: int) -
 
 
 def pivot(result: Result, over: str, metrics: Sequence[str] | None = None) -> tuple[Table, str]:
-    """The first metric over two axes, and the axes over which its values are means; empty where each is of a cell, and
-    has its interval. The values for programs are in the unit of the metric's name.
+    """The first metric over two axes, and the axes over which its values are means. The latter is empty if each value
+    is of one cell; it then has an interval. The values for programs are in the unit of the metric's name.
 
     Parameters
     ----------
     over
-        The names of two axes, of their labels or of ends of these, with a comma between: down and across.
+        The names of two axes, of their labels or of ends of these, separated by a comma: down and across.
     """
     down, comma, across = (part.strip() for part in over.partition(","))
     if not comma:
-        raise ScenarioError(Fault("--pivot", f"'{over}' names no two fields", "write --pivot rate,rtt"))
+        raise ScenarioError(Fault("--pivot", f"'{over}' does not name two fields", "write --pivot rate,rtt"))
     vertical, horizontal = (result.axis(name, parameter="pivot") for name in (down, across))
     if vertical is horizontal and down != across:
         what = f"'{down}' and '{across}' change together"

@@ -9,9 +9,9 @@ from typing import Any, TypeGuard
 
 from cwndlab.errors import Fault
 
-#: Tables and lists within each other; the engine's reader of JSON has a similar limit.
+#: Maximum nesting of tables and lists; the engine's reader of JSON has a similar limit.
 MOST_LEVELS = 100
-#: Faults of one list of values that are shown.
+#: The number of faults shown for one list of values.
 _SHOWN = 3
 
 
@@ -32,7 +32,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def is_list(value: object) -> TypeGuard[Sequence[Any]]:
-    """Whether a value is a list of values: no text, no table, with a length (a tuple, a range, an array, a series).
+    """Whether a value is a list of values: no string, no table, with a length (a tuple, a range, an array, a series).
 
     Examples
     --------
@@ -107,18 +107,20 @@ def unsupported(value: object, where: str) -> Iterator[Fault]:
             if not math.isfinite(value):
                 yield Fault(where, f"'{value}' is not a number", "write a finite number")
         case datetime.date() | datetime.time():
-            yield Fault(where, f"'{value}' is a date or a time of day", f'write "{value}" for a text')
+            yield Fault(where, f"'{value}' is a date or a time of day", f'write "{value}" for a string')
         case _ if not hasattr(value, "to_document"):
-            yield Fault(where, f"a value of type {type(value).__name__} has no form in TOML", "write text or a number")
+            yield Fault(
+                where, f"a value of type {type(value).__name__} has no form in TOML", "write a string or a number"
+            )
 
 
 def not_texts(values: object, where: str, example: str) -> Iterator[Fault]:
-    """The faults of what should be a list of texts."""
+    """The faults of a value that should be a list of strings."""
     if not is_list(values):
-        yield Fault(where, f"{short(values)} is not a list of texts", f"write {example}")
+        yield Fault(where, f"{short(values)} is not a list of strings", f"write {example}")
         return
     faults = [
-        Fault(f"{where}[{index}]", f"{short(one)} is not a text", f"write {example}")
+        Fault(f"{where}[{index}]", f"{short(one)} is not a string", f"write {example}")
         for index, one in enumerate(values)
         if not isinstance(one, str)
     ]
@@ -126,13 +128,13 @@ def not_texts(values: object, where: str, example: str) -> Iterator[Fault]:
 
 
 def not_text(value: object, where: str, example: str) -> Iterator[Fault]:
-    """The fault of what should be a text."""
+    """The fault of a value that should be a string."""
     if not isinstance(value, str):
-        yield Fault(where, f"{short(value)} is not a text", f"write {example}")
+        yield Fault(where, f"{short(value)} is not a string", f"write {example}")
 
 
 def short(value: object) -> str:
-    """A value in a message, cut where it is long; a text in quotes."""
+    """A value in a message, truncated if it is long; a string in quotes."""
     if levels(value) > MOST_LEVELS or (isinstance(value, int) and not is_number(value)):
         return "the value"
     text = f"'{value}'"

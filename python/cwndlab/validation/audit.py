@@ -102,14 +102,14 @@ class AuditResult:
     """The comparison of a log with an algorithm.
 
     ``acks`` counts the compared ACKs of new data and ``explained`` those that the reference explains. ``decisive``
-    counts the ACKs that can tell: over them the reference changes its window by more than the tolerance, so that a
-    window that stays as it is would be a departure, or there is a departure; ``decisive_explained`` counts those of
-    them that the reference explains. With bytes in flight for windows (``windowless``), those that reach the
-    reference's window can tell. ``groups`` are in order of severity. ``unjudged`` ACKs arrived while the transport sets
-    the window, as in TCP's recovery. ``app_limited`` counts the ACKs at which the application was inferred to limit the
-    sender, ``unclear`` those at which growth and no growth are accepted.
-    ``log_start_ms`` is the time of the log's first event on its own clock; all other times count from it. ``series``
-    has rows of time (ms), logged window and window of the reference (bytes).
+    counts the decisive ACKs: over them the reference changes its window by more than the tolerance, so that a window
+    that stays as it is would be a departure, or there is a departure; ``decisive_explained`` counts those of them that
+    the reference explains. With bytes in flight for windows (``windowless``), those that reach the reference's window
+    are decisive. ``groups`` are in order of severity. ``unjudged`` ACKs arrived while the transport sets the window, as
+    in TCP's recovery. ``app_limited`` counts the ACKs at which the application was inferred to limit the sender,
+    ``unclear`` those at which growth and no growth are accepted. ``log_start_ms`` is the time of the log's first event
+    on its own clock; all other times count from it. ``series`` has rows of time (ms), logged window and window of the
+    reference (bytes).
     """
 
     log: str
@@ -139,7 +139,7 @@ class AuditResult:
 
     @property
     def share(self) -> float | None:
-        """The share of the ACKs that can tell which the reference explains; ``None`` where too few can tell."""
+        """The share of the decisive ACKs that the reference explains; ``None`` if there are too few of them."""
         least = max(_LEAST_DECISIVE, _LEAST_PART * self.acks if self.windowless else 0)
         return self.decisive_explained / self.decisive if self.decisive >= least else None
 
@@ -155,13 +155,17 @@ class AuditResult:
         """
         what = "do not contradict it" if self.windowless else "are explained"
         if self.share is None:
-            few = f"no verdict: only {self.decisive} of {self.acks} ACKs can tell" if self.acks else "no ACK is judged"
+            few = (
+                f"no verdict: only {self.decisive} of {self.acks} ACKs are decisive"
+                if self.acks
+                else "no ACK is evaluated"
+            )
             return f"{few}, {self.departure_count} departures"
-        share = f"{100 * self.share:.2f} % of the ACKs that can tell {what}"
+        share = f"{100 * self.share:.2f} % of the decisive ACKs {what}"
         return f"{share} ({self.decisive_explained} of {self.decisive}), {self.departure_count} departures"
 
     def severity(self) -> str | None:
-        """What is serious about the departures, in one sentence; ``None`` without any."""
+        """The severity of the departures, in one sentence; ``None`` without any."""
         if not self.groups:
             return None
         parts = []
@@ -189,7 +193,7 @@ class AuditResult:
         return plain | {"share": self.share, "share_of_all": self.share_of_all} | lists
 
     def assumptions(self) -> list[str]:
-        """What was inferred, and what is tolerated."""
+        """The inferences and the tolerances, as sentences."""
         unit = f"{self.resolution_bytes} B" if self.resolution_bytes > 1 else "1 B"
         tolerance = f"{self.tolerance_segments:g} × {self.mss_bytes} B, windows are logged in units of {unit}"
         if self.rounding_bytes_per_ack:
@@ -197,16 +201,16 @@ class AuditResult:
         limited = (
             "application limitation is inferred from the bytes in flight: "
             f"{self.app_limited} ACKs with less than half of the window in use, "
-            f"{self.unclear} in between, where growth and no growth are both accepted"
+            f"{self.unclear} in between, for which growth and no growth are both accepted"
         )
         all_acks = (
-            f"of all {self.acks} compared ACKs {self.explained} are explained; at the others that are not among those "
-            "that can tell, a window that stays as it is would be accepted as well"
+            f"of all {self.acks} compared ACKs {self.explained} are explained; at the others that are not decisive, "
+            "a window that stays as it is would be accepted as well"
         )
         told = [all_acks, f"tolerance: {tolerance}", limited]
         if self.unjudged:
             why = "the transport sets the window, or no window was logged after them"
-            told.append(f"{self.unjudged} ACKs are not judged: {why}")
+            told.append(f"{self.unjudged} ACKs are not evaluated: {why}")
         return told
 
 

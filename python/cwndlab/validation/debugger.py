@@ -244,7 +244,7 @@ def look(
     ('congestion (loss)', 'dropped', 'bottleneck')
     """
     if next is not None and previous is not None:
-        raise ScenarioError(Fault("next", "and previous search in different directions", "leave one out"))
+        raise ScenarioError(Fault("next", "and previous search in different directions", "leave out one of them"))
     if at_s is None:
         if next is None and previous is None:
             raise ScenarioError(parameter_fault("at_s", "is missing", hint="write at_s=12.4, or next='reduction'"))

@@ -220,7 +220,7 @@ def validate(
             try:
                 if text is None:
                     raise ScenarioError(
-                        Fault("", reference.untrusted(algorithm, "") or "the reference says not to compare it")
+                        Fault("", reference.untrusted(algorithm, "") or "the reference excludes it from comparison")
                     )
                 canonical(text)
             except ScenarioError as error:

@@ -60,7 +60,8 @@ impl<P> Classes<P> {
                 waiting.max_by_key(|&class| self.lengths[class] * u64::from(u32::MAX) / u64::from(weights[class]))
             }
         };
-        if let Some(one) = least.and_then(|class| self.queues[class].pop_back().inspect(|one| self.shorten(class, one))) {
+        if let Some(one) = least.and_then(|class| self.queues[class].pop_back().inspect(|one| self.shorten(class, one)))
+        {
             dropped.push(one);
         }
     }

@@ -66,11 +66,11 @@ impl Network {
         let queue = link.queue.unwrap_or_else(|| Queue::drop_tail(default));
         let kind = LinkKind {
             rate: self.mean_rate(link),
-            line: link.line.clone(),
+            line: link.line.model.clone(),
             schedule: complete_schedule(link),
             harq: link.harq,
             discipline: queue.discipline,
-            losses: link.losses.clone(),
+            losses: link.loss.clone(),
             jitter: link.jitter,
             duplicate: link.duplicate,
             agents: link.agents.clone(),
@@ -79,8 +79,8 @@ impl Network {
         };
         LinkTemplate {
             kind: self.kinds.intern(kind),
-            size: if link.rate.is_none() && link.queue.is_none() { CapacitySpec::Unlimited } else { queue.size },
-            path: link.path.as_str().into(),
+            size: if link.line.rate.is_none() && link.queue.is_none() { CapacitySpec::Unlimited } else { queue.size },
+            path: (*link.path).into(),
         }
     }
 
@@ -100,11 +100,11 @@ impl Network {
 
     /// The rate for derived capacities; for a schedule the mean over its period, or over the run without a period.
     fn mean_rate(&self, link: &Link) -> Option<Rate> {
-        if !link.schedule.changes_rate() {
-            return link.rate;
+        if !link.line.schedule.changes_rate() {
+            return link.line.rate;
         }
-        let end = link.schedule.repeat.unwrap_or(self.duration).as_nanos().max(1);
-        let steps = link.schedule.filled(link.rate.unwrap_or(Rate(0)), link.delay);
+        let end = link.line.schedule.repeat.unwrap_or(self.duration).as_nanos().max(1);
+        let steps = link.line.schedule.filled(link.line.rate.unwrap_or(Rate(0)), link.delay);
         let ends = steps.iter().skip(1).map(|step| step.0.as_nanos()).chain([u64::MAX]);
         let carried: u128 = steps
             .iter()
@@ -128,12 +128,12 @@ impl Network {
 
 /// The schedule with the link's own rate before the first step.
 fn complete_schedule(link: &Link) -> SchedulePlan {
-    let mut schedule = link.schedule.clone();
+    let mut schedule = link.line.schedule.clone();
     if schedule.changes_rate() {
         if schedule.steps[0].at > Duration::ZERO {
-            schedule.steps.insert(0, StepPlan { rate: link.rate, ..StepPlan::default() });
+            schedule.steps.insert(0, StepPlan { rate: link.line.rate, ..StepPlan::default() });
         } else {
-            schedule.steps[0].rate = schedule.steps[0].rate.or(link.rate);
+            schedule.steps[0].rate = schedule.steps[0].rate.or(link.line.rate);
         }
     }
     schedule

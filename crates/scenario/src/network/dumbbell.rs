@@ -6,13 +6,11 @@ use cwndlab_network::aqm::CapacitySpec;
 use super::access::Hosts;
 use super::builder::Network;
 use super::routed_flows::{flow_instances, RoutedFlow};
-use crate::schema::{Access, Link, Schema};
+use crate::schema::{Access, Dumbbell, Link, Schema};
 
 pub(super) fn dumbbell<'a>(
     schema: &'a Schema,
-    forward: &Link,
-    reverse: &Link,
-    access: &Access,
+    Dumbbell { bottleneck: forward, reverse, access }: &Dumbbell,
     network: &mut Network,
     faults: &mut Faults,
 ) -> Vec<RoutedFlow<'a>> {
@@ -32,7 +30,7 @@ pub(super) fn dumbbell<'a>(
             continue;
         };
         let (routers, out, home) =
-            if one.flow.reverse { ((far, near), back, there) } else { ((near, far), there, back) };
+            if one.flow.is_reverse() { ((far, near), back, there) } else { ((near, far), there, back) };
         let (forward, reverse) = hosts.add(one.index, routers, rest, (&[out], &[home]), network);
         placed.push(one.with_routes(forward, reverse));
     }

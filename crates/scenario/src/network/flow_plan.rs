@@ -14,7 +14,7 @@ use super::interner::Interner;
 use super::queue_sizes::PACKET;
 use super::routed_flows::RoutedFlow;
 use crate::plan::{AckCounting, Capacity, Ecn, FlowKind, FlowPlan, Prr, Rampdown, RtoRestart, Stack};
-use crate::schema::{Flow, Jitter, Schema};
+use crate::schema::{Flow, Jitter, Schema, StartStep};
 
 /// The stack of a UDP flow, which defines its packet sizes: payload of the largest packet, headers of IPv4 and UDP.
 fn datagram_stack(workload: &Workload, base: &Stack) -> Stack {
@@ -54,17 +54,19 @@ impl<'a> FlowPlans<'a> {
     /// The plan of a flow with its routes.
     pub(super) fn plan(&mut self, placed: RoutedFlow<'_>) -> FlowPlan {
         let single = &placed.single;
-        let timing = &placed.single.flow.timing;
+        let flow = single.flow;
         let base_rtt = Duration::from_nanos(self.network.delay(&placed.forward) + self.network.delay(&placed.reverse));
-        let start_jitter = match timing.jitter.unwrap_or(self.schema.jitter) {
+        let start_jitter = match flow.start_jitter.unwrap_or(self.schema.start_jitter) {
             Jitter::Fixed(span) => span,
             Jitter::Rtt => base_rtt,
         };
+        let step = match flow.start_step {
+            StartStep::Fixed(step) => step.as_nanos(),
+            StartStep::Random(_) => 0,
+        };
         FlowPlan {
             kind: self.kind(&placed),
-            start: Duration::from_nanos(
-                timing.start.as_nanos().saturating_add(single.number.saturating_mul(timing.step.as_nanos())),
-            ),
+            start: Duration::from_nanos(flow.start.as_nanos().saturating_add(single.number.saturating_mul(step))),
             start_jitter,
             base_rtt,
             number: single.number,
@@ -79,10 +81,10 @@ impl<'a> FlowPlans<'a> {
         let flow = placed.single.flow;
         let network = self.network;
         let algorithm = self.algorithms[placed.single.entry].clone();
-        let recovery = algorithm.as_deref().and_then(Algorithm::recovery_kind).unwrap_or(flow.recovery);
+        let recovery = algorithm.as_deref().and_then(Algorithm::recovery_kind).unwrap_or(flow.profile.recovery);
         let recovery = with_negotiated_sack(recovery, flow.stack.sack);
         let (stack, text, profile) = match algorithm.as_deref() {
-            Some(one) => (stack(flow, one, recovery), text_with_recovery(one, recovery), flow.profile.as_str()),
+            Some(one) => (stack(flow, one, recovery), text_with_recovery(one, recovery), flow.profile.name.as_str()),
             None => (datagram_stack(&flow.workload, &flow.stack), "none".to_owned(), "udp"),
         };
         let mut workload = flow.workload.clone();
@@ -99,8 +101,11 @@ impl<'a> FlowPlans<'a> {
             profile: self.text(profile),
             algorithm,
             recovery,
-            start_gap: flow.timing.gaps.clone(),
-            stop: flow.timing.stop,
+            start_gap: match &flow.start_step {
+                StartStep::Fixed(_) => None,
+                StartStep::Random(gaps) => Some(gaps.clone()),
+            },
+            stop: flow.stop,
             workload,
             dscp: flow.dscp,
             stack: self.stacks.intern(stack),
@@ -141,14 +146,17 @@ fn stack(flow: &Flow, algorithm: &Algorithm, recovery: RecoveryKind) -> Stack {
     let mut stack = flow.stack.clone();
     // If every ACK restarts the RTO timer, the recovery must detect lost retransmissions, as only FACK and RACK do.
     let detects = matches!(recovery, RecoveryKind::Fack | RecoveryKind::Rack);
-    if !flow.restart_given && !detects && stack.rto_restart == RtoRestart::EveryAck {
+    if !flow.given.rto_restart && !detects && stack.rto_restart == RtoRestart::EveryAck {
         stack.rto_restart = RtoRestart::Retransmission;
     }
     // Equation 2 of RFC 5681 limits standard slow start. An algorithm with a limit of its own receives all bytes.
-    if !flow.counting_given && stack.ack_counting == AckCounting::AcksInSlowStart && algorithm.limits_growth_per_ack() {
+    if !flow.given.ack_counting
+        && stack.ack_counting == AckCounting::AcksInSlowStart
+        && algorithm.limits_growth_per_ack()
+    {
         stack.ack_counting = AckCounting::Bytes;
     }
-    if !flow.ecn_given && algorithm.needs(Need::Ecn) {
+    if !flow.given.ecn && algorithm.needs(Need::Ecn) {
         stack.ecn = Ecn::Accurate;
     }
     if algorithm.min_cwnd_half() && recovery == RecoveryKind::Fack {

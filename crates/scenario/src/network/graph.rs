@@ -25,7 +25,7 @@ pub(super) fn graph<'a>(
         network.node(node);
     }
     let pairs: BTreeSet<(&str, &str)> = links.iter().map(|one| (one.from.as_str(), one.to.as_str())).collect();
-    let media = (0u32..).zip(&schema.media).map(|at| (at.1.name.as_str(), at)).collect();
+    let media = (0u32..).zip(&schema.network.media).map(|at| (at.1.name.as_str(), at)).collect();
     for one in links {
         let both = one.duplex && !pairs.contains(&(one.to.as_str(), one.from.as_str()));
         add_link(one, both, &media, network);
@@ -34,11 +34,11 @@ pub(super) fn graph<'a>(
     let mut routes = Routes::new(network);
     for one in flow_instances(schema) {
         let flow = one.flow;
-        let from = endpoint(flow, "from", flow.ends.0.as_ref(), network, faults);
-        let to = endpoint(flow, "to", flow.ends.1.as_ref(), network, faults);
+        let from = endpoint(flow, "from", flow.from.as_ref(), network, faults);
+        let to = endpoint(flow, "to", flow.to.as_ref(), network, faults);
         let (Some(from), Some(to)) = (from, to) else { continue };
-        let there = flow.routes.0.as_deref();
-        let back = flow.routes.1.as_deref();
+        let there = flow.route.as_deref();
+        let back = flow.reverse_route.as_deref();
         let forward = routes.between((from, to), there, format!("{}.route", flow.path), faults);
         let reverse = routes.between((to, from), back, format!("{}.reverse_route", flow.path), faults);
         if let (Some(forward), Some(reverse)) = (forward, reverse) {
@@ -50,19 +50,20 @@ pub(super) fn graph<'a>(
 
 /// Adds a link, and with `both` the reverse link without losses.
 fn add_link(one: &NamedLink, both: bool, media: &BTreeMap<&str, (u32, &Medium)>, network: &mut Network) {
-    let on_medium = radio_links::radio(one.radio.as_ref(), media);
+    let on_medium = radio_links::radio(&one.radio, media);
     let (default, rate) = match on_medium {
         Some((_, rate)) => (radio_links::STATION_QUEUE, Some(rate)),
-        None => (CapacitySpec::Bdp(1.0, None), one.link.rate),
+        None => (CapacitySpec::Bdp(1.0, None), one.link.line.rate),
     };
-    let link = Link { rate, ..one.link.clone() };
+    let mut link = one.link.clone();
+    link.line.rate = rate;
     let from = network.node(&one.from);
     let to = network.node(&one.to);
     let mut add = |own_name: Option<&str>, ends: (u32, u32), link: &Link| {
-        let declared = network.template(link, default, link.rate.is_some(), on_medium.map(|(radio, _)| radio));
+        let declared = network.template(link, default, link.line.rate.is_some(), on_medium.map(|(radio, _)| radio));
         network.add(own_name, ends, link.delay, &declared);
     };
-    let own_name = Some(one.name.as_str()).filter(|name| *name != format!("{}-{}", one.from, one.to));
+    let own_name = one.name.as_deref().filter(|name| *name != format!("{}-{}", one.from, one.to));
     add(own_name, (from, to), &link);
     if both {
         add(None, (to, from), &link.without_losses());

@@ -9,7 +9,7 @@ use cwndlab_units::LinkId;
 use super::access::Hosts;
 use super::builder::Network;
 use super::routed_flows::{flow_instances, RoutedFlow};
-use crate::schema::{Access, Flow, Link, Schema};
+use crate::schema::{Access, Flow, Link, ParkingLot, Schema};
 
 /// A bottleneck in both directions.
 struct Hop {
@@ -21,8 +21,7 @@ struct Hop {
 
 pub(super) fn parking_lot<'a>(
     schema: &'a Schema,
-    hops: &[Link],
-    access: &Access,
+    ParkingLot { hops, access }: &ParkingLot,
     network: &mut Network,
     faults: &mut Faults,
 ) -> Vec<RoutedFlow<'a>> {
@@ -39,7 +38,7 @@ pub(super) fn parking_lot<'a>(
         let Some(rest) = one.remaining_rtt(hops.iter().map(|hop| hop.delay).sum(), faults) else { continue };
         let mut there: Vec<LinkId> = hops.iter().map(|hop| hop.there).collect();
         let mut back: Vec<LinkId> = hops.iter().rev().map(|hop| hop.back).collect();
-        if one.flow.reverse {
+        if one.flow.is_reverse() {
             std::mem::swap(&mut near, &mut far);
             std::mem::swap(&mut there, &mut back);
         }
@@ -71,8 +70,8 @@ fn add_hop(index: usize, link: &Link, network: &mut Network) -> Hop {
 /// Indices of the hops between the routers where the flow enters and leaves; `None` after a fault.
 fn crossed(flow: &Flow, hops: usize, faults: &mut Faults) -> Option<Range<usize>> {
     let last = hops as u64 + 1;
-    let enter = flow.hops.0.unwrap_or(1);
-    let leave = flow.hops.1.unwrap_or(last);
+    let enter = flow.enter.unwrap_or(1);
+    let leave = flow.leave.unwrap_or(last);
     if enter >= leave || leave > last {
         faults.add(
             format!("{}.leave", flow.path),

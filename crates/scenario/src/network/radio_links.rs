@@ -8,7 +8,7 @@ use cwndlab_units::Rate;
 
 use super::builder::Network;
 use crate::plan::{Capacity, LinkPlan, MediumPlan, RadioPlan};
-use crate::schema::{Medium, Radio, Schema};
+use crate::schema::{LinkRadio, Medium, Radio, Schema};
 
 /// Default capacity of a station's queue on the medium of a graph.
 pub(super) const STATION_QUEUE: CapacitySpec = CapacitySpec::Packets(100);
@@ -37,22 +37,22 @@ impl Radio {
 }
 
 /// The radio parameters of a graph's link, and its rate on the medium; `media` by name.
-pub(super) fn radio(radio: Option<&Radio>, media: &BTreeMap<&str, (u32, &Medium)>) -> Option<(RadioPlan, Rate)> {
-    let radio = radio?;
-    let &(index, medium) = media.get(radio.medium.as_str())?;
-    let plan = radio.plan(medium, index);
+pub(super) fn radio(link: &LinkRadio, media: &BTreeMap<&str, (u32, &Medium)>) -> Option<(RadioPlan, Rate)> {
+    let &(index, medium) = media.get(link.medium.as_deref()?)?;
+    let plan = link.radio.plan(medium, index);
     Some((plan, plan.mode.rate()))
 }
 
 /// The media of a graph; each station has one queue.
 pub(super) fn media(schema: &Schema, network: &Network, faults: &mut Faults) -> Vec<MediumPlan> {
-    let mut on = vec![Vec::new(); schema.media.len()];
+    let mut on = vec![Vec::new(); schema.network.media.len()];
     for link in &network.links {
         if let Some(radio) = link.radio {
             on[radio.medium as usize].push(link);
         }
     }
-    let plans = schema.media.iter().zip(&on).map(|(medium, on)| plan_medium(medium, on, network, faults)).collect();
+    let plans =
+        schema.network.media.iter().zip(&on).map(|(medium, on)| plan_medium(medium, on, network, faults)).collect();
     reject_unequal_queues(network, faults);
     plans
 }

@@ -65,8 +65,8 @@ impl<'a> FlowInstance<'a> {
 
 /// All flows, each repeated `count` times.
 pub(super) fn flow_instances(schema: &Schema) -> impl Iterator<Item = FlowInstance<'_>> {
-    let each = schema.flows.iter().enumerate().flat_map(|(entry, flow)| {
-        let count = flow.timing.count;
+    let each = schema.flow.iter().enumerate().flat_map(|(entry, flow)| {
+        let count = flow.count;
         let name = flow.name.clone().unwrap_or_else(|| format!("flow{entry}"));
         let text: Arc<str> = if count > 1 { format!("{name}-").into() } else { name.into() };
         (0..count).map(move |number| {

@@ -20,7 +20,7 @@ pub(super) fn wlan<'a>(
     faults: &mut Faults,
 ) -> (Vec<RoutedFlow<'a>>, Vec<MediumPlan>) {
     let ap = network.node("ap");
-    let default = Radio { medium: wlan.medium.name.clone(), ..Radio::default() };
+    let default = Radio::default();
     let wire = network.access_template(&wlan.wire);
     let (servers, names): (Arc<str>, Arc<str>) = ("s".into(), "sta".into());
     let mut placed = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn wlan<'a>(
         let home = network.add(None, (ap, server), Duration::from_nanos(rest / 2), &wire);
         let mut forward = Box::from([out, down]);
         let mut reverse = Box::from([up, home]);
-        if one.flow.reverse {
+        if one.flow.is_reverse() {
             std::mem::swap(&mut forward, &mut reverse);
         }
         placed.push(one.with_routes(forward, reverse));

@@ -16,8 +16,8 @@ pub const CANONICAL_VERSION: u64 = 1;
 impl Schema {
     /// The user-defined algorithms that flows use.
     pub fn used_classes(&self) -> impl Iterator<Item = &Class> {
-        self.classes.iter().filter(|class| {
-            self.flows.iter().any(|flow| flow.algorithm.as_ref().is_some_and(|text| class.is_named_by(text)))
+        self.algorithms.iter().filter(|class| {
+            self.flow.iter().any(|flow| flow.algorithm.as_ref().is_some_and(|text| class.is_named_by(text)))
         })
     }
 
@@ -60,7 +60,7 @@ impl Schema {
             Value::Array(all) => all.as_slice(),
             one => std::slice::from_ref(one),
         };
-        self.flows.iter().zip(written).map(|(flow, written)| {
+        self.flow.iter().zip(written).map(|(flow, written)| {
             let mut form = canonical::table(&FLOW, written);
             // The resolved values replace profile and overrides.
             if flow.algorithm.is_some() {

@@ -1,148 +1,190 @@
 //! Reads the line of a link and its schedule.
 
-use cwndlab_config::{Faults, Reader};
-use cwndlab_units::{Bytes, Duration, Rate};
-use serde_json::{json, Value};
+use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Lines, Reader};
+use cwndlab_units::{Duration, Rate};
+use serde_json::json;
 
-use super::tables::{STEP, TRACE};
-use super::typed::Link;
-use crate::plan::{HarqPlan, LinePlan, SchedulePlan, StepPlan};
+use super::field_types::RateOrNone;
+use super::tables::{STEP, TRACE, TRACE_FORM};
+use crate::plan::{LinePlan, SchedulePlan, StepPlan, TokenBucketPlan};
 use crate::trace;
 
-/// Size of a full packet, bytes.
-const PACKET: u32 = 1500;
-
-/// Reads the rate, the line and the schedule. Any of `rate`, `trace` and `token_bucket` replaces the line of `base`.
-pub(super) fn read_line(
-    table: &Reader<'_>,
-    base: Option<&Link>,
-    faults: &mut Faults,
-) -> (Option<Rate>, LinePlan, SchedulePlan) {
-    let given: Vec<&str> = ["rate", "trace", "token_bucket"].into_iter().filter(|key| table.gives(key)).collect();
-    if given.len() > 1 {
-        faults.add(table.at(given[1]), format!("conflicts with '{}'", given[0]), "use one of them");
+fields! {
+    /// The fields of a line.
+    pub(super) struct LineFields {
+        /// rate of the line; `"none"`: zero serialisation time
+        rate: Option<RateOrNone> = absent("zero serialisation time"),
+        /// trace of delivery opportunities that the line follows
+        trace: Option<TraceLine> = absent(""),
+        /// token bucket that limits the line
+        token_bucket: Option<TokenBucketPlan> = absent(""),
+        /// steps of rate, delay and loss
+        schedule: Steps = absent("", Vec::new()),
+        /// period of the schedule
+        repeat: Option<Duration> = absent("no repetition"),
     }
-    let (rate, line) = match given.first() {
-        Some(&"rate") if table.get("rate").and_then(Value::as_str) == Some("none") => (None, LinePlan::Rate),
-        Some(&"rate") => (table.rate("rate", faults), LinePlan::Rate),
-        Some(&"trace") => read_trace(table, faults).unwrap_or_default(),
-        Some(_) => read_bucket(table, faults).unwrap_or_default(),
-        None => base.map_or((None, LinePlan::Rate), |link| (link.rate, link.line.clone())),
-    };
-    let mut schedule = SchedulePlan::default();
-    if table.gives("schedule") {
-        schedule = read_schedule(table, &line, faults);
-    } else if let Some(base) = base {
-        schedule = base.schedule.clone();
-        if !given.is_empty() {
-            schedule.steps.iter_mut().for_each(|step| step.rate = None); // rates of the replaced line
-        }
-    }
-    if table.gives("repeat") && !table.gives("schedule") {
-        faults.add(table.at("repeat"), "requires a 'schedule'", "add a 'schedule'");
-    }
-    let undefined =
-        rate.is_none() && schedule.steps.first().is_none_or(|step| step.at > Duration::ZERO || step.rate.is_none());
-    if schedule.changes_rate() && undefined {
-        faults.add(
-            table.at("rate"),
-            "is missing: the first rate of the schedule starts after 0 s",
-            "write the initial rate, or a first step with 'at = \"0 s\"'",
-        );
-    }
-    // A schedule with a rate at 0 s defines the initial rate.
-    let first = schedule.steps.first().and_then(|step| step.rate).filter(|_| rate.is_none());
-    (rate.or(first), line, schedule)
 }
 
-/// Reads `trace = "lte-driving"`, or a table with `text` (the contents of a file), `bytes` and `offset`.
-fn read_trace(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, LinePlan)> {
-    let value = table.get("trace")?;
-    let path = table.at("trace");
-    let named;
-    let value = match value {
-        Value::String(_) => {
-            named = json!({ "file": value });
-            &named
+/// Fields of which a link has at most one.
+pub(super) const MODELS: [&str; 3] = ["rate", "trace", "token_bucket"];
+
+/// The line of a link and its changes with time.
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    /// Rate; `None`: zero serialisation time. For a trace or a token bucket the mean, for a schedule the initial rate.
+    pub rate: Option<Rate>,
+    /// Model of the line.
+    pub model: LinePlan,
+    /// Changes with time.
+    pub schedule: SchedulePlan,
+}
+
+impl Line {
+    pub(super) const FIELDS: &'static [Field] = LineFields::FIELDS;
+
+    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let given: Vec<&str> = MODELS.into_iter().filter(|key| table.gives(key)).collect();
+        if given.len() > 1 {
+            faults.add(table.at(given[1]), format!("conflicts with '{}'", given[0]), "use one of them");
         }
-        other => other,
-    };
-    let inner = Reader::new(value, path.clone(), &TRACE, faults)?;
-    let stamps = match (inner.string("file", faults), inner.lines("text", faults)) {
-        (Some(name), None) => {
-            let Some(kind) = trace::SyntheticTrace::named(&name) else {
-                let names: Vec<_> = trace::SYNTHETIC.iter().map(|kind| kind.name).collect();
-                faults.add(
-                    path,
-                    format!("'{name}' is not a synthetic trace, and files are read only with the scenario's file"),
-                    format!("one of {}, or a file named in the scenario's own file", names.join(", ")),
-                );
-                return None;
-            };
-            kind.default_trace()
+        if table.gives("repeat") && !table.gives("schedule") {
+            faults.add(table.at("repeat"), "requires a 'schedule'", "add a 'schedule'");
         }
-        (None, Some(text)) => match trace::parse(text, "text") {
-            Ok(stamps) => stamps,
-            Err(what) => {
-                faults.add(inner.at("text"), what, "one integer number of milliseconds per line");
-                return None;
+        let LineFields { rate, trace, token_bucket, schedule: steps, repeat } = LineFields::read(table, faults)?;
+        let (rate, model) = match (rate, trace, token_bucket) {
+            (Some(rate), ..) => (rate, LinePlan::Rate),
+            (None, Some((mean, line)), _) => (Some(mean), line),
+            (None, None, Some(bucket)) => (Some(bucket.rate), LinePlan::TokenBucket(bucket)),
+            (None, None, None) => (None, LinePlan::Rate),
+        };
+        Some(Self { rate, model, schedule: SchedulePlan { steps, repeat } })
+    }
+
+    /// Takes what `table` does not state from `base`.
+    pub(super) fn inherit(&mut self, base: &Self, table: &Reader<'_>) {
+        let own_model = MODELS.iter().any(|key| table.gives(key));
+        if !own_model {
+            (self.rate, self.model) = (base.rate, base.model.clone());
+        }
+        if !table.gives("schedule") {
+            self.schedule = base.schedule.clone();
+            if own_model {
+                // Those are rates of the replaced line.
+                self.schedule.steps.iter_mut().for_each(|step| step.rate = None);
             }
-        },
-        _ => {
-            faults.add(path, "has neither a file nor a text", "write 'trace = \"lte-driving\"' or a file's name");
-            return None;
         }
-    };
-    let bytes = inner.integer("bytes", faults)? as u32;
-    let offset = inner.duration("offset", faults)?;
-    Some((Some(trace::mean_rate(&stamps, u64::from(bytes))), LinePlan::Trace { stamps, bytes, offset }))
-}
-
-fn read_bucket(table: &Reader<'_>, faults: &mut Faults) -> Option<(Option<Rate>, LinePlan)> {
-    let inner = table.table("token_bucket", faults)?;
-    let rate = inner.rate("rate", faults);
-    let burst = inner.bytes("burst", faults);
-    let peak = inner.rate("peak", faults);
-    let rate = rate?;
-    let burst = burst?;
-    if burst < Bytes(u64::from(PACKET)) {
-        faults.add(inner.at("burst"), format!("{burst} are less than a full packet"), format!("at least {PACKET} B"));
     }
-    if peak.is_some_and(|peak| peak < rate) {
-        faults.add(inner.at("peak"), format!("is below the rate of {rate}"), "the peak rate is at least the rate");
-    }
-    Some((Some(rate), LinePlan::TokenBucket { rate, burst, peak }))
-}
 
-fn read_schedule(table: &Reader<'_>, line: &LinePlan, faults: &mut Faults) -> SchedulePlan {
-    let repeat = table.duration("repeat", faults);
-    let mut steps: Vec<StepPlan> = Vec::new();
-    for (path, item) in table.items("schedule", faults) {
-        let Some(inner) = Reader::new(item, path.clone(), &STEP, faults) else { continue };
-        let Some(step) = StepPlan::read(&inner, faults) else { continue };
-        let StepPlan { at, rate, .. } = step;
-        if step == (StepPlan { at, ..StepPlan::default() }) {
-            faults.add(path.clone(), "has no changes", "add a rate, a delay or a loss");
+    /// Checks the schedule against the line; a schedule with a rate at 0 s defines the initial rate.
+    pub(super) fn complete(&mut self, table: &Reader<'_>, faults: &mut Faults) {
+        let steps = &self.schedule.steps;
+        if self.model != LinePlan::Rate {
+            for ((path, _), step) in table.items("schedule", &mut Faults::default()).iter().zip(steps) {
+                if step.rate.is_some() {
+                    let what = "the line has no constant rate that a step could change";
+                    faults.add(format!("{path}.rate"), what, "use steps of delay and loss only");
+                }
+            }
         }
-        if rate.is_some() && *line != LinePlan::Rate {
+        let first = steps.first();
+        let undefined = self.rate.is_none() && first.is_none_or(|step| step.at > Duration::ZERO || step.rate.is_none());
+        if self.schedule.changes_rate() && undefined {
             faults.add(
-                inner.at("rate"),
-                "the line has no constant rate that a step could change",
-                "use steps of delay and loss only",
+                table.at("rate"),
+                "is missing: the first rate of the schedule starts after 0 s",
+                "write the initial rate, or a first step with 'at = \"0 s\"'",
             );
         }
-        if steps.last().is_some_and(|last| last.at >= at) {
-            faults.add(inner.at("at"), format!("{at} is not after the previous step"), "the times of steps ascend");
-        }
-        if repeat.is_some_and(|repeat| at >= repeat) {
-            faults.add(inner.at("at"), format!("{at} is not before the end of the period"), "increase 'repeat'");
-        }
-        steps.push(step);
+        self.rate = self.rate.or(first.and_then(|step| step.rate));
     }
-    SchedulePlan { steps, repeat }
 }
 
-/// Reads the retransmissions of a radio link.
-pub(super) fn read_harq(table: &Reader<'_>, faults: &mut Faults) -> Option<HarqPlan> {
-    HarqPlan::read(&table.table("harq", faults)?, faults)
+fields! {
+    /// A trace of delivery opportunities.
+    pub(super) struct TraceFields {
+        /// file in Mahimahi's format, relative to the scenario's, or the name of a synthetic trace
+        file: Option<String> = absent(""),
+        /// contents of a file
+        text: Option<Lines> = absent(""),
+        /// bytes per opportunity; Mahimahi sends 1504, with the header of its tunnel
+        bytes: u32 = 1500 in 1..=65_535,
+        /// time of the trace at which the run begins
+        offset: Duration = "0 s",
+    }
+}
+
+/// `"lte-driving"`, or a table with `text` (the contents of a file), `bytes` and `offset`: the mean rate and the line.
+pub(super) enum TraceLine {}
+
+impl FieldType for TraceLine {
+    type Value = (Rate, LinePlan);
+
+    const KIND: Kind = Kind::Custom(&TRACE_FORM);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<(Rate, LinePlan)> {
+        let value = table.get(name)?;
+        let path = table.at(name);
+        let named = json!({ "file": value });
+        let value = if value.is_string() { &named } else { value };
+        let inner = Reader::new(value, path.clone(), &TRACE, faults)?;
+        let TraceFields { file, text, bytes, offset } = TraceFields::read(&inner, faults)?;
+        let stamps = match (file, text) {
+            (Some(name), None) => {
+                let Some(kind) = trace::SyntheticTrace::named(&name) else {
+                    let names: Vec<_> = trace::SYNTHETIC.iter().map(|kind| kind.name).collect();
+                    faults.add(
+                        path,
+                        format!("'{name}' is not a synthetic trace, and files are read only with the scenario's file"),
+                        format!("one of {}, or a file named in the scenario's own file", names.join(", ")),
+                    );
+                    return None;
+                };
+                kind.default_trace()
+            }
+            (None, Some(text)) => match trace::parse(&text, "text") {
+                Ok(stamps) => stamps,
+                Err(what) => {
+                    faults.add(inner.at("text"), what, "one integer number of milliseconds per line");
+                    return None;
+                }
+            },
+            _ => {
+                faults.add(path, "has neither a file nor a text", "write 'trace = \"lte-driving\"' or a file's name");
+                return None;
+            }
+        };
+        Some((trace::mean_rate(&stamps, u64::from(bytes)), LinePlan::Trace { stamps, bytes, offset }))
+    }
+}
+
+/// The steps of a schedule, ascending and before the end of its period.
+pub(super) enum Steps {}
+
+impl FieldType for Steps {
+    type Value = Vec<StepPlan>;
+
+    const KIND: Kind = Kind::List(&Kind::Table(&STEP));
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Vec<StepPlan>> {
+        let repeat = table.duration("repeat", &mut Faults::default());
+        let mut steps: Vec<StepPlan> = Vec::new();
+        let items = table.items(name, faults);
+        let count = items.len();
+        for (path, item) in items {
+            let Some(inner) = Reader::new(item, path.clone(), &STEP, faults) else { continue };
+            let Some(step) = StepPlan::read(&inner, faults) else { continue };
+            let at = step.at;
+            if step == (StepPlan { at, ..StepPlan::default() }) {
+                faults.add(path, "has no changes", "add a rate, a delay or a loss");
+            }
+            if steps.last().is_some_and(|last| last.at >= at) {
+                faults.add(inner.at("at"), format!("{at} is not after the previous step"), "the times of steps ascend");
+            }
+            if repeat.is_some_and(|repeat| at >= repeat) {
+                faults.add(inner.at("at"), format!("{at} is not before the end of the period"), "increase 'repeat'");
+            }
+            steps.push(step);
+        }
+        (steps.len() == count).then_some(steps)
+    }
 }

@@ -1,81 +1,46 @@
-//! Reads a link: its queue, its line and its wire.
+//! Reads a link.
 
-use cwndlab_config::{Faults, Reader, Table};
-use cwndlab_network::{aqm, loss, router_assist};
-use serde_json::Value;
+use cwndlab_config::{Faults, FieldType, Kind, Reader, Table, TableType};
 
-use super::line::{read_harq, read_line};
-use super::typed::{Link, Queue};
-use crate::plan::JitterPlan;
+use super::tables::LINK;
+use super::typed::Link;
 
-pub(super) fn read_link(
-    value: &Value,
-    path: String,
-    declared: &'static Table,
-    base: Option<&Link>,
-    faults: &mut Faults,
-) -> Option<Link> {
-    let table = Reader::new(value, path.clone(), declared, faults)?;
-    let (rate, line, schedule) = read_line(&table, base, faults);
-    let queue = table
-        .get("queue")
-        .and_then(|value| read_queue(value, table.at("queue"), faults))
-        .or(base.and_then(|link| link.queue));
-    let jitter = table.table("jitter", faults).and_then(|inner| JitterPlan::read(&inner, faults));
-    let losses =
-        table.items("loss", faults).into_iter().filter_map(|(path, item)| read_loss(item, path, faults)).collect();
-    Some(Link {
-        rate,
-        line,
-        schedule,
-        harq: read_harq(&table, faults).or(base.and_then(|link| link.harq)),
-        delay: given(base, table.gives("delay"), table.duration("delay", faults), |link| link.delay)?,
-        queue,
-        losses,
-        jitter: jitter.or(base.and_then(|link| link.jitter)),
-        duplicate: given(base, table.gives("duplicate"), table.probability("duplicate", faults), |link| {
-            link.duplicate
-        })?,
-        agents: if table.gives("agents") {
-            read_agents(&table, faults)
-        } else {
-            base.map(|link| link.agents.clone()).unwrap_or_default()
-        },
-        path,
-    })
-}
+impl TableType for Link {
+    const TABLE: &'static Table = &LINK;
 
-/// The value of the document, or else of the base, or else the default.
-fn given<T>(base: Option<&Link>, is_given: bool, read: Option<T>, of: impl FnOnce(&Link) -> T) -> Option<T> {
-    match base {
-        Some(link) if !is_given => Some(of(link)),
-        _ => read,
+    fn read_table(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let mut link = table.read_valid(Self::read, faults)?;
+        link.line.complete(table, faults);
+        Some(link)
     }
 }
 
-/// Reads `agents = ["rcp", { scheme = "abc", eta = 0.95 }]`.
-pub(super) fn read_agents(table: &Reader<'_>, faults: &mut Faults) -> Vec<router_assist::Config> {
-    let mut agents: Vec<router_assist::Config> = Vec::new();
-    for (path, item) in table.items("agents", faults) {
-        let Some(inner) = Reader::choose(item, path.clone(), &router_assist::CHOICE, faults) else { continue };
-        let Some(agent) = router_assist::Config::read(&inner, faults) else { continue };
-        if agents.iter().any(|one| one.scheme() == agent.scheme()) {
-            faults.add(path, "the link already has an agent of this scheme", "remove one of the two");
-        } else {
-            agents.push(agent);
-        }
+/// The reverse direction of a dumbbell: what it does not state is that of the `bottleneck` without its losses.
+#[derive(Debug)]
+pub enum ReverseLink {}
+
+impl FieldType for ReverseLink {
+    type Value = Link;
+
+    const KIND: Kind = Link::KIND;
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Link> {
+        let bottleneck = <Link as FieldType>::read(table, "bottleneck", &mut Faults::default());
+        let Some(base) = bottleneck.map(|link| link.without_losses()) else {
+            return <Link as FieldType>::read(table, name, faults);
+        };
+        let inner = table.table(name, faults)?;
+        let mut link = inner.read_valid(Link::read, faults)?;
+        link.line.inherit(&base.line, &inner);
+        link.line.complete(&inner, faults);
+        Some(Link {
+            harq: link.harq.or(base.harq),
+            delay: if inner.gives("delay") { link.delay } else { base.delay },
+            queue: link.queue.or(base.queue),
+            jitter: link.jitter.or(base.jitter),
+            duplicate: if inner.gives("duplicate") { link.duplicate } else { base.duplicate },
+            agents: if inner.gives("agents") { link.agents } else { base.agents },
+            ..link
+        })
     }
-    agents
-}
-
-fn read_loss(value: &Value, path: String, faults: &mut Faults) -> Option<loss::Config> {
-    let table = Reader::choose(value, path, &loss::CHOICE, faults)?;
-    loss::Config::read(&table, faults)
-}
-
-pub(super) fn read_queue(value: &Value, path: String, faults: &mut Faults) -> Option<Queue> {
-    let table = Reader::choose(value, path, &aqm::CHOICE, faults)?;
-    let size = aqm::capacity::read(&table, faults);
-    let discipline = aqm::Config::read(&table, faults);
-    Some(Queue { size: size?, discipline: discipline? })
 }

@@ -1,115 +1,107 @@
-//! Reads a medium of 802.11, the radio parameters of its links, and a wireless LAN.
+//! Reads a medium of 802.11, and the radio parameters of its links and stations.
 
-use cwndlab_config::{Faults, FieldType, Reader};
-use cwndlab_network::aqm::CapacitySpec;
+use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Table, TableType};
 use cwndlab_units::Rate;
-use serde_json::Value;
 
-use super::link::read_queue;
+use super::field_types::RateOrNone;
 use super::radio_fields::{MediumFields, ModeFields, RadioFields};
-use super::tables::{MEDIUM, NAMED_LINK, WLAN, WLAN_STATION};
-use super::typed::{Access, Medium, Queue, Radio, Wlan};
+use super::tables::{MEDIUM, WLAN_STATION};
+use super::typed::Medium;
 use crate::plan::{ModePlan, StandardPlan};
 
-/// Default capacity of a station's queue, packets.
-const STATION_PACKETS: u64 = 100;
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
 const RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
+/// The fields of each standard, for hints.
+const MODES: &str = "802.11g uses rate, 802.11n uses mcs, streams and short_guard";
 
-fn station_queue() -> Queue {
-    Queue::drop_tail(CapacitySpec::Packets(STATION_PACKETS))
-}
+impl Medium {
+    pub(super) const FIELDS: &'static [Field] = MediumFields::FIELDS;
 
-/// The media of a graph by name; `None`: a faulty medium.
-pub(super) type Media = [(String, Option<Medium>)];
-
-pub(super) fn read_media(table: &Reader<'_>, faults: &mut Faults) -> Vec<(String, Option<Medium>)> {
-    let mut media: Vec<(String, Option<Medium>)> = Vec::new();
-    for (path, item) in table.tables("medium", faults) {
-        let Some(inner) = Reader::new(item, path, &MEDIUM, faults) else { continue };
-        let Some(name) = inner.string("name", faults) else { continue };
-        if media.iter().any(|(one, _)| *one == name) {
-            faults.add(inner.at("name"), format!("'{name}' is the name of another medium"), "names are unique");
+    /// Reads the medium of a wireless LAN; that of a graph has a name and an access point of its own.
+    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let MediumFields { standard, mode, frame_error, access, aggregation, keeps_turn, beacon } =
+            MediumFields::read(table, faults)?;
+        let mode = read_mode(table, mode, faults);
+        check_mode(table, mode, standard, faults);
+        let mode = mode.unwrap_or(match standard {
+            StandardPlan::ErpOfdm => ModePlan::Ofdm { mbps: 54 },
+            StandardPlan::Ht => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false },
+        });
+        if aggregation == Some(true) && standard == StandardPlan::ErpOfdm {
+            faults.add(
+                table.at("aggregation"),
+                "802.11g has no aggregation",
+                "remove it, or write 'standard = \"802.11n\"'",
+            );
         }
-        let access_point = inner.string("access_point", faults);
-        let medium = read_medium(&inner, name.clone(), access_point, faults);
-        if medium.as_ref().is_some_and(|medium| medium.beacon.is_some() && medium.access_point.is_none()) {
-            faults.add(inner.at("beacon"), "no node sends it", "name the node: 'access_point = \"ap\"'");
+        Some(Self {
+            path: table.path.clone(),
+            name: "wlan".to_owned(),
+            standard,
+            mode,
+            frame_error,
+            access,
+            aggregation: aggregation.unwrap_or(standard == StandardPlan::Ht),
+            keeps_turn,
+            beacon,
+            access_point: Some("ap".to_owned()),
+        })
+    }
+}
+
+fields! {
+    /// A medium of a graph.
+    pub(super) struct NamedMedium {
+        /// unique name
+        name: String = required("'name = \"cell\"'"),
+        /// the node that sends beacons
+        access_point: Option<String> = absent(""),
+        /// the medium
+        medium: Medium,
+    }
+}
+
+impl TableType for Medium {
+    const TABLE: &'static Table = &MEDIUM;
+
+    fn read_table(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let NamedMedium { name, access_point, medium } = table.read_valid(NamedMedium::read, faults)?;
+        if medium.beacon.is_some() && access_point.is_none() {
+            faults.add(table.at("beacon"), "no node sends it", "name the node: 'access_point = \"ap\"'");
         }
-        media.push((name, medium));
+        Some(Self { name, access_point, ..medium })
     }
-    media
 }
 
-fn read_medium(table: &Reader<'_>, name: String, access_point: Option<String>, faults: &mut Faults) -> Option<Medium> {
-    let MediumFields { standard, mode, frame_error, access, aggregation, keeps_turn, beacon } =
-        MediumFields::read(table, faults)?;
-    let mode = read_mode(table, mode, Some(standard), faults).unwrap_or(match standard {
-        StandardPlan::ErpOfdm => ModePlan::Ofdm { mbps: 54 },
-        StandardPlan::Ht => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false },
-    });
-    if aggregation == Some(true) && standard == StandardPlan::ErpOfdm {
-        faults.add(
-            table.at("aggregation"),
-            "802.11g has no aggregation",
-            "remove it, or write 'standard = \"802.11n\"'",
-        );
-    }
-    Some(Medium {
-        path: table.path.clone(),
-        name,
-        standard,
-        mode,
-        frame_error,
-        access,
-        aggregation: aggregation.unwrap_or(standard == StandardPlan::Ht),
-        keeps_turn,
-        beacon,
-        access_point,
-    })
-}
+/// The fields of 802.11n.
+const HT_FIELDS: [&str; 3] = ["mcs", "streams", "short_guard"];
 
-/// Reads the rate, or the MCS with streams and guard interval; `None` if none of them is given. A mode outside
-/// `standard` is a fault.
+/// Reads the rate, or the MCS with streams and guard interval; `None` if none of them is given.
 fn read_mode(
     table: &Reader<'_>,
     ModeFields { rate, mcs, streams, short_guard }: ModeFields,
-    standard: Option<StandardPlan>,
     faults: &mut Faults,
 ) -> Option<ModePlan> {
-    let given = [("mcs", mcs.is_some()), ("streams", streams.is_some()), ("short_guard", short_guard.is_some())];
-    let ht = given.into_iter().find(|(_, given)| *given).map(|(key, _)| key);
-    let hint = "802.11g uses rate, 802.11n uses mcs, streams and short_guard";
-    let (key, mode) = match (rate, ht) {
+    match (rate, HT_FIELDS.into_iter().find(|key| table.gives(key))) {
         (Some(_), Some(key)) => {
-            faults.add(table.at(key), "conflicts with a rate", hint);
-            return None;
+            faults.add(table.at(key), "conflicts with a rate", MODES);
+            None
         }
-        (None, Some(key)) => {
-            let mcs = mcs.unwrap_or(7);
-            let streams = streams.unwrap_or(1);
-            (key, ModePlan::Ht { mcs, streams, short_guard: short_guard.unwrap_or(false) })
-        }
-        (rate, None) => ("rate", ModePlan::Ofdm { mbps: ofdm(table, rate?, faults)? }),
-    };
-    if standard.is_some_and(|standard| !mode.is_of(standard)) {
-        faults.add(table.at(key), "is not part of this standard", hint);
-        return None;
+        (None, Some(_)) => Some(ModePlan::Ht {
+            mcs: mcs.unwrap_or(7),
+            streams: streams.unwrap_or(1),
+            short_guard: short_guard.unwrap_or(false),
+        }),
+        (rate, None) => Some(ModePlan::Ofdm { mbps: ofdm(table, rate?, faults)? }),
     }
-    Some(mode)
 }
 
-/// Reads the radio parameters of a link or a station.
-fn read_parameters(
-    table: &Reader<'_>,
-    medium: String,
-    standard: Option<StandardPlan>,
-    faults: &mut Faults,
-) -> Option<Radio> {
-    let rate = <Option<Rate>>::read(table, "rate", faults);
-    let RadioFields { mcs, streams, short_guard, frame_error } = RadioFields::read(table, faults)?;
-    let mode = read_mode(table, ModeFields { rate: rate?, mcs, streams, short_guard }, standard, faults);
-    Some(Radio { medium, mode, frame_error })
+/// Adds a fault if the mode, stated in `table`, is not one of the standard.
+fn check_mode(table: &Reader<'_>, mode: Option<ModePlan>, standard: StandardPlan, faults: &mut Faults) {
+    if mode.is_some_and(|mode| !mode.is_of(standard)) {
+        let key = HT_FIELDS.into_iter().find(|key| table.gives(key)).unwrap_or("rate");
+        faults.add(table.at(key), "is not part of this standard", MODES);
+    }
 }
 
 fn ofdm(table: &Reader<'_>, rate: Rate, faults: &mut Faults) -> Option<u8> {
@@ -121,60 +113,123 @@ fn ofdm(table: &Reader<'_>, rate: Rate, faults: &mut Faults) -> Option<u8> {
     mbps.map(|mbps| mbps as u8)
 }
 
-/// Reads the radio parameters of a graph's link.
-pub(super) fn read_radio(value: &Value, path: String, media: &Media, faults: &mut Faults) -> Option<Radio> {
-    let table = Reader::new(value, path, &NAMED_LINK, &mut Faults::default())?;
-    let Some(medium) = table.string("medium", faults) else {
-        for key in ["mcs", "streams", "short_guard", "frame_error"] {
-            if table.gives(key) {
-                faults.add(table.at(key), "the link is not on a medium", "name one: 'medium = \"cell\"'");
-            }
-        }
-        return None;
-    };
-    let Some((_, found)) = media.iter().find(|(name, _)| *name == medium) else {
-        let names: Vec<&str> = media.iter().map(|(name, _)| name.as_str()).collect();
-        let hint = if names.is_empty() {
-            "write a '[[medium]]' with this name".to_owned()
-        } else {
-            format!("one of {}", names.join(", "))
-        };
-        faults.add(table.at("medium"), format!("no medium is called '{medium}'"), hint);
-        return None;
-    };
-    if table.gives("agents") {
-        faults.add(table.at("agents"), "a medium has no capacity to allocate", "remove them");
-    }
-    for key in ["trace", "token_bucket", "schedule", "repeat", "harq"] {
-        if table.gives(key) {
-            faults.add(table.at(key), "the medium of the link replaces the line", "remove one of the two");
-        }
-    }
-    read_parameters(&table, medium, found.as_ref().map(|found| found.standard), faults)
+/// The radio parameters of a link or of a station.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Radio {
+    /// Modulation and coding; `None`: the medium's.
+    pub mode: Option<ModePlan>,
+    /// Probability that noise destroys a frame; `None`: the medium's.
+    pub frame_error: Option<f64>,
 }
 
-pub(super) fn read_wlan(value: &Value, faults: &mut Faults) -> Option<Wlan> {
-    let table = Reader::new(value, "wlan", &WLAN, faults)?;
-    let medium = read_medium(&table, "wlan".to_owned(), Some("ap".to_owned()), faults);
-    let queue =
-        |key: &str, faults: &mut Faults| table.get(key).and_then(|value| read_queue(value, table.at(key), faults));
-    let own = queue("queue", faults).unwrap_or_else(station_queue);
-    let station_queue = queue("station_queue", faults).unwrap_or(own);
-    let mut wire = Access { rate: None, queue: Queue::drop_tail(CapacitySpec::Unlimited), agents: None };
-    if let Some(inner) = table.table("wire", faults) {
-        wire.rate = inner.rate("rate", faults);
-        if let Some(given) = inner.get("queue") {
-            wire.queue = read_queue(given, inner.at("queue"), faults)?;
+impl Radio {
+    fn new(
+        table: &Reader<'_>,
+        rate: Option<Rate>,
+        RadioFields { mcs, streams, short_guard, frame_error }: RadioFields,
+        faults: &mut Faults,
+    ) -> Self {
+        Self { mode: read_mode(table, ModeFields { rate, mcs, streams, short_guard }, faults), frame_error }
+    }
+}
+
+fields! {
+    /// The radio fields of a graph's link.
+    struct LinkRadioFields {
+        /// medium of 802.11, in place of a line
+        medium: Option<String> = absent(""),
+        /// radio parameters
+        radio: RadioFields,
+    }
+}
+
+/// The medium of a graph's link, if any, and the radio parameters on it.
+#[derive(Clone, Debug)]
+pub struct LinkRadio {
+    /// Name of the medium.
+    pub medium: Option<String>,
+    /// Radio parameters.
+    pub radio: Radio,
+}
+
+impl LinkRadio {
+    pub(super) const FIELDS: &'static [Field] = LinkRadioFields::FIELDS;
+
+    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let LinkRadioFields { medium, radio } = LinkRadioFields::read(table, faults)?;
+        if medium.is_none() {
+            return Some(Self { medium, radio: Radio::default() });
         }
-        if inner.gives("agents") {
-            faults.add(inner.at("agents"), "agents are not supported on the wires of a wireless LAN", "remove them");
+        // Faults of the rate itself are those of the line.
+        let rate = <Option<RateOrNone>>::read(table, "rate", &mut Faults::default()).flatten();
+        if rate == Some(None) {
+            faults.add(table.at("rate"), "a medium has a rate", MODES);
+        }
+        Some(Self { medium, radio: Radio::new(table, rate.flatten(), radio, faults) })
+    }
+
+    /// Adds faults of fields that do not fit the medium; `names` has also media with faults.
+    pub(super) fn check(&self, table: &Reader<'_>, media: &[Medium], names: &[&str], faults: &mut Faults) {
+        let Some(medium) = &self.medium else {
+            for key in RadioFields::FIELDS.iter().map(|field| field.name).filter(|key| table.gives(key)) {
+                faults.add(table.at(key), "the link is not on a medium", "name one: 'medium = \"cell\"'");
+            }
+            return;
+        };
+        if !names.contains(&medium.as_str()) {
+            let hint = if names.is_empty() {
+                "write a '[[medium]]' with this name".to_owned()
+            } else {
+                format!("one of {}", names.join(", "))
+            };
+            faults.add(table.at("medium"), format!("no medium is called '{medium}'"), hint);
+            return;
+        }
+        if table.gives("agents") {
+            faults.add(table.at("agents"), "a medium has no capacity to allocate", "remove them");
+        }
+        for key in ["trace", "token_bucket", "schedule", "repeat", "harq"] {
+            if table.gives(key) {
+                faults.add(table.at(key), "the medium of the link replaces the line", "remove one of the two");
+            }
+        }
+        if let Some(found) = media.iter().find(|one| one.name == *medium) {
+            check_mode(table, self.radio.mode, found.standard, faults);
         }
     }
-    let standard = medium.as_ref().map(|medium| medium.standard);
-    let mut stations = Vec::new();
-    for (path, item) in table.items("stations", faults) {
-        let inner = Reader::new(item, path, &WLAN_STATION, faults)?;
-        stations.extend(read_parameters(&inner, "wlan".to_owned(), standard, faults));
+}
+
+fields! {
+    /// The fields of a station.
+    pub(super) struct StationFields {
+        /// 802.11g: rate of data frames
+        rate: Option<Rate> = absent("the medium's"),
+        /// other parameters
+        radio: RadioFields,
     }
-    Some(Wlan { medium: medium?, queue: own, station_queue, wire, stations })
+}
+
+/// The stations of a wireless LAN, whose `standard` is a field of the same table.
+#[derive(Debug)]
+pub enum Stations {}
+
+impl FieldType for Stations {
+    type Value = Vec<Radio>;
+
+    const KIND: Kind = Kind::List(&Kind::Table(&WLAN_STATION));
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Vec<Radio>> {
+        let standard = StandardPlan::read(table, "standard", &mut Faults::default());
+        let mut stations = Vec::new();
+        for (path, item) in table.items(name, faults) {
+            let Some(inner) = Reader::new(item, path, &WLAN_STATION, faults) else { continue };
+            let Some(StationFields { rate, radio }) = StationFields::read(&inner, faults) else { continue };
+            let radio = Radio::new(&inner, rate, radio, faults);
+            if let Some(standard) = standard {
+                check_mode(&inner, radio.mode, standard, faults);
+            }
+            stations.push(radio);
+        }
+        Some(stations)
+    }
 }

@@ -1,14 +1,11 @@
-//! Reads the network: its topology and its links.
+//! Reads the network: its topology and its media.
 
 use std::collections::BTreeSet;
 
-use cwndlab_config::{Faults, Reader};
-use cwndlab_network::aqm::CapacitySpec;
+use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Tables};
 
-use super::link::{read_agents, read_link, read_queue};
-use super::medium::{read_radio, read_wlan, Media};
-use super::tables::{LINK, NAMED_LINK, NODE};
-use super::typed::{Access, Link, NamedLink, Queue, Topology};
+use super::tables::NAMED_LINK;
+use super::typed::{Dumbbell, Medium, NamedLink, Node, ParkingLot, Wlan};
 
 /// Fields of a flow that only some topologies support.
 const FLOW_FIELDS: &[(&str, &[&str])] = &[
@@ -22,23 +19,79 @@ const FLOW_FIELDS: &[(&str, &[&str])] = &[
     ("direction", &["dumbbell", "parking_lot", "wlan"]),
 ];
 
-pub(super) fn read_topology(table: &Reader<'_>, media: &Media, faults: &mut Faults) -> Option<Topology> {
-    let kinds: Vec<&str> =
-        ["dumbbell", "parking_lot", "wlan", "link"].into_iter().filter(|key| table.gives(key)).collect();
-    reject_foreign_fields(table, &kinds, faults);
-    match kinds[..] {
-        ["dumbbell"] => read_dumbbell(&table.table("dumbbell", faults)?, faults),
-        ["parking_lot"] => read_parking_lot(&table.table("parking_lot", faults)?, faults),
-        ["link"] => read_graph(table, media, faults),
-        ["wlan"] => Some(Topology::Wlan(read_wlan(table.get("wlan")?, faults)?)),
-        [] => {
-            faults.add("", "there is no network", "write '[dumbbell]', '[parking_lot]', '[wlan]' or '[[link]]'");
-            None
+fields! {
+    /// The tables of a network.
+    struct NetworkFields {
+        /// one bottleneck
+        dumbbell: Option<Dumbbell> = absent(""),
+        /// bottlenecks in series
+        parking_lot: Option<ParkingLot> = absent(""),
+        /// a wireless LAN
+        wlan: Option<Wlan> = absent(""),
+        /// nodes of a graph
+        node: Tables<Node> = absent("the nodes of the links", Vec::new()),
+        /// media of 802.11 that links of a graph share
+        medium: Tables<Medium> = absent("", Vec::new()),
+        /// links of a graph
+        link: NamedLinks = absent("", Vec::new()),
+    }
+}
+
+/// The network of a scenario.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Its topology.
+    pub topology: Topology,
+    /// Media of a graph.
+    pub media: Vec<Medium>,
+}
+
+/// The topology of a network.
+#[allow(clippy::large_enum_variant, reason = "there is one per scenario")]
+#[derive(Clone, Debug)]
+pub enum Topology {
+    /// A bottleneck in both directions, and access links.
+    Dumbbell(Dumbbell),
+    /// Bottlenecks in series, and access links.
+    ParkingLot(ParkingLot),
+    /// Nodes and links.
+    Graph(Vec<String>, Vec<NamedLink>),
+    /// A wireless LAN.
+    Wlan(Wlan),
+}
+
+impl Network {
+    pub(super) const FIELDS: &'static [Field] = NetworkFields::FIELDS;
+
+    pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+        let kinds: Vec<&str> =
+            ["dumbbell", "parking_lot", "wlan", "link"].into_iter().filter(|key| table.gives(key)).collect();
+        reject_foreign_fields(table, &kinds, faults);
+        match kinds[..] {
+            [] => faults.add("", "there is no network", "write '[dumbbell]', '[parking_lot]', '[wlan]' or '[[link]]'"),
+            [first, second, ..] => {
+                faults.add(second, format!("conflicts with '{first}'"), "use one kind of network");
+            }
+            [_] => {}
         }
-        _ => {
-            faults.add(kinds[1], format!("conflicts with '{}'", kinds[0]), "use one kind of network");
-            None
+        let NetworkFields { dumbbell, parking_lot, wlan, node, medium, link } = NetworkFields::read(table, faults)?;
+        let mut names = BTreeSet::new();
+        for Medium { path, name, .. } in &medium {
+            if !names.insert(name) {
+                let what = format!("'{name}' is the name of another medium");
+                faults.add(format!("{path}.name"), what, "names are unique");
+            }
         }
+        let topology = match (dumbbell, parking_lot, wlan) {
+            (Some(dumbbell), ..) => Topology::Dumbbell(dumbbell),
+            (_, Some(parking_lot), _) => Topology::ParkingLot(parking_lot),
+            (.., Some(wlan)) => Topology::Wlan(wlan),
+            (None, None, None) => {
+                let all_nodes = table.items("node", &mut Faults::default()).len() == node.len();
+                graph(&node, all_nodes, link, faults)
+            }
+        };
+        Some(Self { topology, media: medium })
     }
 }
 
@@ -62,83 +115,59 @@ fn reject_foreign_fields(table: &Reader<'_>, kinds: &[&str], faults: &mut Faults
     }
 }
 
-fn read_dumbbell(table: &Reader<'_>, faults: &mut Faults) -> Option<Topology> {
-    let value = table.given("bottleneck", faults)?;
-    let forward = read_link(value, table.at("bottleneck"), &LINK, None, faults);
-    let base = forward.as_ref().map(Link::without_losses);
-    let reverse = match table.get("reverse") {
-        Some(value) => read_link(value, table.at("reverse"), &LINK, base.as_ref(), faults),
-        None => base,
-    };
-    let access = read_access(table, faults);
-    Some(Topology::Dumbbell(forward?, reverse?, access?))
-}
+/// The links of a graph; each has the parameters of its medium.
+enum NamedLinks {}
 
-fn read_parking_lot(table: &Reader<'_>, faults: &mut Faults) -> Option<Topology> {
-    let hops: Vec<_> = table
-        .items("hops", faults)
-        .into_iter()
-        .map(|(path, item)| read_link(item, path, &LINK, None, faults))
-        .collect();
-    if hops.is_empty() && table.gives("hops") {
-        faults.add("parking_lot.hops", "is empty", "write 'hops = [{ rate = \"10 Mbps\", delay = \"5 ms\" }, …]'");
+impl FieldType for NamedLinks {
+    type Value = Vec<NamedLink>;
+
+    const KIND: Kind = Kind::Tables(&NAMED_LINK);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Vec<NamedLink>> {
+        let media = <Tables<Medium>>::read(table, "medium", &mut Faults::default())?;
+        let stated = table.items("medium", &mut Faults::default());
+        let names: Vec<&str> = stated.iter().filter_map(|(_, medium)| medium["name"].as_str()).collect();
+        let mut links = Vec::new();
+        for (path, item) in table.tables(name, faults) {
+            let Some(inner) = Reader::new(item, path, &NAMED_LINK, faults) else { continue };
+            let Some(mut link) = inner.read_valid(NamedLink::read, faults) else { continue };
+            link.link.line.complete(&inner, faults);
+            link.radio.check(&inner, &media, &names, faults);
+            links.push(link);
+        }
+        Some(links)
     }
-    let access = read_access(table, faults);
-    Some(Topology::ParkingLot(hops.into_iter().collect::<Option<_>>()?, access?))
 }
 
-fn read_access(table: &Reader<'_>, faults: &mut Faults) -> Option<Access> {
-    let unlimited = Queue::drop_tail(CapacitySpec::Unlimited);
-    if !table.gives("access") {
-        return Some(Access { rate: None, queue: unlimited, agents: None });
-    }
-    let inner = table.table("access", faults)?;
-    let queue = inner.get("queue").and_then(|value| read_queue(value, inner.at("queue"), faults));
-    let agents = inner.get("agents").map(|_| read_agents(&inner, faults));
-    Some(Access { rate: inner.rate("rate", faults), queue: queue.unwrap_or(unlimited), agents })
-}
-
-fn read_graph(table: &Reader<'_>, media: &Media, faults: &mut Faults) -> Option<Topology> {
+/// The topology of these nodes and links; with faulty nodes left out, `all_nodes` is false.
+fn graph(declared: &[Node], all_nodes: bool, links: Vec<NamedLink>, faults: &mut Faults) -> Topology {
     let mut nodes = Vec::new();
     let mut known = BTreeSet::new();
-    for (path, item) in table.tables("node", faults) {
-        let inner = Reader::new(item, path, &NODE, faults)?;
-        let name = inner.string("name", faults)?;
+    for Node { path, name } in declared {
         if !known.insert(name.clone()) {
-            faults.add(inner.at("name"), format!("'{name}' is the name of another node"), "names are unique");
+            faults.add(format!("{path}.name"), format!("'{name}' is the name of another node"), "names are unique");
         }
-        nodes.push(name);
+        nodes.push(name.clone());
     }
-    let declared = !nodes.is_empty();
-    let mut links = Vec::<NamedLink>::new();
     let mut names = BTreeSet::new();
-    for (path, item) in table.tables("link", faults) {
-        let Some(link) = read_link(item, path.clone(), &NAMED_LINK, None, faults) else { continue };
-        let radio = read_radio(item, path.clone(), media, faults);
-        let inner = Reader::new(item, path, &NAMED_LINK, &mut Faults::default())?;
-        let ends = ["from", "to"].map(|key| inner.string(key, faults));
-        let [Some(from), Some(to)] = ends else { continue };
-        for (key, node) in [("from", &from), ("to", &to)] {
+    for one in &links {
+        let path = &one.link.path;
+        for (key, node) in [("from", &one.from), ("to", &one.to)] {
             if known.insert(node.clone()) {
-                if declared {
-                    faults.add(
-                        inner.at(key),
-                        format!("no node is called '{node}'"),
-                        "add a '[[node]]', or remove all '[[node]]'s",
-                    );
+                if all_nodes && !declared.is_empty() {
+                    let hint = "add a '[[node]]', or remove all '[[node]]'s";
+                    faults.add(format!("{path}.{key}"), format!("no node is called '{node}'"), hint);
                 }
                 nodes.push(node.clone());
             }
         }
-        if from == to {
-            faults.add(inner.at("to"), "the link ends at its start", "");
+        if one.from == one.to {
+            faults.add(format!("{path}.to"), "the link ends at its start", "");
         }
-        let name = inner.string("name", faults).unwrap_or_else(|| format!("{from}-{to}"));
+        let name = one.name.clone().unwrap_or_else(|| format!("{}-{}", one.from, one.to));
         if !names.insert(name.clone()) {
-            faults.add(inner.at("name"), format!("'{name}' is the name of another link"), "names are unique");
+            faults.add(format!("{path}.name"), format!("'{name}' is the name of another link"), "names are unique");
         }
-        let duplex = inner.flag("duplex", faults).unwrap_or_default();
-        links.push(NamedLink { name, from, to, duplex, radio, link });
     }
-    Some(Topology::Graph(nodes, links))
+    Topology::Graph(nodes, links)
 }

@@ -1,60 +1,48 @@
 //! The typed scenario: the contents of its tables, with units and defaults.
 
-use cwndlab_control::RecoveryKind;
-use cwndlab_network::aqm::{self, CapacitySpec};
+use cwndlab_config::{fields, Faults, Positive, Probability, Reader, TablePath};
+use cwndlab_network::aqm::CapacitySpec;
 use cwndlab_network::dscp::Dscp;
-use cwndlab_network::{loss, router_assist};
-use cwndlab_traffic::{Distribution, Workload};
+use cwndlab_traffic::Workload;
 use cwndlab_units::{Duration, Rate};
 
-use crate::class::Class;
+use super::field_types::{
+    Agents, Direction, FlowWorkload, Jitter, Losses, Overrides, Profile, Queue, StartStep, Version,
+};
+use super::flow::{Flows, GivenStack, Protocol};
+use super::line::Line;
+use super::link::ReverseLink;
+use super::medium::{LinkRadio, Stations};
+use super::topology::Network;
+use crate::class::Classes;
 use crate::plan::{
-    AccessPlan, BeaconPlan, ControlDelay, HarqPlan, JitterPlan, LinePlan, ModePlan, NamedValuesPlan, SchedulePlan,
-    Stack, StandardPlan,
+    AccessPlan, BeaconPlan, ControlDelay, HarqPlan, JitterPlan, ModePlan, NamedValuesPlan, StandardPlan,
 };
 
-/// The configuration of a queue.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Queue {
-    /// Configured capacity.
-    pub size: CapacitySpec,
-    /// Queue discipline.
-    pub discipline: aqm::Config,
-}
-
-impl Queue {
-    /// Drop-tail with this capacity.
-    #[must_use]
-    pub fn drop_tail(size: CapacitySpec) -> Self {
-        Self { size, discipline: aqm::Config::DROP_TAIL }
+fields! {
+    /// The configuration of a link.
+    #[derive(Clone, Debug)]
+    pub struct Link {
+        /// path in the document
+        path: TablePath,
+        /// line and its changes with time
+        line: Line,
+        /// retransmissions of a radio link
+        harq: Option<HarqPlan> = absent(""),
+        /// propagation delay, one way
+        delay: Duration = "0 s",
+        /// queue of the link
+        queue: Option<Queue> =
+            absent("drop-tail with a capacity of one bandwidth-delay product at a bottleneck, unlimited on access links"),
+        /// loss models, applied in this order at the far end of the wire
+        loss: Losses = absent("", Vec::new()),
+        /// delay variation
+        jitter: Option<JitterPlan> = absent(""),
+        /// probability that a packet arrives twice
+        duplicate: Probability = 0.0,
+        /// router agents: schemes in which the router writes feedback into packet headers
+        agents: Agents = absent("", Vec::new()),
     }
-}
-
-/// The configuration of a link.
-#[derive(Clone, Debug)]
-pub struct Link {
-    /// Path in the document.
-    pub path: String,
-    /// Rate; `None`: zero serialisation time. For a trace or a token bucket the mean, for a schedule the initial rate.
-    pub rate: Option<Rate>,
-    /// Model of the line.
-    pub line: LinePlan,
-    /// Changes with time.
-    pub schedule: SchedulePlan,
-    /// Retransmissions of a radio link.
-    pub harq: Option<HarqPlan>,
-    /// Propagation delay.
-    pub delay: Duration,
-    /// `None`: the default of the topology.
-    pub queue: Option<Queue>,
-    /// Losses of the wire.
-    pub losses: Vec<loss::Config>,
-    /// Delay variation.
-    pub jitter: Option<JitterPlan>,
-    /// Probability of a duplicate.
-    pub duplicate: f64,
-    /// Router agents of the link.
-    pub agents: Vec<router_assist::Config>,
 }
 
 impl Link {
@@ -62,14 +50,12 @@ impl Link {
     #[must_use]
     pub fn plain(path: &str, rate: Option<Rate>, delay: Duration, queue: Queue) -> Self {
         Self {
-            path: path.to_owned(),
-            rate,
-            line: LinePlan::Rate,
-            schedule: SchedulePlan::default(),
+            path: TablePath(path.to_owned()),
+            line: Line { rate, ..Line::default() },
             harq: None,
             delay,
             queue: Some(queue),
-            losses: Vec::new(),
+            loss: Vec::new(),
             jitter: None,
             duplicate: 0.0,
             agents: Vec::new(),
@@ -79,148 +65,121 @@ impl Link {
     /// The link without losses, for the reverse direction.
     #[must_use]
     pub fn without_losses(&self) -> Self {
-        let mut link = Self { losses: Vec::new(), ..self.clone() };
-        link.schedule.steps.iter_mut().for_each(|step| step.loss = None);
+        let mut link = Self { loss: Vec::new(), ..self.clone() };
+        link.line.schedule.steps.iter_mut().for_each(|step| step.loss = None);
         link
     }
 }
 
-/// A link between named nodes.
-#[derive(Clone, Debug)]
-pub struct NamedLink {
-    /// Its name.
-    pub name: String,
-    /// Source node.
-    pub from: String,
-    /// Destination node.
-    pub to: String,
-    /// A link in the reverse direction is added.
-    pub duplex: bool,
-    /// Radio parameters if the link is on a medium.
-    pub radio: Option<Radio>,
-    /// Properties of every link.
-    pub link: Link,
+fields! {
+    /// A link between named nodes.
+    #[derive(Clone, Debug)]
+    pub struct NamedLink {
+        /// unique name
+        name: Option<String> = absent("`FROM-TO`"),
+        /// source node
+        from: String = required("'from = \"r1\"'"),
+        /// destination node
+        to: String = required("'to = \"r1\"'"),
+        /// a link in the reverse direction with the same parameters is added, unless it is given
+        duplex: bool = true,
+        /// properties of every link
+        link: Link,
+        /// medium and radio parameters, in place of a line
+        radio: LinkRadio,
+    }
 }
 
-/// Access links.
-#[derive(Clone, Debug)]
-pub struct Access {
-    /// Rate; `None`: zero serialisation time.
-    pub rate: Option<Rate>,
-    /// Queue of each link.
-    pub queue: Queue,
-    /// Router agents; `None`: those of the bottleneck or the first hop.
-    pub agents: Option<Vec<router_assist::Config>>,
+fields! {
+    /// A node of a graph.
+    #[derive(Clone, Debug)]
+    pub struct Node {
+        /// path in the document
+        path: TablePath,
+        /// unique name
+        name: String = required("'name = \"r1\"'"),
+    }
 }
 
-/// The topology of a network.
-#[allow(clippy::large_enum_variant, reason = "there is one per scenario")]
-#[derive(Clone, Debug)]
-pub enum Topology {
+fields! {
+    /// Access links.
+    #[derive(Clone, Debug)]
+    pub struct Access {
+        /// rate of each link
+        rate: Option<Rate> = absent("zero serialisation time"),
+        /// queue of each link
+        queue: Queue = absent("unlimited", Queue::drop_tail(CapacitySpec::Unlimited)),
+        /// router agents of the links
+        agents: Option<Agents> = absent("those of the first hop"),
+    }
+}
+
+impl Access {
+    /// Zero serialisation time and no limit.
+    fn unlimited() -> Self {
+        Self { rate: None, queue: Queue::drop_tail(CapacitySpec::Unlimited), agents: None }
+    }
+}
+
+fields! {
     /// A bottleneck in both directions, and access links.
-    Dumbbell(Link, Link, Access),
+    #[derive(Clone, Debug)]
+    pub struct Dumbbell {
+        /// the link from r1 to r2, named `bottleneck`
+        bottleneck: Link = required("'bottleneck = { rate = \"100 Mbps\", delay = \"10 ms\" }'"),
+        /// the link from r2 to r1, named `bottleneck-reverse`; other fields are those of the bottleneck
+        reverse: ReverseLink = absent("the bottleneck without its losses", bottleneck.without_losses()),
+        /// access links; the flow's delay minus that of the bottleneck is divided equally among them
+        access: Access = absent("zero serialisation time", Access::unlimited()),
+    }
+}
+
+fields! {
     /// Bottlenecks in series, and access links.
-    ParkingLot(Vec<Link>, Access),
-    /// Nodes and links.
-    Graph(Vec<String>, Vec<NamedLink>),
-    /// A wireless LAN.
-    Wlan(Wlan),
+    #[derive(Clone, Debug)]
+    pub struct ParkingLot {
+        /// links between the routers r1, r2, …, named `hop1`, `hop2`, …
+        hops: Vec<Link> = required("'hops = [{ rate = \"10 Mbps\", delay = \"5 ms\" }, …]'"),
+        /// access links
+        access: Access = absent("zero serialisation time", Access::unlimited()),
+    }
+    check
 }
 
-/// The random delay of a start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Jitter {
-    /// Uniform in [0, the duration).
-    Fixed(Duration),
-    /// Uniform in [0, the flow's base RTT).
-    Rtt,
+impl ParkingLot {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if table.items("hops", &mut Faults::default()).is_empty() && table.gives("hops") {
+            let hint = "write 'hops = [{ rate = \"10 Mbps\", delay = \"5 ms\" }, …]'";
+            faults.add(table.at("hops"), "is empty", hint);
+        }
+    }
 }
 
-/// The start and stop times of the flows of an entry.
-#[derive(Clone, Debug)]
-pub struct Timing {
-    /// Start time.
-    pub start: Duration,
-    /// End of the application's data.
-    pub stop: Option<Duration>,
-    /// Random delay of the start.
-    pub jitter: Option<Jitter>,
-    /// Number of flows.
-    pub count: u64,
-    /// Time between their starts.
-    pub step: Duration,
-    /// Distribution of the time between their starts.
-    pub gaps: Option<Distribution>,
+fields! {
+    /// The configuration of a wireless LAN.
+    #[derive(Clone, Debug)]
+    pub struct Wlan {
+        /// queue of the access point, shared by all stations
+        queue: Queue = absent("drop-tail of 100 packets", Queue::drop_tail(CapacitySpec::Packets(100))),
+        /// queue of each station
+        station_queue: Queue = absent("as `queue`", queue),
+        /// wires; their delay is the RTT of the flow
+        wire: Access = absent("zero serialisation time", Access::unlimited()),
+        /// parameters of individual stations, in the order of the flows
+        stations: Stations = absent("", Vec::new()),
+        /// the medium
+        medium: Medium,
+    }
+    check
 }
 
-/// The configuration of a flow.
-#[derive(Clone, Debug)]
-pub struct Flow {
-    /// Path in the document.
-    pub path: String,
-    /// Text of the algorithm; `None`: UDP.
-    pub algorithm: Option<String>,
-    /// Name.
-    pub name: Option<String>,
-    /// Base RTT (dumbbell, parking lot).
-    pub rtt: Option<Duration>,
-    /// The flow has the reverse direction, from right to left or from the station.
-    pub reverse: bool,
-    /// Start and stop times.
-    pub timing: Timing,
-    /// Workload.
-    pub workload: Workload,
-    /// Name of the stack profile.
-    pub profile: String,
-    /// Class of its packets.
-    pub dscp: Dscp,
-    /// Parameters of the profile with overrides.
-    pub stack: Stack,
-    /// The scenario sets `ecn`; otherwise an algorithm that requires ECN negotiates it.
-    pub ecn_given: bool,
-    /// The scenario sets `ack_counting`.
-    pub counting_given: bool,
-    /// The scenario sets `rto_restart`.
-    pub restart_given: bool,
-    /// The profile's recovery.
-    pub recovery: RecoveryKind,
-    /// Delay between transport and algorithm.
-    pub control: Option<ControlDelay>,
-    /// Endpoints in a graph.
-    pub ends: (Option<String>, Option<String>),
-    /// Explicit routes in both directions.
-    pub routes: (Option<Vec<String>>, Option<Vec<String>>),
-    /// Routers of a parking lot where the flow enters and leaves.
-    pub hops: (Option<u64>, Option<u64>),
-}
-
-/// A scenario with all fields.
-#[derive(Clone, Debug)]
-pub struct Schema {
-    /// Title, one line.
-    pub title: String,
-    /// User-defined algorithms.
-    pub classes: Vec<Class>,
-    /// Simulated time.
-    pub duration: Duration,
-    /// Interval of the samples.
-    pub sample_interval: Duration,
-    /// Record every packet.
-    pub packets: bool,
-    /// Recorded variables of algorithms and transport.
-    pub named_values: Option<NamedValuesPlan>,
-    /// Start of the metrics.
-    pub measure_from: Duration,
-    /// Default random delay of starts.
-    pub jitter: Jitter,
-    /// Each seed perturbs the plan.
-    pub perturb: bool,
-    /// The network.
-    pub topology: Topology,
-    /// Media of a graph.
-    pub media: Vec<Medium>,
-    /// The flows.
-    pub flows: Vec<Flow>,
+impl Wlan {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if self.wire.agents.is_some() {
+            let what = "agents are not supported on the wires of a wireless LAN";
+            faults.add(table.at("wire.agents"), what, "remove them");
+        }
+    }
 }
 
 /// The configuration of a medium.
@@ -248,28 +207,94 @@ pub struct Medium {
     pub access_point: Option<String>,
 }
 
-/// The radio parameters of a link.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Radio {
-    /// Name of the medium.
-    pub medium: String,
-    /// Modulation and coding; `None`: the medium's.
-    pub mode: Option<ModePlan>,
-    /// Probability that noise destroys a frame; `None`: the medium's.
-    pub frame_error: Option<f64>,
+fields! {
+    /// The configuration of a flow.
+    #[derive(Clone, Debug)]
+    pub struct Flow {
+        /// path in the document
+        path: TablePath,
+        /// transport protocol
+        transport: Protocol = "tcp",
+        /// `AVOIDANCE[+SLOW_START][/RECOVERY]`, or a name of `algorithms`; TCP only
+        algorithm: Option<String> = absent("required over TCP"),
+        /// unique name
+        name: Option<String> = absent("`flow<i>`"),
+        /// base RTT (dumbbell, parking lot, wireless LAN)
+        rtt: Option<Duration> = absent("required there"),
+        /// dumbbell, parking lot: `"forward"` or `"reverse"`; wireless LAN: `"download"` or `"upload"`
+        direction: Option<Direction> = absent("forward; download"),
+        /// start of the application
+        start: Duration = "0 s",
+        /// time at which the application stops
+        stop: Option<Duration> = absent("never"),
+        /// maximum of the uniform random delay of the start
+        start_jitter: Option<Jitter> = absent("the scenario's `start_jitter`"),
+        /// number of flows; with more than one, names have the suffixes `-1`, `-2`, …
+        count: u64 = 1 in 1..=1_000_000,
+        /// time between their starts; a distribution gives random times, the exponential one a Poisson process
+        start_step: StartStep = "0 s",
+        /// workload
+        workload: FlowWorkload = absent("`bulk` over TCP, required over UDP", Workload::BULK),
+        /// class of its packets in both directions, for queues that serve by class
+        dscp: Dscp = absent("CS0", Dscp::default()),
+        /// stack profile
+        profile: Profile = "linux",
+        /// parameters of the stack that override those of the profile
+        stack: Overrides = absent("", profile.stack.clone()),
+        /// parameters of the stack that the scenario sets
+        given: GivenStack,
+        /// delay between transport and algorithm, as in the kernel datapath
+        control: Option<ControlDelay> = absent(""),
+        /// source node (graph)
+        from: Option<String> = absent("required in a graph"),
+        /// destination node (graph)
+        to: Option<String> = absent("required in a graph"),
+        /// links of the forward route (graph)
+        route: Option<Vec<String>> = absent("the shortest by delay, then hops, then the order of the links"),
+        /// links of the reverse route (graph)
+        reverse_route: Option<Vec<String>> = absent("the shortest by delay, then hops, then the order of the links"),
+        /// router where the flow enters (parking lot)
+        enter: Option<u64> = absent("the first") in 1..=1_000_000,
+        /// router where the flow leaves (parking lot)
+        leave: Option<u64> = absent("the last") in 1..=1_000_000,
+    }
 }
 
-/// The configuration of a wireless LAN.
-#[derive(Clone, Debug)]
-pub struct Wlan {
-    /// The medium.
-    pub medium: Medium,
-    /// Queue of the access point.
-    pub queue: Queue,
-    /// Queue of a station.
-    pub station_queue: Queue,
-    /// Wires between servers and access point.
-    pub wire: Access,
-    /// Parameters of individual stations, in the order of the flows.
-    pub stations: Vec<Radio>,
+impl Flow {
+    /// Whether the flow has the reverse direction, from right to left or from the station.
+    #[must_use]
+    pub fn is_reverse(&self) -> bool {
+        matches!(self.direction.as_deref(), Some("reverse" | "upload"))
+    }
+}
+
+fields! {
+    /// A scenario with all fields.
+    #[derive(Clone, Debug)]
+    pub struct Schema {
+        /// version of this schema
+        schema_version: Version = required("'schema_version = 1'"),
+        /// title, one line
+        title: String = "",
+        /// user-defined algorithms; cwndlab writes this table for classes that the caller passes
+        algorithms: Classes = absent("", Vec::new()),
+        /// simulated time
+        duration: Positive<Duration> = required("'duration = \"60 s\"'"),
+        /// sampling interval; zero disables samples
+        sample_interval: Duration = "100 ms",
+        /// record every packet
+        packets: bool = false,
+        /// record variables of the algorithms and of the transport (simulator only)
+        named_values: Option<NamedValuesPlan> = absent("none"),
+        /// start of the metrics; earlier samples are the warm-up
+        measure_from: Duration = "0 s",
+        /// default of the flows: maximum of the uniform random delay of a start
+        start_jitter: Jitter = "0 s",
+        /// each seed varies delays, rates, starts and the processing of packets by less than anybody measures
+        perturb: bool = absent("false", false),
+        /// the network
+        network: Network,
+        /// the flows
+        flow: Flows = required("a '[[flow]]' with an algorithm"),
+    }
 }

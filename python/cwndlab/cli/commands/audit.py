@@ -42,9 +42,9 @@ def _percent(text: str) -> float:
 def audit(
     log: Annotated[Path, Argument("LOG", "A qlog file or a capture of the sender.")],
     algorithm: Annotated[
-        str, Option("ALGORITHM|FILE", "The reference, such as 'cubic', or a file of Python with one.", flags=("--as",))
+        str, Option("ALGORITHM|FILE", "The reference, such as 'cubic', or a Python file with one.", flags=("--as",))
     ],
-    connection: Annotated[str | None, Option("NAME", "One of several connections.")] = None,
+    connection: Annotated[str | None, Option("NAME", "The connection, if the log has several.")] = None,
     samples: Annotated[Path | None, Option("FILE", "Windows of `ss -tinmO`, for a capture.")] = None,
     mss: Annotated[int | None, Option("BYTES", "Payload of a full datagram.")] = None,
     initial_cwnd: Annotated[int | None, Option("BYTES", "Initial window.")] = None,
@@ -77,7 +77,7 @@ def audit(
         cwndlab.files.save(cwndlab.reports.audit.audit_page(result), report)
         say(f"report: {report}")
     if require is not None and (result.share is None or 100 * result.share < require):
-        few = "too few ACKs can tell" if result.share is None else f"less than {require:g} % of the ACKs that can tell"
+        few = "too few decisive ACKs" if result.share is None else f"less than {require:g} % of the decisive ACKs"
         say(few if result.share is None else f"{few} are explained")
         raise typer.Exit(1)
 

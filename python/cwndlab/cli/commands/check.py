@@ -38,7 +38,7 @@ def check(
     texts, classes = cwndlab.validation.conformance.select(names or (), everything=all_, files=algorithm_file or ())
     reports: dict[int, CheckReport] = {}
     printed = 0
-    # Where a bar moves on the same terminal, rows in between would break it.
+    # Rows printed between updates would break a bar on the same terminal.
     early = format is Format.csv and not sys.stdout.isatty()
     stop: Stopped | None = None
     try:
@@ -46,7 +46,7 @@ def check(
             results = cwndlab.validation.conformance.check_many(
                 texts, quick=quick, workers=workers, progress=progress, algorithms=classes
             )
-            # Ctrl-C in this block stops what still runs, such as a class that loops for ever.
+            # Ctrl-C in this block stops what still runs, such as a class that loops forever.
             with closing(results):
                 for index, report in results:
                     reports[index] = report

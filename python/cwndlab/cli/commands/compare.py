@@ -47,7 +47,7 @@ def compare(
             "base=PRESET is a scenario of its own, remedy.none changes nothing. May be repeated.",
         ),
     ] = None,
-    by: Annotated[str | None, "What differences are between, if several things vary."] = None,
+    by: Annotated[str | None, "The axis whose values are compared, if several axes vary."] = None,
     figure: Annotated[Path | None, "One figure of the first metric, in the format of the name: PDF, SVG, PNG."] = None,
     style: str = "screen",
     until: Annotated[str | None, Option("'METRIC within X %'", "Repeat until this holds.")] = None,
@@ -63,13 +63,13 @@ def compare(
     format: Annotated[Format, TABLE_FORMAT] = Format.table,
     strict: bool = False,
 ) -> None:
-    """Compare algorithms or other alternatives by intervals.
+    """Compare alternatives by confidence intervals.
 
     SCENARIO may be a file with a table `[compare]`, which has the keys of `[sweep]`.
     """
     described = _described(scenario)
     if algorithms is None and over is None and not alternative and not described:
-        raise ScenarioError(Fault("cwndlab compare", "nothing is named to compare", "write --algorithms cubic,reno"))
+        raise ScenarioError(Fault("cwndlab compare", "there is nothing to compare", "write --algorithms cubic,reno"))
     if seed + repetitions > 2**63:
         raise ScenarioError(Fault("--seed", f"seeds from {seed} on exceed 63 bits", "write --seed 1"))
     names, classes = algorithms_of(algorithms, algorithm_file)
@@ -103,7 +103,7 @@ def compare(
     show_result(result, format)
     if out is not None:
         if result.outcome.resumed:
-            say(f"{out}: {result.outcome.resumed} runs were there, and were not repeated")
+            say(f"{out}: {result.outcome.resumed} runs were already there and were not repeated")
         say(f"comparison: {out}")
     if report is not None:
         say(f"report: {report}")
@@ -121,7 +121,7 @@ def _over(text: str | None) -> dict[str, list[Any]] | None:
     field, equals, values = text.partition("=")
     if not equals or not listed(values):
         raise ScenarioError(
-            Fault("--over", f"'{text}' names no field and values", "write --over 'flow[0].rtt=20 ms,40 ms'")
+            Fault("--over", f"'{text}' does not name a field and its values", "write --over 'flow[0].rtt=20 ms,40 ms'")
         )
     return {field.strip(): [cwndlab.study.fields.plain(value) for value in listed(values) or ()]}
 
@@ -140,7 +140,7 @@ def _alternatives(texts: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
         path, equals, value = (part.strip() for part in change.partition("="))
         if not dot or not name or (change and not equals):
             hint = "write --alternative remedy.CoDel:dumbbell.bottleneck.queue.kind=codel"
-            raise ScenarioError(Fault("--alternative", f"'{one}' names no alternative of an axis", hint))
+            raise ScenarioError(Fault("--alternative", f"'{one}' does not name an alternative of an axis", hint))
         fields = made.setdefault(axis, {}).setdefault(name, {})
         if change:
             fields[path] = cwndlab.study.fields.plain(value)

@@ -36,7 +36,7 @@ def debug(
         str | None,
         Option(
             "ALGORITHM|FILE|RECORDS",
-            "An algorithm, a file of Python with one, or a folder of records: the first difference from --at on.",
+            "An algorithm, a Python file with one, or a folder of records: the first difference from --at on.",
         ),
     ] = None,
     tolerance: Annotated[
@@ -50,10 +50,9 @@ def debug(
 ) -> None:
     """Show an event of a run, and the state around it.
 
-    The run is repeated up to the moment, which --at gives as a time, --next and --previous as a kind of events. With
-    --against ALGORITHM both algorithms receive the events of the flow, and the first event after which their windows or
-    rates differ is shown; with --against RECORDS the moment of both runs at which the windows of their samples begin to
-    differ.
+    The run is repeated up to a moment: a time (--at) or an event of some kind (--next, --previous). With --against
+    ALGORITHM, both algorithms receive the events of the flow; the output shows the first event after which their
+    windows or rates differ. With --against RECORDS, it shows where the sampled windows of the two runs begin to differ.
     """
     is_algorithm = against is not None and not Path(against).is_dir()
     other, classes = cwndlab.custom.selected_one(str(against) if is_algorithm else "", algorithm_file or ())
@@ -63,7 +62,7 @@ def debug(
     chosen = [one for one in (next_, previous, against) if one is not None]
     if len(chosen) > 1:
         what = "--next, --previous and --against search for different events"
-        raise ScenarioError(Fault("cwndlab debug", what, "leave all but one out"))
+        raise ScenarioError(Fault("cwndlab debug", what, "leave out all but one"))
     if at_s is None and not chosen:
         hint = "write --at 12.4s, --next reduction, or --against cubic for a first difference"
         raise ScenarioError(Fault("--at", "is missing", hint))
@@ -83,14 +82,14 @@ def debug(
 def _run_of(
     name: Path, set_: Sequence[str] | None, classes: Mapping[str, type], seed: int
 ) -> tuple[cwndlab.Scenario, int]:
-    """Scenario and seed; those of records where the name is a folder."""
+    """The scenario and the seed, read from the records if the name is a folder."""
     if not name.is_dir():
         return scenario_of(name, set_, classes), seed
     if set_:
         raise ScenarioError(Fault("--set", "does not apply to records", "name the scenario in place of the folder"))
     records = cwndlab.Records.read(name)
     if records.version != cwndlab.version():
-        say(f"{name}: written by version {records.version}; version {cwndlab.version()} may give another run")
+        say(f"{name}: written by version {records.version}; version {cwndlab.version()} may give a different run")
     return records.scenario, records.seed
 
 
@@ -178,7 +177,7 @@ def _show_moment(moment: Moment, states: Mapping[str, Snapshot], found: View | D
     if found.lost_packet is not None:
         _show_lost_packet(found.lost_packet)
     elif moment.event.startswith("congestion"):
-        write(f"no packet behind it: {found.no_lost_packet}\n")
+        write(f"lost packet: none ({found.no_lost_packet})\n")
     if moment.returned is not None:
         write(f"event: {moment.returned['kind']} ({moment.returned['reason']})")
     _show_places(moment.places)

@@ -13,7 +13,7 @@ from cwndlab.cli.options import command
 #: The preset: the path of the CCM-SS paper (Ahmad et al., IEEE Access 2018).
 SCENARIO = Path("ccm-ss-path")
 ALGORITHMS = "cubic+hystart,cubic+ccm-ss,reno,highspeed,bic,ctcp"
-#: What the report compares; all metrics of a comparison would be a page of sentences.
+#: Metrics of the report; all metrics of a comparison would fill a page with sentences.
 METRICS = "goodput_bps,jain,p95_queue_ms,loss_ratio"
 TITLE = "Six congestion controls on a path of 250 Mbit/s, with RTTs of 100 and 190 ms"
 REPETITIONS = 5

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cwndlab.emulation import EmulatedPath, Side
     from cwndlab.records import Records
 
-#: After Ctrl-C, which the command has had too, it may end in its own way.
+#: After Ctrl-C, which the command also receives, it may end in its own way.
 _LAST_WORDS_S = 3.0
 
 
@@ -115,7 +115,7 @@ def _tell_links(records: Records) -> None:
 
 
 def _command(path: EmulatedPath, side: Side, command: list[str]) -> int:
-    """Runs it to its end; answers its status as a shell would."""
+    """Runs the command to its end and returns its status as a shell would."""
     return _status(path, path.popen(side, command))
 
 
@@ -132,25 +132,26 @@ def _status(path: EmulatedPath, program: subprocess.Popen[Any]) -> int:
         while program.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
         if program.poll() is None:
-            raise Stopped("stopped before the command's end") from None
+            raise Stopped("stopped before the command ended") from None
         return _of(program.returncode)
 
 
 def _of(code: int) -> int:
-    """As shells tell of a program that a signal ended."""
+    """The status that shells report for a program ended by a signal."""
     return code if code >= 0 else 128 - code
 
 
 def _shell(path: EmulatedPath, side: Side) -> int:
-    """A shell for a person; Ctrl-C is its own."""
+    """Runs an interactive shell, which handles Ctrl-C itself."""
     name = os.environ.get("SHELL") or "/bin/sh"
     prompt = f"[{side} {path.address(side)}] "
     far: Literal["sender", "receiver"] = "receiver" if side == "sender" else "sender"
-    say(f"a shell on the {side}s' side; the other end is $CWNDLAB_PEER ({path.address(far)}); `exit` ends it all")
+    peer = f"the other end is $CWNDLAB_PEER ({path.address(far)})"
+    say(f"a shell on the {side}s' side; {peer}; `exit` ends the emulation")
     options: dict[str, Any] = {"env": os.environ | {"PS1": f"{prompt}$ "}}
     command = [name]
     if Path(name).name == "bash":
-        # Its own start-up file sets the prompt, which ours then goes before.
+        # The user's start-up file sets the prompt; ours is then put before it.
         lines = f"[ -f ~/.bashrc ] && . ~/.bashrc\nPS1='{prompt}'\"${{PS1:-$ }}\"\n"
         file = os.memfd_create("rc")
         os.write(file, lines.encode())

@@ -47,7 +47,7 @@ _SUMMARY = (
 
 def run(
     algorithm: Annotated[
-        list[str], Option("NAME|FILE.py", "An algorithm to register, or a file of Python with some. May be repeated.")
+        list[str], Option("NAME|FILE.py", "An algorithm to register, or a Python file with some. May be repeated.")
     ],
     report: Annotated[
         str | None, Option("rtt|ack|TIME", "When the kernel reports; by default as the algorithm's entry requests.")
@@ -74,7 +74,7 @@ def run(
             if cwndlab.custom.base_name(text) not in {*policies, *classes}:
                 say(cwndlab.validation.report_schedule.sentence(text, report))
         if not attached.real_time:
-            say("real-time priority (SCHED_FIFO) was refused: answers may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")
+            say("real-time priority (SCHED_FIFO) was refused: decisions may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")
         _show(attached, ended, span_s)
     write_rows([_row(one) for one in attached.totals], _SUMMARY, format)
     for one in attached.totals:
@@ -184,7 +184,7 @@ def _table(attached: Attached) -> Table:
     lost = sum(one["lost"] for one in totals)
     p50, p99 = (max((one["applied"][key] for one in totals), default=0) / 1e3 for key in ("p50_ns", "p99_ns"))
     table = Table(
-        caption=f"{len(flows)} connections; from report to answer in force {p50:.0f} us (50 %), {p99:.0f} us (99 %); "
+        caption=f"{len(flows)} connections; from report to decision in force {p50:.0f} us (50 %), {p99:.0f} us (99 %); "
         f"lost reports: {lost}; Ctrl-C ends"
     )
     for column in ("algorithm", "from", "to", "cwnd", "srtt ms", "Mbit/s", "pacing Mbit/s", "state", "decided by"):
@@ -216,7 +216,7 @@ def _row(total: dict[str, Any]) -> dict[str, Any]:
 
 
 def add(app: typer.Typer) -> None:
-    """Adds the command and what it does."""
+    """Adds the command and its subcommands."""
     kernel = group(app, "kernel", "Run cwndlab's algorithms in the kernel's TCP.")
     command(kernel, run, "kernel run --algorithm phcc --algorithm cubic+ccm-ss")
     command(kernel, reports, "kernel reports vegas phcc")

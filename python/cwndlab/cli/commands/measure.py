@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def measure(
-    urls: Annotated[list[str], Argument("URL…", "The addresses of `cwndlab serve`, one or several.")],
+    urls: Annotated[list[str], Argument("URL…", "Addresses of one or several `cwndlab serve`.")],
     algorithms: Annotated[str, Option("A,B,C", "The sender's algorithms, in turn.")] = "newreno,cubic",
     rounds: Annotated[
-        int, Option("N", "Number of rounds; each has every algorithm once from every server.", least=1, most=10_000)
+        int, Option("N", "Number of rounds; each fetches once per algorithm from every server.", least=1, most=10_000)
     ] = 6,
     schedule: Annotated[str, Option("now|'every 4h'|morning,evening,night", "When rounds begin.")] = "now",
     size: Annotated[str, Option("SIZE", "Size of a transfer.", flags=("--bytes",))] = "200MB",
@@ -104,7 +104,7 @@ def measure(
 def _campaign(
     state: State, place: Path, access: Mapping[str, Access], inspect: Inspect | None
 ) -> tuple[State, Error | None]:
-    """Fetches what is left of the campaign; its state then, and what ended it early."""
+    """Fetches the remaining transfers; returns the campaign's state and the reason for an early end."""
     spec = state.question
     names = cwndlab.live.access.names_of(state, access, say)
 
@@ -130,12 +130,12 @@ def _campaign(
         except KeyboardInterrupt:
             left = len(cwndlab.live.campaign.state_of(place, spec).todo())
             count = spec.transfers
-            text = f"stopped; {count - left} of {count} transfers are kept in {place}; the same command goes on"
+            text = f"stopped; {count - left} of {count} transfers are kept in {place}; the same command resumes"
             raise Stopped(text) from None
 
 
 def _inspected(server: str) -> dict[str, Any]:
-    """What `cwndlab preflight` finds out of the path to a server."""
+    """The result of `cwndlab preflight` for the path to a server."""
     survey = cwndlab.live.preflight.survey(cwndlab.live.preflight.Target.parse(server))
     return survey.as_dict()
 
@@ -178,18 +178,18 @@ def _volume(state: State) -> str:
 
 
 def _confirm(state: State, yes: bool) -> None:
-    """So much is not fetched unasked."""
+    """Asks for confirmation of a large volume."""
     say(_volume(state))
     if yes:
         return
     if not sys.stdin.isatty():
-        raise ScenarioError(Fault("measure", "nobody is there to confirm that volume", "write --yes"))
+        raise ScenarioError(Fault("measure", "there is no terminal to confirm this volume", "write --yes"))
     if not typer.confirm("fetch it?", err=True):
         raise Stopped("nothing was fetched")
 
 
 def show(measurement: Measurement, format: Format) -> None:
-    """Prints what was found."""
+    """Prints the result."""
     if format is Format.json:
         write_json(measurement.as_dict())
         return
@@ -197,7 +197,7 @@ def show(measurement: Measurement, format: Format) -> None:
         write_csv(measurement.rows, tuple(measurement.rows[0]) if measurement.rows else ())
         return
     if not measurement.rows:
-        say("no transfer has been finished")
+        say("no transfer has finished")
         return
     header, cells = measurement.table()
     write_table(cells, header, right=header[header.index("part") + 1 :])

@@ -58,7 +58,7 @@ def preflight(
 
 
 def show(survey: Survey, format: Format) -> None:
-    """Prints a table each; what is not known comes last, on standard error where the data is for a program."""
+    """Prints one table per part, then what is unknown; the latter on standard error if a program reads the tables."""
     document = survey.as_dict()
     if format is Format.json:
         write_json(document)
@@ -85,7 +85,7 @@ def show(survey: Survey, format: Format) -> None:
     for note in survey.notes:
         say(note)
     for what, why in survey.unknown:
-        say(f"not found out: {what}: {why}")
+        say(f"unknown: {what}: {why}")
 
 
 _TITLES = {

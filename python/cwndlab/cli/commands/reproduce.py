@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -60,7 +60,7 @@ def reproduce(
         return
     labels = _labels(only)
     if labels and out is None and results is None:
-        what = "the runs of --only would be kept nowhere"
+        what = "the runs of --only would not be kept"
         raise ScenarioError(Fault("--only", what, "name a folder by --results or --out"))
     if dry_run:
         _show_plan(target or "", format, only=labels, **asked)
@@ -78,7 +78,7 @@ def reproduce(
 
 
 def _resumes(*folders: Path | None) -> str:
-    """What becomes of the finished runs, for the message of a stop."""
+    """What happens to the finished runs, for the message after a stop."""
     named = " and ".join(str(folder) for folder in folders if folder is not None)
     return f"; finished runs are kept in {named}, the same command resumes" if named else ""
 
@@ -104,8 +104,13 @@ def _run_universes(target: str, format: Format, **asked: Any) -> None:
     except Stopped:
         stop = Stopped(f"stopped after {len(spaces)} sets of claims{_resumes(asked['out'], asked['results'])}")
     rows = [_robustness(one, claim) for one in spaces for claim in one.claims]
-    columns = ("headline", "quantity", "label", *cwndlab.reproduction.multiverse.TALLIES, "flips with")
-    write_rows(rows, columns, format, wrap=("quantity", "flips with"))
+    columns = ("label", *cwndlab.reproduction.multiverse.TALLIES, "flips with")
+    if format is Format.table:
+        for row, claim in zip(rows, _claims(spaces), strict=True):
+            row["claim"] = claim
+        write_rows(rows, ("claim", *columns), format, wrap=("claim", "flips with"))
+    else:
+        write_rows(rows, ("headline", "quantity", *columns), format)
     for one in spaces:
         say(f"{one.space.id}: {one.sampled}, {one.runs} runs")
     say_seed(asked["seed"])
@@ -118,12 +123,12 @@ def _run_universes(target: str, format: Format, **asked: Any) -> None:
 def _refuse_both(given: Mapping[str, bool]) -> None:
     one, *others = [name for name, is_given in given.items() if is_given]
     if others:
-        raise ScenarioError(Fault(one, f"it excludes {others[0]}", "leave one of them out"))
+        raise ScenarioError(Fault(one, f"it excludes {others[0]}", "leave out one of them"))
 
 
 def _search_readings(target: str, format: Format, **asked: Any) -> None:
     if asked.pop("perturb") is False:
-        raise ScenarioError(Fault("--joint", "its runs are perturbed", "leave --no-perturb out"))
+        raise ScenarioError(Fault("--joint", "its runs are perturbed", "leave out --no-perturb"))
     results, out, multiverse = asked.pop("results"), asked["out"], cwndlab.reproduction.multiverse
     papers = [target] if target else list(cwndlab.reproduction.PAPERS)
     for paper in papers:
@@ -139,6 +144,13 @@ def _search_readings(target: str, format: Format, **asked: Any) -> None:
     say_seed(asked["seed"])
     if out is not None and (out / "index.html").exists():
         say(f"site: {cwndlab.reproduction.site.write_index(out)}")
+
+
+def _claims(spaces: Sequence[Multiverse]) -> list[str]:
+    """The quantity of each row, the first one of a headline below the sentence of it."""
+    sentences = {one.key: f"{one.claim} ({one.section})" for one in cwndlab.reproduction.headlines.headlines()}
+    claims = [claim.claim for one in spaces for claim in one.claims]
+    return ["\n".join(filter(None, (sentences.pop(one.headline, ""), f"· {one.quantity}"))) for one in claims]
 
 
 def _robustness(one: Multiverse, claim: Robustness) -> dict[str, Any]:
@@ -169,7 +181,7 @@ def _show_plan(target: str, format: Format, **asked: Any) -> None:
     cells.append((*_counts({"id": "all", **sums}), span(plan.cpu_s)))
     header = ("experiment", "cases", "runs", "shared", "left", "CPU time")
     write_table(cells, header, right=header[1:])
-    say(f"CPU time of the runs that are left, from a few that were run for a moment ({plan.took_s:.0f} s)")
+    say(f"CPU time of the remaining runs, estimated from short runs of a few ({plan.took_s:.0f} s)")
 
 
 def _counts(row: dict[str, Any]) -> tuple[str, ...]:

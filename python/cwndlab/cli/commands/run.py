@@ -25,7 +25,7 @@ _SCHEDULES = 4
 def run(
     scenario: Path,
     seed: int = 1,
-    out: Annotated[Path | None, "Folder for the records (Parquet); of both engines a folder each."] = None,
+    out: Annotated[Path | None, "Folder for the records (Parquet); with both engines, one folder each."] = None,
     pcap: Annotated[Path | None, Option("FILE", "Packet capture at the senders (pcapng).")] = None,
     engine: Annotated[
         str, Option("simulate|emulate|both", "The simulator, real TCP between namespaces, or both.", noun="an engine")
@@ -42,7 +42,7 @@ def run(
 ) -> None:
     """Run a scenario once; print its flows and links."""
     if engine != "simulate" and pcap is not None:
-        raise ScenarioError(Fault("--pcap", "the emulator does not write packets down", "leave one of the two out"))
+        raise ScenarioError(Fault("--pcap", "the emulator does not capture packets", "leave out one of the two"))
 
     described = scenario_of(scenario, set_, classes_of(algorithm_file)).perturbed(perturb)
     if pcap is not None:
@@ -78,14 +78,14 @@ def _show_both(simulated: cwndlab.Records, emulated: cwndlab.Records, format: Fo
     _show_deviations(cwndlab.emulation.deviations(simulated, emulated), format)
     for one in cwndlab.emulation.substitutions(simulated, emulated):
         say(
-            f"{one.flow}: simulated is {one.simulated}, the kernel sent with its own, which is {one.kernel}: "
-            f"write that, or --datapath cwndlab, to compare the same"
+            f"{one.flow}: the simulator used {one.simulated}, the kernel its own {one.kernel}: "
+            f"write the latter, or --datapath cwndlab, to compare the same algorithm"
         )
     say_findings(emulated.rows("findings"))
     say_seed(emulated.seed)
 
 
-#: How the quantities of both engines are shown: in which unit, and the factor to it.
+#: Title with the displayed unit of each quantity, and the factor to this unit.
 _SHOWN = {
     "goodput_bps": ("goodput, Mbit/s", 1e-6),
     "mean_rtt_ns": ("mean RTT, ms", 1e-6),
@@ -94,7 +94,7 @@ _SHOWN = {
 
 
 def _show_deviations(rows: Sequence[Row], format: Format) -> None:
-    """The simulator and the kernel side by side: for people in their units, for programs as they are."""
+    """Prints the simulator beside the kernel: in readable units for people, unchanged for programs."""
     if format is not Format.table:
         write_rows(rows, tuple(rows[0]) if rows else (), format)
         return

@@ -76,7 +76,7 @@ def serve(
             ("certificate", str(certificate or folder / "certificate.pem")),
         ]
         rows += [("fingerprint", server.fingerprint), *((f"token of {client}", one) for client, one in made.items())]
-        # Before the rows: who reads those may end the server at once.
+        # Printed before the rows, whose reader may end the server at once.
         for note in server.notes:
             say(f"note: {note}")
         if made:
@@ -103,7 +103,7 @@ def _watch(server: Server) -> NoReturn:
 
 def _farewell(counters: dict[str, int]) -> str:
     counts = ", ".join(f"{name} {count}" for name, count in counters.items() if count)
-    return f"stopped; {counts}" if counts else "stopped; nobody came"
+    return f"stopped; {counts}" if counts else "stopped; no client connected"
 
 
 def _limits(given: list[str] | tuple[()]) -> dict[str, float]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cwndlab.study.result import Result
     from cwndlab.study.sweeps import Sweep
 
-# A dry run reports the load of other processes where the wall-clock time is so many times that of free cores.
+# A dry run reports the load of other processes if the wall-clock time exceeds that of free cores by this factor.
 _CROWDED = 1.25
 
 
@@ -65,7 +65,7 @@ def sweep(
         raise Stopped(stopped(outcome.finished, outcome.total, place) + "; the same command resumes")
     if outcome.failed:
         what = f"{len(outcome.failed)} of {outcome.total} runs failed"
-        raise RunError(Fault("sweep", what, "the same command tries them again"))
+        raise RunError(Fault("sweep", what, "the same command retries them"))
     judge(result.findings_of(), strict)
 
 
@@ -108,8 +108,8 @@ def _dry_run(spec: Sweep, place: str, cluster: Cluster | None, workers: int | No
         (f"on {count} core{'s' if count > 1 else ''}", span(estimate.cpu_s / count)),
     ]
     write_table(lines, ("this sweep", ""), right=("",))
-    which = "all cells were" if estimate.calibrated == estimate.cells else f"{estimate.calibrated} of them were"
-    say(f"{which} run for a moment ({estimate.calibration_s:.1f} s) to measure the cost of a run and a packet here")
+    which = "all cells were" if estimate.calibrated == estimate.cells else f"{estimate.calibrated} cells were"
+    say(f"{which} run briefly ({estimate.calibration_s:.1f} s) to measure the cost of a run and of a packet here")
     if cluster is None and estimate.crowding > _CROWDED:
         took = span(estimate.cpu_s / count * estimate.crowding)
         say(f"other processes use these cores; under the same load it takes {took}")

@@ -41,7 +41,7 @@ def info(
 
 
 def convert(
-    file: Annotated[Path, Argument("FILE", "Two columns: a time, and the rate from it on.")],
+    file: Annotated[Path, Argument("FILE", "Two columns: a time, and the rate from then on.")],
     time: Annotated[str, Option("UNIT", "Unit of the times: s or ms.")] = "s",
     rate: Annotated[str, Option("UNIT", "Unit of the rates: bit/s, kbit/s or Mbit/s.")] = "Mbit/s",
 ) -> None:

@@ -41,7 +41,7 @@ def validate(
     """
     if kernel:
         if reference:
-            raise ScenarioError(Fault("--kernel", "has paths of its own, --reference other ones", "leave one out"))
+            raise ScenarioError(Fault("--kernel", "has its own paths and excludes --reference", "leave out one"))
 
         with progress_bar() as progress:
             verdicts, notes = cwndlab.validation.kernel.campaign(
@@ -59,7 +59,7 @@ def validate(
     else:
         given = {"--out": out, "--paths": paths, "--repetitions": repetitions, "--jobs": jobs}
         for option in (option for option, value in given.items() if value is not None):
-            raise ScenarioError(Fault(option, "belongs to --kernel", "add it, or leave this out"))
+            raise ScenarioError(Fault(option, "belongs to --kernel", "add it, or leave out this option"))
 
         with progress_bar() as progress:
             rows, notes = cwndlab.validate(reference, algorithms=listed(algorithms), progress=progress, workers=workers)

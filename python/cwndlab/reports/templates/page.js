@@ -1,6 +1,6 @@
-// The script of a page: it draws the figures in the system's colours or in those that are selected, sorts tables, saves
-// figures, opens the runs behind a mark and a run's time series, and redraws a sweep over other fields. The address has
-// what is open, so that the browser's way back closes it.
+// The script of a page: it draws the figures in the system's or the selected colours, sorts tables, saves
+// figures, opens the runs behind a mark and a run's time series, and redraws a sweep over other fields. The address
+// contains the open view, so that the browser's Back button closes it.
 'use strict';
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
@@ -65,7 +65,7 @@
     setTheme();
   });
   dark.addEventListener('change', recolour);
-  // Paper: all that is closed is opened, and every figure gets the width of its place on paper.
+  // Paper: opens everything that is closed, and gives every figure the width of its place on paper.
   const root = document.documentElement;
   const sized = width => figures().filter(div => div.offsetParent).forEach(div => Plotly.relayout(div, {...colouring(div.layout), autosize: width === null, width: width && width(div)}));
   const closed = [];
@@ -88,7 +88,7 @@
 
   // Figures. Those in a closed <details> have no width: they are drawn when it opens.
   const config = {displayModeBar: false, responsive: true};
-  // Titles are broken where they are longer than their axis; a letter has up to 8 pixels.
+  // Titles wrap if they are longer than their axis; a letter has up to 8 pixels.
   const broken = (text, room) => text.split('<br>').map(line => line.split(' ').reduce((lines, word) => {
     const last = lines.at(-1);
     return last && (last.length + 1 + word.length) * 8 > room ? [...lines, word] : [...lines.slice(0, -1), last ? `${last} ${word}` : word];
@@ -99,7 +99,8 @@
     const room = ({domain: [start, end] = [0, 1]}) => (end - start) * width + made.margin.r;
     axes.filter(axis => axis.title?.text).forEach(axis => { axis.title.text = broken(axis.title.text, room(axis)); });
     const column = Math.min(...axes.map(room));
-    (made.annotations ?? []).filter(one => one.xref === 'paper').forEach(one => { one.text = broken(one.text, column); });
+    const texts = (made.annotations ?? []).filter(one => one.xref === 'paper'), names = texts.filter(one => one.align === 'left');
+    texts.forEach(one => { one.text = broken(one.text, names.length ? width : column); });
     return made;
   };
   // Titles of y axes only where they extend beyond the figure or, of several, beyond their axis: labels of the x axes
@@ -115,9 +116,17 @@
     });
     return Object.keys(change).length ? Plotly.relayout(div, change) : null;
   };
+  // Names of lanes are above them: the figure grows where a name has several lines, or where the legend has.
+  const growLanes = div => {
+    const names = (div.layout.annotations ?? []).filter(one => one.xref === 'paper' && one.align === 'left');
+    if (!names.length) return null;
+    const {height, yaxis: {range: [low, high]}} = div.layout, lines = Math.max(...names.map(one => one.text.split('<br>').length));
+    const missing = (high - low) * (15 * lines + 6) / 0.6 - div._fullLayout._size.h;
+    return missing > 0 ? Plotly.relayout(div, {height: height + missing}) : null;
+  };
   const draw = (div, traces, layout) => {
     const font = {family: 'system-ui, sans-serif', size: 12};
-    return Plotly.newPlot(div, traces, assign({font, ...fitting(div, layout)}, colouring(layout)), config).then(() => breakTall(div));
+    return Plotly.newPlot(div, traces, assign({font, ...fitting(div, layout)}, colouring(layout)), config).then(() => breakTall(div)).then(() => growLanes(div));
   };
   const drawAll = hidden => document.querySelectorAll('.chart:empty').forEach(div => {
     if (!hidden && div.closest('details:not([open])')) return;
@@ -193,7 +202,7 @@
     });
   });
 
-  // Runs: `data.runs` has their fields and metrics column by column, `data.groups` which of them stand behind a mark.
+  // Runs: `data.runs` has their fields and metrics column by column, `data.groups` the runs of each mark.
   const runs = data.runs || {count: 0, fields: [], metrics: []};
   const columns = runs.metrics.map(metric => ({...metric, values: floats(metric.data)}));
   const field = (index, one) => runs.fields[one].words[runs.fields[one].at[index]];
@@ -322,6 +331,7 @@
     by('moment').replaceChildren(...flows.flatMap(flow => [command(flow), make('br')]));
   };
   const opening = div => {
+    div.on('plotly_clickannotation', event => { if (event.annotation.name?.startsWith('#')) location.hash = event.annotation.name; });
     if (data.flows && div.id === 'overview') div.on('plotly_click', event => showMoment(event.points));
     if (!div.closest('figure.opens')) return;
     div.on('plotly_click', event => {

@@ -11,7 +11,7 @@ from cwndlab.reproduction.multiverse.robustness import TALLIES, Cell, Robustness
 from cwndlab.reproduction.universes import Space
 
 #: Positions in the palette: green, orange, vermilion, sky blue, gray.
-_COLOURS: dict[Tally, int] = {"holds": 2, "ties": 4, "opposite": 1, "inconclusive": 5, "cannot discriminate": 7}
+COLOURS: dict[Tally, int] = {"holds": 2, "ties": 4, "opposite": 1, "inconclusive": 5, "cannot discriminate": 7}
 _BASE_COLOUR = 0
 #: Room above and below the values, as a share of their range.
 _ROOM = 0.15
@@ -73,7 +73,7 @@ def _values(cells: Sequence[Cell], base: Cell) -> list[Series]:
                     [float(at) for at, _ in mine],
                     [finding.measured for _, finding in mine],
                     kind="points",
-                    position=_COLOURS[tally],
+                    position=COLOURS[tally],
                     low=[finding.low for _, finding in mine],
                     high=[finding.high for _, finding in mine],
                 )
@@ -97,5 +97,5 @@ def _choices(cells: Sequence[Cell], lanes: Sequence[str]) -> list[Band]:
             if tally is not None:
                 spans.setdefault(tally, []).append((begin - 0.5, begin + length - 0.5))
             begin += length
-        bands += [Band(tally, span, _COLOURS[tally], place) for tally, span in spans.items()]
+        bands += [Band(tally, span, COLOURS[tally], place) for tally, span in spans.items()]
     return bands

@@ -24,8 +24,8 @@ from cwndlab.reproduction.catalogue import PAPERS, spaces
 from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.multiverse.robustness import TALLIES, TALLY, Multiverse, Tally
 from cwndlab.reproduction.multiverse.run import Work
+from cwndlab.reproduction.ranking import WEAKEST
 from cwndlab.reproduction.universes import Dimension, Space, Universe
-from cwndlab.reproduction.verdicts import WEAKEST
 from cwndlab.study.executor import Plan, results, threads
 from cwndlab.study.spec import Progress
 from cwndlab.study.store import Store

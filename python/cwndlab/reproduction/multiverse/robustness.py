@@ -19,9 +19,9 @@ from typing import Literal
 
 from scipy.stats import chi2_contingency
 
-from cwndlab.reproduction.claims import Claim, Finding, Less, Outcome, RatioIn, Value, ValueIn, Welch
+from cwndlab.reproduction.claims import Claim, Finding, Outcome, Value
+from cwndlab.reproduction.ranking import WEAKEST, favour
 from cwndlab.reproduction.universes import Space, Universe
-from cwndlab.reproduction.verdicts import WEAKEST
 
 Tally = Literal["holds", "ties", "opposite", "inconclusive", "cannot discriminate"]
 #: What an outcome counts as.
@@ -116,7 +116,7 @@ class Robustness:
 
     def ranked(self) -> list[Cell]:
         """The universes from the least to the most favourable to the claim; those without a value are left out."""
-        placed = [(favour(self.claim, cell.finding), cell) for cell in self.cells]
+        placed = [(favour(self.claim.relation, cell.finding.measured), cell) for cell in self.cells]
         return [cell for _, cell in sorted(((f, c) for f, c in placed if f is not None), key=lambda pair: pair[0])]
 
 
@@ -187,23 +187,6 @@ def _independence(table: Sequence[tuple[int, int]]) -> float | None:
     if len(rows) < 2 or not all(map(sum, zip(*rows, strict=True))):
         return None
     return float(chi2_contingency(rows).pvalue)
-
-
-def favour(claim: Claim, finding: Finding) -> float | None:
-    """How much what is measured speaks for the claim; greater is more. For a value it is minus the distance from the
-    published one, for a band the distance from its nearer end, positive inside."""
-    one = finding.measured
-    if one is None:
-        return None
-    match claim.relation:
-        case Less() | Welch():
-            return -one
-        case RatioIn(low, high) | ValueIn(low, high):
-            return min(one - low, high - one)
-        case Value(published):
-            return -abs(one - published)
-        case _:
-            return one
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Ends of the spans from the start on over which throughput is taken.
 SPANS_S = (25, 50, 75, 100, 125, 150)
-#: What a start is: 20 round trips at 100 ms.
+#: What a start is: 20 round trips at 100 ms, up to the last sampling instant, which may be 100 ms earlier.
 START_S = 2.0
 #: Where the bands of β begin: less congested, steady, decrease.
 _BANDS = {"less": 0.5, "steady": 0.8, "decrease": 0.9}

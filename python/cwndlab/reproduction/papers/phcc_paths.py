@@ -10,7 +10,7 @@ from typing import Any
 
 #: Rates of access links: the paper's, and one at which a single flow queues at the bottleneck and not at its host.
 _STATED_ACCESS, _FAST_ACCESS = "200 Mbps", "1 Gbps"
-#: The queue of a host: the default of a link in ns-2 (``queue_limit_``).
+#: The queue of the host of a single flow: the default of a link in ns-2 (``queue_limit_``).
 HOST_QUEUE = "50 packets"
 
 
@@ -24,13 +24,15 @@ def shared(
     loss: float = 0.0,
     sample_ms: float = 100.0,
     access: str = "",
-    host_queue: str = HOST_QUEUE,
+    host_queue: str | None = None,
     stack: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """One flow per algorithm over the paper's dumbbell; ``access`` is the rate of the access links, by default the
-    stated one where several flows run, ``host_queue`` the capacity of their queues, by default that of the
-    bottleneck where it is empty."""
+    stated one where several flows run, ``host_queue`` the capacity of their queues, that of the bottleneck where it is
+    empty, as by default where several flows run."""
     rtt_ms = float(rtt_ms)
+    if host_queue is None:
+        host_queue = HOST_QUEUE if len(algorithms) == 1 else ""
     starts = starts_s if starts_s is not None else [0.0] * len(algorithms)
     bottleneck: dict[str, Any] = {
         "rate": "200 Mbps",

@@ -1,7 +1,7 @@
-"""Estimates how long a sweep takes before it starts: some of its cells are run for a moment.
+"""Estimates the duration of a sweep before it starts: some of its cells are run briefly.
 
-`cwndlab.study.calibration` says how. Finally the longer ones of these runs are repeated together, on as many threads
-as the sweep has: the estimate grows by what that takes more than one after another.
+`cwndlab.study.calibration` describes the method. Finally the longer of these runs are repeated in parallel, on as many
+threads as the sweep has. The estimate grows by the extra time of parallel runs.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Estimate:
     calibrated: int
     calibration_s: float
     crowding: float
-    """Wall-clock time over what free cores would take, while the cells were run: above 1 where others compute here."""
+    """Wall-clock time over that of free cores, while the cells were run; above 1 if other processes compute here."""
 
     @property
     def hours(self) -> float:
-        """On so many workers that have a core each."""
+        """The duration on this many workers with a core each."""
         return self.cpu_s / self.workers / 3600
 
     def as_dict(self) -> dict[str, float]:
@@ -46,7 +46,7 @@ class Estimate:
 
 
 def estimate(spec: Sweep, cells: Sequence[Point], left: Sequence[int], *, workers: int) -> Estimate:
-    """Runs some dozens of cells for a moment; of each cell ``left`` runs are still to be done."""
+    """Runs some dozens of cells briefly; ``left`` is the number of remaining runs of each cell."""
     began, classes = time.perf_counter(), spec.base.classes
     canonical = [json.loads(spec.checked(cell.number).canonical) for cell in cells]
     sizes = [size(one) for one in canonical]

@@ -68,7 +68,7 @@ ENTRIES = (
         "seeds",
         (int, list),
         "seeds = 10, or [1, 2, 3]",
-        "how many seeds from 1 on, or which",
+        "the number of seeds, counted from 1, or a list of seeds",
         {
             "anyOf": [
                 {"type": "integer", "minimum": 1},
@@ -85,7 +85,11 @@ ENTRIES = (
         {"type": "string"},
     ),
     Entry(
-        "at_most", (int,), "a whole number", "the most seeds that `until` may take", {"type": "integer", "minimum": 1}
+        "at_most",
+        (int,),
+        "a whole number",
+        "the maximum number of seeds with `until`",
+        {"type": "integer", "minimum": 1},
     ),
     Entry(
         "metrics",
@@ -142,8 +146,8 @@ def toml_document(path: Path, hint: str) -> dict[str, Any]:
         document = tomllib.loads(text)
     except RecursionError:
         document = None
-    except ValueError as error:  # also of a number with thousands of digits
-        raise ScenarioError(Fault(str(path), f"this is no TOML: {error}", "")) from None
+    except ValueError as error:  # also raised for a number with thousands of digits
+        raise ScenarioError(Fault(str(path), f"is not TOML: {error}", "")) from None
     if document is None or levels(document) > MOST_LEVELS:
         what = f"tables or lists are nested more than {MOST_LEVELS} levels deep"
         raise ScenarioError(Fault(str(path), what, "write a flatter document"))
@@ -151,15 +155,15 @@ def toml_document(path: Path, hint: str) -> dict[str, Any]:
 
 
 def python_value(path: Path, name: str, kind: type) -> Any:
-    """The value of ``name`` in a file of Python, which is run; raises unless it is a ``kind``."""
-    text_of(path, f"name a file of Python that defines `{name} = …`")
+    """Runs a Python file and returns its value ``name``; raises unless that is a ``kind``."""
+    text_of(path, f"name a Python file that defines `{name} = …`")
     try:
         value = run_path(str(path)).get(name)
     except Error:
         raise
     except (Exception, SystemExit) as error:
         what = f"ended with {type(error).__name__}: {error}".rstrip(": ")
-        raise ScenarioError(Fault(line_of(path, error), what, f"`python {path}` shows more")) from error
+        raise ScenarioError(Fault(line_of(path, error), what, f"`python {path}` shows details")) from error
     if not isinstance(value, kind):
         what = f"has no '{name}' that is a {kind.__name__}"
         raise ScenarioError(Fault(str(path), what, f"write `{name} = cwndlab.study.sweeps.{kind.__name__}(…)`"))
@@ -183,7 +187,9 @@ def from_table(
         faults += unsupported(value, f'{where}.set."{name}"')
     if inline and "base" in table:
         there = ", ".join(sorted(inline))
-        faults.append(Fault(f"{where}.base", f"there is a scenario in the file, too ({there})", "leave one out"))
+        faults.append(
+            Fault(f"{where}.base", f"there is a scenario in the file, too ({there})", "leave out one of them")
+        )
     elif not inline and "base" not in table:
         faults.append(
             Fault(f"{where}.base", "there is no scenario", 'write base = "two-flows", or the scenario itself')

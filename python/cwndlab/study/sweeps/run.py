@@ -46,8 +46,8 @@ def sweep(
     Parameters
     ----------
     scenario
-        A `Scenario`, plain values, the name of a preset, a file, or a `Sweep` that describes everything but where it
-        runs.
+        A `Scenario`, plain values, the name of a preset, a file, or a `Sweep` that describes everything except the
+        executor.
     over
         Values by field, named as by ``--set``: ``{"dumbbell.bottleneck.rate": ["10 Mbps", "20 Mbps"]}``.
     algorithms
@@ -55,13 +55,13 @@ def sweep(
     alternatives
         Named alternatives of anything, as in `cwndlab.compare`.
     seeds
-        How many seeds of each cell, from 1 on, or which; by default 10.
+        The number of seeds of each cell, counted from 1, or the seeds themselves; by default 10.
     metrics, measure, start_s, end_s, until, at_most
         As in `Sweep`.
     perturb
         As in `cwndlab.run`. All cells of a seed have the same draws.
     out
-        A folder, or any URL that fsspec knows, for the rows; what it has is not run again. Without it they are in
+        A folder, or any URL that fsspec supports, for the rows; what it has is not run again. Without it they are in
         memory.
     workers
         The number of threads, by default one per core.
@@ -75,7 +75,7 @@ def sweep(
     Returns
     -------
     Result
-        The rows. A failed run is in its ``outcome``, and the others go on; on Ctrl-C ``outcome.stopped`` is true.
+        The rows. A failed run is in its ``outcome``, and the others continue; on Ctrl-C ``outcome.stopped`` is true.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def sweep(
             say(note)
         plan = Plan(study, store)
         if plan.resumed:
-            say(f"{out}: {plan.resumed} of {plan.total} runs are there, and are not repeated")
+            say(f"{out}: {plan.resumed} of {plan.total} runs are already there and are not repeated")
         run_on = executor or threads(workers, spec.base.classes)
         result = execute(plan, store, executor=run_on, progress=progress, tolerant=True)
         result.notes += store.notes
@@ -130,6 +130,6 @@ def sweep(
 
 
 def left(spec: Sweep, out: str | Path) -> tuple[Sequence[Point], list[int]]:
-    """The cells, and how many runs of each are not in ``out`` yet; raises with the faults of all cells."""
+    """The cells, and the number of runs of each that ``out`` lacks; raises with the faults of all cells."""
     plan = Plan(spec.study(), Store(out))
     return plan.study.points, [plan.left(point) for point in plan.study.points]

@@ -35,7 +35,7 @@ from cwndlab.study.values import (
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
-#: Each cell is a scenario that is checked before the first run: more of them would not begin within minutes.
+#: Each cell is a scenario that is checked before the first run; with more of them, that takes minutes.
 MOST_CELLS = 100_000
 #: Runs of a sweep: cells × seeds, or × ``at_most``.
 MOST_RUNS = 10_000_000
@@ -44,7 +44,7 @@ _UNTIL = 'write until = "goodput_bps within 2 %"'
 
 
 class Alternative(NamedTuple):
-    """A scenario by its differences to the base: ``changes`` by field, of ``base`` where it has one of its own."""
+    """A scenario by its differences from the base: ``changes`` by field; ``base`` if it has its own."""
 
     changes: Mapping[str, Any]
     base: Scenario | None = None
@@ -52,7 +52,7 @@ class Alternative(NamedTuple):
 
 @dataclass(frozen=True)
 class Axis:
-    """Labels that change together: ``values[i][j]`` is the i-th value of ``fields[j]``, and ``choices[i]`` is what it
+    """Labels that change together: ``values[i][j]`` is the i-th value of ``fields[j]``, and ``choices[i]`` holds its
     changes."""
 
     fields: tuple[str, ...]
@@ -61,7 +61,7 @@ class Axis:
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[Any]]) -> Axis:
-        """Fields and their values, of which the first ones are set together, then the second ones."""
+        """Fields and their values: the first values are set together, then the second ones."""
         rows = tuple(zip(*columns.values(), strict=True))
         paths = {name: "flow[*].algorithm" if name == "algorithm" else name for name in columns}
         changes = [
@@ -72,7 +72,7 @@ class Axis:
 
 
 def repeated(scenario: Scenario, repetitions: int) -> Scenario:
-    """The scenario as it is compared: with a random start where repetitions would else be the same."""
+    """The scenario as it is compared: with random starts if repetitions would otherwise be the same."""
     if repetitions > 1 and not scenario.perturb and scenario.start_jitter is None:
         return scenario.with_(start_jitter="rtt")
     return scenario
@@ -87,10 +87,10 @@ class Sweep:
     base
         The scenario.
     seeds
-        How many seeds of each cell, from 1 on, or which.
+        The number of seeds of each cell, counted from 1, or the seeds themselves.
     product
-        Values by field; all combinations are run. Fields have the names of ``--set``, and ``flow[*].rtt`` is that of
-        every flow; a name that begins with ``@`` is a label without a field.
+        Values by field; all combinations are run. Fields have the names of ``--set``; ``flow[*].rtt`` stands for the
+        RTT of every flow. A name that begins with ``@`` is a label without a field.
     zips
         Mappings from fields to values that change together.
     algorithms
@@ -102,7 +102,7 @@ class Sweep:
     title
         One line on what it shows.
     until, at_most
-        ``"goodput_bps within 2 %"`` adds seeds to a cell until its 95 % interval is so narrow, up to ``at_most``.
+        ``"goodput_bps within 2 %"`` adds seeds to a cell until its 95 % interval is narrow enough, up to ``at_most``.
     start_s, end_s
         The interval of the metrics.
     metrics
@@ -181,7 +181,7 @@ class Sweep:
             else:
                 yield from _alternative_faults(where, members)
         if sum(any(map(_has_base, members.values())) for members in self._tables()) > 1:
-            what = "two axes have scenarios of their own, of which a cell can have one only"
+            what = "two axes have scenarios of their own, but a cell can have only one"
             yield Fault("sweep.alternatives", what, "leave base out of one of them")
 
     def _tables(self) -> list[Mapping[str, Any]]:
@@ -203,7 +203,7 @@ class Sweep:
         return made
 
     def perturbed(self, perturb: bool | None) -> Sweep:
-        """The same sweep of the perturbed scenario; itself where ``perturb`` is ``None``."""
+        """The same sweep of the perturbed scenario; itself if ``perturb`` is ``None``."""
         if perturb is None:
             return self
         others = {
@@ -225,19 +225,23 @@ class Sweep:
             lengths = {name: len(values) for name, values in fields.items()}
             for name, length in lengths.items():
                 if length == 0:
-                    yield Fault(f'{place}."{name}"', "has no value", "give it one, or leave it out")
+                    yield Fault(f'{place}."{name}"', "has no value", "give it a value, or leave it out")
                 if name in taken:
                     yield Fault(f'{place}."{name}"', f"is also in {taken[name]}", "one of them would be lost")
                 taken[name] = place
             if place.startswith("sweep.zip") and len(set(lengths.values())) > 1:
                 each = ", ".join(f"'{name}' has {length}" for name, length in lengths.items())
-                yield Fault(place, f"fields that change together have equally many values; {each}", "fill up the short")
+                yield Fault(
+                    place,
+                    f"fields that change together need equal numbers of values; {each}",
+                    "add values to the short",
+                )
         yield from self._size_faults()
 
     def _seed_faults(self) -> Iterator[Fault]:
-        """The faults of the seeds, the first one alone of a list."""
+        """The faults of the seeds; only the first one of a list."""
         if count(self.seeds) == 0:
-            yield Fault("sweep.seeds", "there is none, so nothing runs", "write seeds = 10, or a list of them")
+            yield Fault("sweep.seeds", "there is no seed, so nothing runs", "write seeds = 10, or a list of them")
         if count(self.seeds) > MOST_RUNS:
             return  # reported as too many runs
         # `until` and `at_most` add the numbers after the largest one.
@@ -250,11 +254,11 @@ class Sweep:
     def _rule_faults(self) -> Iterator[Fault]:
         if self.until is None:
             if self.at_most is not None:
-                yield Fault("sweep.at_most", "there is no rule to stop before", _UNTIL)
+                yield Fault("sweep.at_most", "there is no stopping rule", _UNTIL)
             return
         seeds = count(self.seeds)
         if self.at_most is None:
-            yield Fault("sweep.at_most", "a cell that never settles would run for ever", "write at_most = 100")
+            yield Fault("sweep.at_most", "a cell whose interval stays wide would run forever", "write at_most = 100")
         elif self.at_most < seeds:
             yield Fault("sweep.at_most", f"{self.at_most} is less than the {seeds} seeds", "write more")
         try:
@@ -273,7 +277,7 @@ class Sweep:
                     yield Fault("sweep.metrics", f"'{name}': no flow is called '{one.flow}'", f"there are {there}")
 
     def _size_faults(self) -> Iterator[Fault]:
-        """The faults of a sweep that would not begin, or not end."""
+        """The faults of a sweep that is too large to begin or to end."""
         cells = len(self.algorithms) or 1
         for values in self.product.values():
             cells *= len(values)
@@ -315,7 +319,7 @@ class Sweep:
 
     @property
     def rule(self) -> Until | None:
-        """When a cell has enough."""
+        """The stopping rule of a cell."""
         if self.until is None:
             return None
         first = len(self.seeds)
@@ -323,7 +327,7 @@ class Sweep:
 
     @property
     def most(self) -> int:
-        """The runs that a cell has at most."""
+        """The maximum number of runs of a cell."""
         return self.at_most or len(self.seeds)
 
     def __len__(self) -> int:
@@ -362,7 +366,7 @@ class Sweep:
         return read[base.hash]
 
     def points(self, *, names_cells: bool = True) -> list[Point]:
-        """Every cell, checked; raises with the faults of all, each with the cell that has it where ``names_cells``."""
+        """Every cell, checked; raises with the faults of all, with the cell of each if ``names_cells``."""
         points: list[Point] = []
         faults: dict[Fault, list[int]] = {}
         for index in range(len(self)):
@@ -379,7 +383,7 @@ class Sweep:
         return points
 
     def _summarised(self, faults: Mapping[Fault, Sequence[int]]) -> Iterator[Fault]:
-        """A fault of every cell is the base's or a field's; any other one names the first cell that has it."""
+        """A fault of every cell is one of the base or a field; any other fault names its first cell."""
         for fault, cells in list(faults.items())[:_SHOWN_FAULTS]:
             if len(cells) == len(self):
                 yield fault
@@ -388,7 +392,7 @@ class Sweep:
             more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
             yield Fault(f"cell {cells[0]} ({label}){more}: {fault.where}", fault.what, fault.hint)
         if len(faults) > _SHOWN_FAULTS:
-            yield Fault("", f"and {len(faults) - _SHOWN_FAULTS} faults more", "")
+            yield Fault("", f"and {len(faults) - _SHOWN_FAULTS} more faults", "")
 
     def study(self) -> Study:
         """The runs of the sweep; raises with the faults of all cells."""
@@ -403,7 +407,7 @@ class Sweep:
 
     @property
     def header(self) -> Header:
-        """What readers of the rows are told."""
+        """The header for readers of the rows."""
         return Header(
             scenario=self.base.document,
             seeds=[int(seed) for seed in self.seeds],
@@ -418,7 +422,7 @@ class Sweep:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a label is a number or a text as it is; larger whole numbers are not exact as numbers of a table."""
+    """Whether a table can hold a label as a number or string; larger whole numbers would not be exact."""
     return isinstance(value, str | float) or (type(value) is int and abs(value) <= 2**53)
 
 
@@ -449,10 +453,10 @@ def _field_faults(fields: object, place: str) -> Iterator[Fault]:
     for name, values in fields.items():
         where = f'{place}."{name}"'
         if not isinstance(name, str):
-            yield Fault(where, "is not a name of a field", "write a text such as 'flow[0].rtt'")
+            yield Fault(where, "is not the name of a field", "write a string such as 'flow[0].rtt'")
         elif not is_list(values):
-            hint = 'write "flow[0].rtt" = ["20 ms"]; a field with dots stands in quotes'
-            yield Fault(where, "no list of values", hint)
+            hint = 'write "flow[0].rtt" = ["20 ms"]; quote a field with dots'
+            yield Fault(where, "is not a list of values", hint)
         else:
             yield from islice(
                 (one for value in values for one in unsupported(plain_scalar(value), where)), _SHOWN_FAULTS

@@ -1,4 +1,4 @@
-"""Arithmetic over metrics: ``goodput_bps / 1e6 - 10 * loss_ratio``. Read as Python's grammar has it, never executed."""
+"""Arithmetic over metrics: ``goodput_bps / 1e6 - 10 * loss_ratio``. Parsed by Python's grammar, never executed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "sqrt": math.sqrt,
 }
 
-# Evaluation is recursive; a sum of so many terms is as deep.
+# Evaluation is recursive; a sum of this many terms is as deep.
 _MOST_LEVELS = 150
 
 
@@ -51,12 +51,10 @@ class Expression:
             tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError):
             raise ScenarioError(Fault(where, f"{short(text)} is not an expression", hint)) from None
-        except (RecursionError, MemoryError):  # both as the parser of Python reports deep nesting
+        except (RecursionError, MemoryError):  # Python's parser reports deep nesting as either of them
             tree = None
         if tree is None or _depth(tree) > _MOST_LEVELS:
-            raise ScenarioError(
-                Fault(where, f"{short(text)} has more than {_MOST_LEVELS} operations within each other", hint)
-            )
+            raise ScenarioError(Fault(where, f"{short(text)} has more than {_MOST_LEVELS} nested operations", hint))
         faults = list(_faults(tree, where, metrics))
         if faults:
             raise ScenarioError(*faults)
@@ -74,7 +72,7 @@ class Expression:
 
 
 def _depth(tree: ast.expr) -> int:
-    """How many expressions are within each other."""
+    """The nesting depth of expressions."""
     deepest, waiting = 0, [(tree, 1)]
     while waiting:
         node, depth = waiting.pop()

@@ -1,7 +1,7 @@
 """The search: Optuna proposes parameters, sweeps measure them; no run is repeated.
 
 Each trial has a new sampler, whose seed follows from the seed of the search and the number of finished trials: its
-proposal depends on nothing but these and their values. So a search that was killed continues as if it had not been.
+proposal depends only on these and their values. A killed search therefore continues as if it had not been killed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Score:
     by_seed: tuple[float, ...]
     """The means over cells, one per seed, which are paired."""
     excess: tuple[float, ...]
-    """The excess of each constraint, above zero where it does not hold."""
+    """The excess of each constraint, above zero if it does not hold."""
 
 
 @dataclass(repr=False)
@@ -52,8 +52,8 @@ class TuningResult:
     """The outcome of a tuning."""
 
     question: Mapping[str, Any]
-    """What was searched: ``algorithm``, ``objective``, ``goal``, ``constraints``, ``seed``, ``ranges`` by parameter,
-    and the values ``default``, ``published`` (as given) and ``tried`` (all of them)."""
+    """The description of the search: ``algorithm``, ``objective``, ``goal``, ``constraints``, ``seed``, ``ranges`` by
+    parameter, and the values ``default``, ``published`` (as given) and ``tried`` (all of them)."""
     place: Path
     trials: list[Row]
     """``trial``, each parameter, ``score``, ``feasible``."""
@@ -72,10 +72,10 @@ class TuningResult:
         return notebook(self.table(), [*lines(self.findings), *self.verdicts()])
 
     def verdicts(self) -> list[str]:
-        """How much the parameters matter."""
+        """The effect of the parameters on the score."""
         from cwndlab.study.tuning.tables import spread
 
-        return [spread(self)] if self.complete else [f"unfinished: {len(self.trials)} trials are there"]
+        return [spread(self)] if self.complete else [f"unfinished: {len(self.trials)} trials exist"]
 
     def table(self) -> Table:
         """The scores of default, published and tuned parameters on both sides with their verdicts; of an unfinished
@@ -134,7 +134,7 @@ def tune(
     spec
         The tuning.
     out
-        A folder that keeps trials and runs; the search continues where it was left.
+        A folder that keeps trials and runs; the search resumes there.
     trials
         The number of trials, by default that of ``spec``.
     workers
@@ -145,7 +145,7 @@ def tune(
     Returns
     -------
     TuningResult
-        Trials, the best parameters and their scores. On Ctrl-C there are only trials, and ``complete`` is false.
+        Trials, the best parameters and their scores. On Ctrl-C it has only trials, and ``complete`` is false.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def tune(
         place.mkdir(parents=True, exist_ok=True)
         lock = FileLock(place)
         stack.callback(lock.release)
-        # Optuna would wait for its own lock of a process that was killed; ours shows that there is none.
+        # Optuna would wait for the lock of a killed process; ours shows that no other process runs.
         for left in place.glob("study.log.*"):
             left.unlink(missing_ok=True)
         study = _study(spec, place)
@@ -181,7 +181,7 @@ def tune(
 
 
 def _result(study: Any, spec: Tuning, place: Path, evaluator: _Evaluator) -> TuningResult:
-    """What there is of an unfinished search."""
+    """The result of an unfinished search."""
     return TuningResult(_question(spec), place, _rows(study, spec), findings=evaluator.findings)
 
 
@@ -202,7 +202,7 @@ class _Evaluator:
         return list(self._findings.values())
 
     def refuse(self) -> None:
-        """Raises where the folder holds something else."""
+        """Raises if the folder holds something else."""
         if self._place.exists():
             ours = (".lock", "study.log", "runs", FILE)
             if any(not path.name.startswith(ours) for path in self._place.iterdir()):
@@ -219,7 +219,7 @@ class _Evaluator:
         if outcome.failed:
             job, error = outcome.failed[0]
             what = f"cell {job.point}, seed {job.seed}"
-            raise RunError(Fault(what, str(error), "the same command tries it again"))
+            raise RunError(Fault(what, str(error), "the same command retries it"))
         for one in result.findings_of():
             self._findings.setdefault((one["code"], one["text"]), one)
         return [part.rows(named=True) for part in result.runs.partition_by("cell", maintain_order=True)]
@@ -230,7 +230,7 @@ class _Evaluator:
         self._progress(now, self._total)
 
     def reference(self, side: str) -> list[float]:
-        """The values by which those of each cell are divided."""
+        """The divisors of the values of each cell."""
         cells = self.rows(self._spec.sweep(side, [self._spec.default]))
         try:
             means = [fmean(self._objective(row) for row in cell) for cell in cells]
@@ -240,18 +240,18 @@ class _Evaluator:
                 Fault(
                     f"tune.{self._spec.goal}",
                     what,
-                    "write otherwise(metric, number) where it may be missing",
+                    "write otherwise(metric, number) for a metric that may be missing",
                 )
             ) from None
         if self._spec.scale == "absolute":
             return [1.0] * len(means)
         if min(map(abs, means)) == 0 or min(means) * max(means) < 0:
-            what = "is zero, or of both signs, with the default parameters: nothing can be relative to it"
+            what = "is zero, or has both signs, with the default parameters: no value can be relative to it"
             raise ScenarioError(Fault(f"tune.{self._spec.goal}", what, 'write scale = "absolute"'))
         return means
 
     def score(self, side: str, values: Mapping[str, Value], reference: Sequence[float]) -> Score | None:
-        """The score of a set; ``None`` where the objective has no value in one of its runs."""
+        """The score of a set; ``None`` if the objective has no value in one of its runs."""
         cells = self.rows(self._spec.sweep(side, [values]))
         try:
             parts = [
@@ -304,10 +304,10 @@ def _study(spec: Tuning, place: Path) -> Any:
         what = f"holds trials of cwndlab {engine}" + (
             f" with other metrics ({metrics})" if engine == versions[0] else ""
         )
-        hint = "their scores and ours are not comparable: choose another folder by --out, or delete this one"
+        hint = "their scores are not comparable with new ones: choose another folder by --out, or delete this one"
         raise RecordsError(Fault(str(place), what, hint))
     for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
-        # A trial of a process that was killed; its runs are kept, and it is proposed again.
+        # A trial of a killed process; its runs are kept, and it is proposed again.
         study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
     return study
 
@@ -381,7 +381,7 @@ def _is_searched(values: Mapping[str, Value], spec: Tuning) -> bool:
 
 
 def _exceed(trial: Any, excess: Sequence[float]) -> None:
-    """Notes how far a trial is beyond each constraint."""
+    """Records the excess of a trial over each constraint."""
     trial.set_user_attr(_EXCESS, list(excess))
     for index, one in enumerate(excess):
         trial.set_constraint(str(index), one)
@@ -406,11 +406,11 @@ def _rows(study: Any, spec: Tuning) -> list[Row]:
 
 
 def _best(rows: Sequence[Row], spec: Tuning) -> dict[str, Value]:
-    """The best set that keeps the constraints; the earliest of equals."""
+    """The best set that satisfies the constraints; the earliest of equals."""
     feasible = [row for row in rows if row["feasible"]]
     if not feasible:
-        what = f"none of {len(rows)} trials keeps the constraints"
-        raise RunError(Fault("tune.constraints", what, "loosen them, or try more"))
+        what = f"none of {len(rows)} trials satisfies the constraints"
+        raise RunError(Fault("tune.constraints", what, "relax them, or run more trials"))
     pick = max if spec.goal == "maximise" else min
     best = pick(feasible, key=lambda row: row["score"])
     return {name: best[name] for name in spec.parameters}

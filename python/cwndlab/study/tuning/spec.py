@@ -22,7 +22,7 @@ from cwndlab.study.sweeps.spec import Sweep
 from cwndlab.study.tuning.expression import Expression
 from cwndlab.study.values import is_list, is_number, listed, not_text, not_texts, plain_scalar, short
 
-#: The sampler considers all earlier trials before each one: more of them would not end.
+#: The sampler considers all earlier trials before each one; with more of them, a search would not end.
 MOST_TRIALS = 100_000
 _TABLE = "docs/tuning.md shows one"
 _SIDE = {key: value for key, value in schema(SWEEP_ENTRIES, "").items() if key != "description"}
@@ -40,8 +40,8 @@ ENTRIES = (
         {"type": "array", "items": {"type": "string"}},
     ),
     Entry("title", (str,), "a line of text", "one line on what is searched", {"type": "string"}),
-    Entry("maximise", (str,), "an expression of metrics", "the objective, of which more is wanted", {"type": "string"}),
-    Entry("minimise", (str,), "an expression of metrics", "the objective, of which less is wanted", {"type": "string"}),
+    Entry("maximise", (str,), "an expression of metrics", "the objective to maximise", {"type": "string"}),
+    Entry("minimise", (str,), "an expression of metrics", "the objective to minimise", {"type": "string"}),
     Entry(
         "constraints",
         (list,),
@@ -54,7 +54,7 @@ ENTRIES = (
         "trials",
         (int,),
         "a whole number",
-        "how many settings are tried",
+        "the number of settings to try",
         {"type": "integer", "minimum": 1, "maximum": MOST_TRIALS},
     ),
     Entry("seed", (int,), "a whole number", "seed of the search", {"type": "integer", "minimum": 0}),
@@ -62,7 +62,7 @@ ENTRIES = (
         "parameters",
         (dict,),
         _TABLE,
-        "where each parameter is searched: `{ low = 0.5, high = 4, log = true }`, `{ values = [1, 2] }` or `{}`",
+        "the range of each parameter: `{ low = 0.5, high = 4, log = true }`, `{ values = [1, 2] }` or `{}`",
         {
             "type": "object",
             "additionalProperties": {
@@ -78,7 +78,7 @@ ENTRIES = (
         },
         required=True,
     ),
-    Entry("published", (dict,), _TABLE, "the parameters that its authors give", {"type": "object"}),
+    Entry("published", (dict,), _TABLE, "the parameters that its authors publish", {"type": "object"}),
     Entry("train", (dict,), _TABLE, "a sweep over which settings are searched", _SIDE, required=True),
     Entry("test", (dict,), _TABLE, "a sweep on which the best setting is evaluated", _SIDE, required=True),
 )
@@ -87,7 +87,7 @@ Value = float | str
 
 @dataclass(frozen=True)
 class Range:
-    """Where a parameter is searched: from ``low`` to ``high`` (evenly in its logarithm with ``log``), or among
+    """The range of a parameter: from ``low`` to ``high`` (evenly in its logarithm with ``log``), or among
     ``values``."""
 
     low: float | None = None
@@ -115,7 +115,7 @@ class Constraint:
         return cls(text, left, right, 1 if match[2] == "<=" else -1)
 
     def excess(self, row: Mapping[str, float | None]) -> float:
-        """How far a run is beyond it."""
+        """The excess of a run over it."""
         return self.sign * (self.left(row) - self.right(row))
 
 
@@ -123,10 +123,10 @@ class Constraint:
 class Tuning:
     """A search for an algorithm's parameters.
 
-    ``parameters`` are named ``PART.NAME`` (``ccm-ss.mu``), or by the name alone where only one part has it; a range is
-    the entry's own unless given. ``objective`` is an expression of metrics, to be maximised or minimised (``goal``):
-    of each run, as a ratio to the mean of the default parameters in the same cell (``scale`` ``"relative"``) or as it
-    is (``"absolute"``), then the mean over all runs. ``train`` is what the search sees, ``test`` what it does not see.
+    ``parameters`` are named ``PART.NAME`` (``ccm-ss.mu``), or by the name alone if only one part has it; a range is
+    the entry's own unless given. ``objective`` is an expression of metrics, to be maximised or minimised (``goal``).
+    Its value in each run is taken as a ratio to the mean of the default parameters in the same cell (``scale``
+    ``"relative"``) or as it is (``"absolute"``), and averaged over all runs. The search uses ``train`` alone.
     ``published`` are values that are evaluated as well. ``fields`` are the fields of the algorithm.
     """
 
@@ -180,7 +180,7 @@ class Tuning:
             for key, given in table.items():
                 where = f'tune.{name}."{key}"'
                 if not isinstance(key, str):
-                    yield Fault(where, "is not a name of a parameter", "write a text such as 'ccm-ss.mu'")
+                    yield Fault(where, "is not the name of a parameter", "write a string such as 'ccm-ss.mu'")
                 elif name == "parameters" and not isinstance(given, Range | Mapping):
                     yield Fault(where, "is not a table", "write { low = 0.5, high = 4 }, or {}")
         for side in ("train", "test"):
@@ -189,9 +189,11 @@ class Tuning:
 
     def _faults(self) -> Iterator[Fault]:
         if not self.parameters:
-            yield Fault("tune.parameters", "there is none to search", 'write "ccm-ss.mu" = { low = 0.5, high = 4 }')
+            yield Fault(
+                "tune.parameters", "there is no parameter to search", 'write "ccm-ss.mu" = { low = 0.5, high = 4 }'
+            )
         if not self.fields:
-            what = "there is no field that the algorithm would be written to"
+            what = "there is no field for the algorithm"
             yield Fault("tune.fields", what, 'write ["flow[*].algorithm"]')
         if self.scale not in ("relative", "absolute"):
             yield Fault("tune.scale", f"{short(self.scale)} is not a scale", "write relative or absolute")
@@ -210,7 +212,7 @@ class Tuning:
                 yield from self._unknown(name, where)
                 for full in self._matches(name)[:1]:
                     if full in full_names:
-                        yield Fault(where, f"is the same parameter as '{full_names[full]}'", "leave one out")
+                        yield Fault(where, f"is the same parameter as '{full_names[full]}'", "leave out one of them")
                     full_names[full] = name
         for name, value in self.published.items():
             where = f'tune.published."{name}"'
@@ -287,12 +289,12 @@ class Tuning:
 
     @property
     def ranges(self) -> dict[str, Range]:
-        """Where each parameter is searched."""
+        """The range of each parameter."""
         return {name: one for name, one in self.parameters.items() if isinstance(one, Range)}
 
     @property
     def tried(self) -> list[dict[str, Value]]:
-        """What is tried first: the default, and what was published."""
+        """The first settings: the default and the published one."""
         first: list[dict[str, Value]] = [self.default]
         published = {**self.default, **self.published}
         return first if published == first[0] else [*first, published]
@@ -314,7 +316,7 @@ class Tuning:
     def text(self, values: Mapping[str, Value]) -> str:
         """The algorithm with these parameters.
 
-        They stand where the part is named; a companion that is not named is.
+        They follow the name of their part; a companion without a name in the text is added with its name.
         """
         is_named = all(_named(full, self.algorithm) for full in values)
         text = self.algorithm if is_named else self._canonical(self.algorithm)
@@ -338,7 +340,7 @@ class Tuning:
 
     @property
     def digest(self) -> str:
-        """Of all that the search depends on."""
+        """The digest of everything that the search depends on."""
         parts: list[Any] = [
             self.algorithm,
             self.objective,
@@ -358,14 +360,14 @@ class Tuning:
 
 
 def _choice_faults(given: Mapping[str, Any], parameter: Parameter, where: str) -> Iterator[Fault]:
-    """The faults of a list of values that are searched."""
+    """The faults of a list of values to search."""
     values = given["values"]
     if not is_list(values):
         yield Fault(f"{where}.values", f"{short(values)} is not a list of values", "write { values = [1, 2, 4] }")
         return
     if len(values) == 0:
         yield Fault(
-            f"{where}.values", "there is none to try", "write { values = [1, 2, 4] }, or { low = 0.5, high = 4 }"
+            f"{where}.values", "there is no value to try", "write { values = [1, 2, 4] }, or { low = 0.5, high = 4 }"
         )
     if {"low", "high", "log"} & given.keys():
         yield Fault(where, "has both values and a range", "leave out values, or low, high and log")
@@ -397,7 +399,7 @@ def _span_faults(given: Mapping[str, Any], parameter: Parameter, where: str) -> 
     if not isinstance(given.get("log", False), bool):
         yield Fault(f"{where}.log", f"{short(given['log'])} is neither true nor false", "write log = true")
     elif low is None or high is None:
-        yield Fault(where, f"it is {parameter.domain}, which has no end", "write { low = 0.5, high = 4 }")
+        yield Fault(where, f"it is {parameter.domain}, which is unbounded", "write { low = 0.5, high = 4 }")
     elif not is_number(low) or not is_number(high) or not low < high:
         ends = " to ".join(f"{end:g}" if is_number(end) else short(end) for end in (low, high))
         yield Fault(where, f"from {ends} is not a range", "write { low = 0.5, high = 4 }")
@@ -435,7 +437,7 @@ def load(path: str | Path, *, classes: Mapping[str, type] | None = None) -> Tuni
     faults = list(declared_faults(table, ENTRIES, "tune"))
     goals = [goal for goal in ("maximise", "minimise") if goal in table]
     if len(goals) != 1 or not isinstance(table[goals[0]], str):
-        faults.append(Fault("tune", "has not one objective", 'write maximise = "goodput_bps", or minimise = "…"'))
+        faults.append(Fault("tune", "needs exactly one objective", 'write maximise = "goodput_bps", or minimise = "…"'))
     if isinstance(table.get("parameters"), dict):
         for name, one in table["parameters"].items():
             if not isinstance(one, dict):
@@ -448,7 +450,7 @@ def load(path: str | Path, *, classes: Mapping[str, type] | None = None) -> Tuni
             if isinstance(part, dict) and key in part:
                 faults.append(Fault(f"tune.{side}.{key}", "has no place in a tuning", "leave it out"))
     if all(isinstance(table.get(side), dict) and "base" in table[side] for side in ("train", "test")):
-        what = "is not used, since train and test have bases of their own"
+        what = "is not used, since train and test have their own bases"
         faults += [Fault(key, what, "leave it out, or leave out a base") for key in document]
     if faults:
         raise ScenarioError(*faults)

@@ -26,8 +26,8 @@ _GOOD = 0.1
 
 
 def verdicts(result: TuningResult) -> list[dict[str, Any]]:
-    """A row for each set of parameters on each side; ``difference``, ``low`` and ``high`` are of the paired differences
-    over seeds to what ``against`` names."""
+    """A row for each set of parameters on each side; ``difference``, ``low`` and ``high`` describe the paired
+    differences over seeds from the set that ``against`` names."""
     rows: list[dict[str, Any]] = []
     asked = result.question
     values = {"default": asked["default"], "published": asked["tried"], "tuned": result.best}
@@ -88,8 +88,8 @@ def _values(values: dict[str, Any]) -> str:
 
 
 def landscape(result: TuningResult) -> Table:
-    """For each parameter: where it was searched, default, published, best, and the span of the best tenth of the
-    trials: where that is wide, the objective hardly depends on it."""
+    """For each parameter: its range, default, published and best value, and the span of the best tenth of the trials.
+    If that is wide, the objective hardly depends on the parameter."""
     asked = result.question
     sign = -1 if asked["goal"] == "maximise" else 1
     feasible = sorted((row for row in result.trials if row["feasible"]), key=lambda row: sign * row["score"])
@@ -112,7 +112,7 @@ _SETS = ("default", "published")
 
 
 def spread(result: TuningResult) -> str:
-    """How much the parameters matter, in a line."""
+    """The spread of the scores, in a line."""
     scores = [row["score"] for row in result.trials if row["feasible"]]
     low, high = min(scores), max(scores)
     return f"scores of {len(scores)} trials: {low:.6g} to {high:.6g}, {number(high - low)} apart"

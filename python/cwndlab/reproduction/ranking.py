@@ -1,0 +1,74 @@
+"""Which outcome is the weakest of several, what speaks for a claim, and how often each outcome occurs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from cwndlab.reproduction.claims import (
+    OUTCOMES,
+    Finding,
+    Less,
+    Outcome,
+    RatioIn,
+    Relation,
+    Value,
+    ValueIn,
+    Welch,
+)
+
+#: Outcomes of evidence from the weakest: a headline of several claims has the first of these that occurs. The last two
+#: tell nothing of the sentence and count only where nothing else is there.
+WEAKEST: tuple[Outcome, ...] = (
+    "opposite",
+    "no effect",
+    "inconclusive",
+    "holds at another size",
+    "holds",
+    "set-up cannot discriminate",
+    "underspecified",
+)
+#: The same for the parts of one claim, which is made of all of them: one that cannot be discriminated forbids "holds".
+OF_PARTS: tuple[Outcome, ...] = (
+    "opposite",
+    "no effect",
+    "inconclusive",
+    "set-up cannot discriminate",
+    "holds at another size",
+    "holds",
+    "underspecified",
+)
+
+
+def favour(relation: Relation, measured: float | None) -> float | None:
+    """How much what is measured speaks for a claim; greater is more. For a value it is minus the distance from the
+    published one, for a band the distance from its nearer end, positive inside."""
+    if measured is None or math.isnan(measured):
+        return None
+    match relation:
+        case Less() | Welch():
+            return -measured
+        case RatioIn(low, high) | ValueIn(low, high):
+            return min(measured - low, high - measured)
+        case Value(published):
+            return -abs(measured - published)
+        case _:
+            return measured
+
+
+def weakest(outcomes: Sequence[Outcome], order: Sequence[Outcome] = WEAKEST) -> Outcome:
+    """The outcome of a sentence for which these are evidence."""
+    return next(outcome for outcome in order if outcome in outcomes)
+
+
+def tallied(outcomes: Sequence[Outcome]) -> str:
+    """How often each outcome occurs, in words."""
+    count = Counter(outcomes)
+    return ", ".join(f"{count[outcome]} {outcome}" for outcome in OUTCOMES if count[outcome])
+
+
+def counts(findings: Sequence[Finding]) -> dict[Outcome, int]:
+    """How often each outcome is among the paper's own claims."""
+    claims = [one for one in findings if one.kind == "claim"]
+    return {outcome: sum(one.outcome == outcome for one in claims) for outcome in OUTCOMES}
