@@ -4,10 +4,8 @@ use cwndlab_config::words;
 
 words! {
     /// A codepoint of the field DS (RFC 2474): what the sender of a packet asks of queues.
-    #[derive(Default, Hash)]
     pub enum Dscp {
         /// class selector 0, the default (RFC 2474)
-        #[default]
         Cs0 = "CS0",
         /// lower effort: background traffic (RFC 8622)
         Le = "LE",
@@ -53,6 +51,14 @@ words! {
         Cs6 = "CS6",
         /// reserved for network control (RFC 2474, 4594)
         Cs7 = "CS7",
+    }
+}
+
+// The macro `words!` passes no attribute of a variant on.
+#[allow(clippy::derivable_impls)]
+impl Default for Dscp {
+    fn default() -> Self {
+        Self::Cs0
     }
 }
 
