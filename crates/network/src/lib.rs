@@ -11,6 +11,7 @@ pub mod router_assist;
 
 pub mod aqm_link;
 pub mod chunked_fifos;
+pub mod dscp;
 mod impairments;
 pub mod line;
 pub mod link;

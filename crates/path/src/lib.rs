@@ -32,6 +32,7 @@ pub mod link_snapshot;
 mod look_ahead;
 pub mod losses;
 pub mod network;
+mod owner;
 pub mod packet;
 pub mod packet_options;
 mod routes;

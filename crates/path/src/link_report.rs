@@ -119,7 +119,7 @@ impl Network {
             for (flow, airtime) in wifi.flow_airtimes(end) {
                 // The tag of the packet, and whether it travels forward (`enqueue`).
                 let connection = Tag((flow >> 1) as u32).connection();
-                let row = &mut rows[self.owners[connection].0.index()];
+                let row = &mut rows[self.owners[connection].flow.index()];
                 let column = if flow & 1 == 1 { &mut row.airtime_ns } else { &mut row.ack_airtime_ns };
                 *column.get_or_insert(0) += airtime.as_nanos();
             }

@@ -12,7 +12,7 @@ use cwndlab_network::link::{Link, Offer, Outcome};
 use cwndlab_network::router_assist::{Agent, Arrival};
 use cwndlab_network::wifi::FrameOutcome;
 use cwndlab_records::rows::EventRow;
-use cwndlab_scenario::plan::{Ecn, Plan};
+use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{ConnectionId, Duration, EventSource, FlowId, IndexVec, LinkId, ServerId, Time};
 
 use crate::agenda::Agenda;
@@ -22,6 +22,7 @@ use crate::event_log::EventLog;
 use crate::event_sources::{EventSources, Owner};
 use crate::look_ahead::LookAhead;
 use crate::losses::{Losses, UpcomingLosses};
+use crate::owner::PacketOwner;
 use crate::packet::{Packet, CE, DATA, ECT, KIND, MAX_CONNECTIONS, SYN};
 use crate::packet_options::PacketOptions;
 use crate::routes::{Hop, HopKind, NextStep, Routes, ARRIVED};
@@ -81,8 +82,8 @@ pub struct Network {
     dropped: Vec<QueuedPacket<Packet>>,
     /// Losses and duplicates, if the caller stores the contents of packets.
     pub observed: Option<Observed>,
-    /// By connection, its flow of the plan, and whether its packets carry ECT(1).
-    pub(crate) owners: IndexVec<ConnectionId, (FlowId, bool)>,
+    /// By connection, its flow of the plan.
+    pub(crate) owners: IndexVec<ConnectionId, PacketOwner>,
     /// Losses by connection, up to the last [`Network::count_losses_until`].
     pub losses: IndexVec<ConnectionId, Losses>,
     upcoming_losses: UpcomingLosses,
@@ -122,7 +123,7 @@ impl Network {
             sources,
             dropped: Vec::new(),
             observed: None,
-            owners: plan.flows.enumerate().map(|(id, flow)| (id, flow.stack.ecn == Ecn::Accurate)).collect(),
+            owners: plan.flows.enumerate().map(|(id, flow)| PacketOwner::of(id, flow)).collect(),
             losses: vec![Losses::default(); plan.flows.len()].into(),
             upcoming_losses: UpcomingLosses::default(),
             links,
@@ -153,7 +154,7 @@ impl Network {
     /// The flow of the plan to which a connection belongs.
     #[must_use]
     pub fn owner(&self, connection: ConnectionId) -> FlowId {
-        self.owners[connection].0
+        self.owners[connection].flow
     }
 
     /// Adds a row to the table `events`, caused by the event being handled.
@@ -166,7 +167,7 @@ impl Network {
     pub fn add_connection(&mut self, owner: FlowId, reversed: bool) -> ConnectionId {
         self.routes.add_connection(owner, reversed);
         self.losses.push(Losses::default());
-        self.owners.push((owner, self.owners[owner.into()].1))
+        self.owners.push(self.owners[owner.into()])
     }
 
     /// Time of the next arrival; `Time::MAX` if there is none.
@@ -411,8 +412,9 @@ impl Network {
             tap.enqueue(now, link, packet);
         }
         let server = self.server_of[link];
+        let owner = self.owners[packet.connection()];
         let ecn = match packet.flags & ECT != 0 && packet.kind() == DATA {
-            true if self.owners[packet.connection()].1 => Codepoint::Scalable,
+            true if owner.is_scalable => Codepoint::Scalable,
             true => Codepoint::Classic,
             false => Codepoint::NotCapable,
         };
@@ -421,6 +423,7 @@ impl Network {
             size: u32::from(packet.size),
             flow: u64::from(packet.tag.0) << 1 | u64::from(packet.is_forward()),
             ecn,
+            dscp: owner.dscp,
             marked: false,
             packet,
         };

@@ -13,6 +13,7 @@ use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::wire::SackBlocks;
 use cwndlab_units::{FlowId, IndexVec, LinkId, Time};
 
+use crate::owner::PacketOwner;
 use crate::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, RETRANSMISSION, SYN, SYN_ACK};
 use crate::packet_options::PacketOptions;
 
@@ -105,7 +106,7 @@ impl PacketTap {
 
     /// Records the packets whose outcome is not known at the end of the run, in the order of their arrival. `owner` gives
     /// the flow of a packet, and whether it has ECT(1).
-    pub(crate) fn record_queued(&mut self, owner: impl Fn(&Packet) -> (FlowId, bool), options: &PacketOptions) {
+    pub(crate) fn record_queued(&mut self, owner: impl Fn(&Packet) -> PacketOwner, options: &PacketOptions) {
         let mut queued: Vec<_> = std::mem::take(&mut self.queued).into_values().collect();
         queued.sort_by_key(|&(since, link, packet)| (since, link, self.entries[packet.aux as usize].number));
         for (since, link, packet) in queued {
@@ -120,7 +121,7 @@ impl PacketTap {
         link: LinkId,
         packet: Packet,
         outcome: Outcome,
-        owner: (FlowId, bool),
+        owner: PacketOwner,
         options: &PacketOptions,
     ) {
         self.queued.remove(&packet.aux);
@@ -133,7 +134,7 @@ impl PacketTap {
         link: LinkId,
         packet: Packet,
         (fate, departure_ns, arrival_ns): (u8, Option<u64>, Option<u64>),
-        (owner, scalable): (FlowId, bool),
+        PacketOwner { flow: owner, is_scalable: scalable, .. }: PacketOwner,
         options: &PacketOptions,
     ) {
         let entry = self.entries[packet.aux as usize];

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cwndlab_config::{fields, words, Faults, FieldType, Kind, Probability, RateOrOutage, Reader};
 use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
+use cwndlab_network::dscp::Dscp;
 use cwndlab_network::{aqm, loss, router_assist};
 use cwndlab_units::{Bytes, Duration, FlowId, IndexVec, LinkId, Rate, Time};
 
@@ -437,6 +438,8 @@ pub struct FlowKind {
     pub stop: Option<Duration>,
     /// Workload.
     pub workload: Workload,
+    /// Class of its packets.
+    pub dscp: Dscp,
     /// Stack parameters.
     pub stack: Arc<Stack>,
     /// Capacity of the smallest queue on the forward route, for `oracle` options.

@@ -176,3 +176,32 @@ proptest! {
         prop_assert_eq!(format!("{records:?}"), format!("{:?}", simulate(&document, seed)));
     }
 }
+
+/// RFC 4594, section 2.3: voice by strict priority waits for at most the packet on the line, 1500 bytes at 2 Mbit/s are
+/// 6 ms; behind drop-tail it waits for the whole queue of bulk data, 50 packets or 300 ms.
+#[test]
+fn voice_waits_for_one_packet_by_priority_and_for_the_queue_by_drop_tail() {
+    let voice = json!({
+        "name": "voice", "transport": "udp", "rtt": "40 ms", "dscp": "EF",
+        "workload": { "kind": "cbr", "rate": "80 kbps", "packet": "200 B" },
+    });
+    let flows = json!([voice, { "algorithm": "cubic", "rtt": "40 ms", "count": 3 }]);
+    let delay_ms = |kind: &str| {
+        let queue = json!({ "kind": kind, "capacity": "50 packets" });
+        let records = simulate(&path("2 Mbps", queue, flows.clone()), 1);
+        records.flows[0].mean_delay_ns.expect("packets arrived") / 1e6
+    };
+    // 20 ms of propagation, 0.8 ms on the line.
+    assert!((20.8..27.0).contains(&delay_ms("priority")), "{}", delay_ms("priority"));
+    assert!(delay_ms("droptail") > 100.0, "{}", delay_ms("droptail"));
+}
+
+/// Shreedhar and Varghese 1996: backlogged classes share the line by their weights.
+#[test]
+fn classes_share_the_line_by_weight() {
+    let flow = |name: &str, dscp: &str| json!({ "name": name, "algorithm": "cubic", "rtt": "40 ms", "dscp": dscp });
+    let queue = json!({ "kind": "drr", "capacity": "200 packets", "video": 3 });
+    let records = simulate(&path("10 Mbps", queue, json!([flow("data", "CS0"), flow("video", "AF41")])), 1);
+    let [data, video] = [0, 1].map(|flow| records.flows[flow].delivered_bytes as f64);
+    assert!((video / data - 3.0).abs() < 0.3, "{}", video / data);
+}

@@ -4,6 +4,7 @@ use std::fmt;
 
 use cwndlab_units::{Rate, Time};
 
+use crate::dscp::Dscp;
 use crate::queue::Limit;
 use crate::random::Stream;
 
@@ -67,6 +68,8 @@ pub struct QueuedPacket<P> {
     pub flow: u64,
     /// ECN capability.
     pub ecn: Codepoint,
+    /// What the sender asks of queues.
+    pub dscp: Dscp,
     /// The discipline set CE.
     pub marked: bool,
     /// The packet itself.

@@ -10,6 +10,7 @@
 //! derive from `SPEC` (`docs/add-a-queue.md`).
 
 pub mod capacity;
+mod classes;
 pub mod discipline;
 mod fair;
 pub mod fifo;
@@ -63,6 +64,8 @@ disciplines! {
     FqCodel => fq_codel,
     FqPie => fq_pie,
     Blue => blue,
+    Priority => priority,
+    Drr => drr,
 }
 
 /// The selection of a queue discipline by `kind`.

@@ -107,6 +107,7 @@ impl<'a> FlowPlans<'a> {
             },
             stop: flow.stop,
             workload,
+            dscp: flow.dscp,
             stack: self.stacks.intern(stack),
             oracle_buffer: placed.forward.iter().filter_map(buffer).min().map(Bytes),
             routers: routers(&placed.forward, network),

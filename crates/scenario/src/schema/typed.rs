@@ -2,6 +2,7 @@
 
 use cwndlab_config::{fields, Faults, Positive, Probability, Reader, TablePath};
 use cwndlab_network::aqm::CapacitySpec;
+use cwndlab_network::dscp::Dscp;
 use cwndlab_traffic::Workload;
 use cwndlab_units::{Duration, Rate};
 
@@ -234,6 +235,8 @@ fields! {
         start_step: StartStep = "0 s",
         /// workload
         workload: FlowWorkload = absent("`bulk` over TCP, required over UDP", Workload::BULK),
+        /// class of its packets in both directions, for queues that serve by class
+        dscp: Dscp = absent("CS0", Dscp::default()),
         /// stack profile
         profile: Profile = "linux",
         /// parameters of the stack that override those of the profile

@@ -1,5 +1,7 @@
 //! MQTT 3.1.1: a sensor that publishes to a broker, and the broker's responses.
 
+use std::collections::VecDeque;
+
 use cwndlab_config::{fields, Faults, Positive, Reader, Table};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
@@ -16,7 +18,7 @@ use crate::NEVER;
 /// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "mqtt",
-    "A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then a PUBLISH every `period`, acknowledged by a PUBACK with QoS 1, and a PINGREQ and PINGRESP after an idle time of `keep_alive`. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.4, 3.12, 3.13), without will, user and password.",
+    "A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then a PUBLISH every `period`, acknowledged by a PUBACK with QoS 1, and by PUBREC, PUBREL and PUBCOMP with QoS 2, and a PINGREQ and PINGRESP after an idle time of `keep_alive`. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.7, 3.12, 3.13), without will, user and password.",
     &[Config::FIELDS],
 )
 .class("Mqtt");
@@ -25,7 +27,7 @@ pub static SPEC: Table = Table::new(
 const MAX_MESSAGE: f64 = 268_435_000.0;
 /// A shorter keep-alive time, which CONNECT could not express, would make the PINGREQs most of the events of a run.
 const SHORTEST_KEEP_ALIVE: Duration = Duration::from_millis(1);
-/// CONNACK, PUBACK: fixed header of 2 bytes, then 2 (MQTT 3.1.1, 3.2, 3.4).
+/// CONNACK, PUBACK, PUBREC, PUBREL, PUBCOMP: fixed header of 2 bytes, then 2 (MQTT 3.1.1, 3.2, 3.4 to 3.7).
 const ACKNOWLEDGEMENT: Bytes = Bytes(4);
 /// PINGREQ and PINGRESP: only a fixed header (3.12, 3.13).
 const PING: Bytes = Bytes(2);
@@ -34,8 +36,11 @@ fields! {
     /// The configuration of the workload.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Config {
-        /// 0: at most once; 1: at least once, acknowledged by a PUBACK
-        qos: u8 = 0 in 0..=1,
+        /// 0: at most once; 1: at least once, acknowledged by a PUBACK; 2: exactly once, released by a second exchange
+        qos: u8 = 0 in 0..=2,
+        /// maximum number of messages of QoS 1 and 2 that are not acknowledged; further ones wait at the sensor (MQTT 5.0,
+        /// 3.1.2.11.3)
+        receive_maximum: Option<u32> = absent("no limit") in 1..=65_535,
         /// payload of a message
         payload: Sizes = absent("uniform from 128 B to 1024 B", Distribution::Uniform(128.0, 1024.0)),
         /// time between two messages
@@ -128,6 +133,10 @@ const PUBLISH: u8 = 2;
 const PUBACK: u8 = 3;
 const PINGREQ: u8 = 4;
 const PINGRESP: u8 = 5;
+/// Carries the payload size of its message, as do the next two.
+const PUBREC: u8 = 6;
+const PUBREL: u8 = 7;
+const PUBCOMP: u8 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -154,6 +163,10 @@ struct Mqtt {
     publish: Time,
     /// Time of the last packet.
     last_sent: Time,
+    /// Messages of QoS 1 and 2 that are not acknowledged.
+    in_flight: u32,
+    /// Messages that wait for a free place, each with its time and the size of its payload.
+    waiting: VecDeque<(Time, Bytes)>,
 }
 
 impl Mqtt {
@@ -167,6 +180,8 @@ impl Mqtt {
             regular: Time::ZERO,
             publish: NEVER,
             last_sent: Time::ZERO,
+            in_flight: 0,
+            waiting: VecDeque::new(),
         }
     }
 
@@ -181,16 +196,35 @@ impl Mqtt {
         self.publish = now + self.draw_jitter();
     }
 
-    /// The packet that is due at `now`: a PUBLISH or a PINGREQ.
-    fn next_packet(&mut self, now: Time) -> Action {
-        self.last_sent = now;
+    /// Sends what is due at `now`: a PUBLISH or a PINGREQ.
+    fn send_next(&mut self, now: Time, actions: &mut Vec<Action>) {
         if now < self.publish {
-            return Action::Send(PING, Message { kind: PINGREQ, size: Bytes::ZERO, since: now });
+            self.last_sent = now;
+            actions.push(Action::Send(PING, Message { kind: PINGREQ, size: Bytes::ZERO, since: now }));
+            return;
         }
         let payload = sample_size(&self.config.payload, &mut self.payloads);
         self.regular += self.config.period;
         self.publish = self.regular + self.draw_jitter();
-        Action::Send(self.config.publish_bytes(payload), Message { kind: PUBLISH, size: payload, since: now })
+        self.waiting.push_back((now, payload));
+        self.send_waiting(now, actions);
+    }
+
+    /// Sends the messages for which there is a place.
+    fn send_waiting(&mut self, now: Time, actions: &mut Vec<Action>) {
+        while self.config.receive_maximum.is_none_or(|most| self.in_flight < most) {
+            let Some((since, size)) = self.waiting.pop_front() else { break };
+            self.last_sent = now;
+            self.in_flight += u32::from(self.config.qos > 0);
+            actions.push(Action::Send(self.config.publish_bytes(size), Message { kind: PUBLISH, size, since }));
+        }
+    }
+
+    /// Handles the last acknowledgement of a message, whose place is free then.
+    fn on_acknowledged(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        self.in_flight -= 1;
+        actions.push(Action::Record(message.since, message.size));
+        self.send_waiting(now, actions);
     }
 }
 
@@ -218,8 +252,7 @@ impl Dialogue for Mqtt {
             self.stage = Stage::Done;
             actions.push(Action::Finish);
         } else if self.stage == Stage::Connected {
-            let packet = self.next_packet(now);
-            actions.push(packet);
+            self.send_next(now, actions);
         } else {
             self.stage = Stage::Connecting;
             let connect = Message { kind: CONNECT, size: Bytes::ZERO, since: now };
@@ -231,11 +264,15 @@ impl Dialogue for Mqtt {
         let mut reply = |bytes, kind| actions.push(Action::Send(bytes, Message { kind, ..message }));
         match message.kind {
             CONNECT => reply(ACKNOWLEDGEMENT, CONNACK),
-            PUBLISH if self.config.qos > 0 => reply(ACKNOWLEDGEMENT, PUBACK),
+            PUBLISH if self.config.qos == 1 => reply(ACKNOWLEDGEMENT, PUBACK),
+            PUBLISH if self.config.qos == 2 => reply(ACKNOWLEDGEMENT, PUBREC),
+            PUBREC => reply(ACKNOWLEDGEMENT, PUBREL),
+            PUBREL => reply(ACKNOWLEDGEMENT, PUBCOMP),
             PINGREQ => reply(PING, PINGRESP),
             CONNACK => self.on_connack(now),
-            // A message with QoS 0 is complete on arrival, with QoS 1 when the sensor receives the PUBACK.
-            PUBLISH | PUBACK => actions.push(Action::Record(message.since, message.size)),
+            // A message with QoS 0 is complete on arrival, with QoS 1 and 2 when the sensor has the last acknowledgement.
+            PUBLISH => actions.push(Action::Record(message.since, message.size)),
+            PUBACK | PUBCOMP => self.on_acknowledged(message, now, actions),
             _ => {}
         }
     }
@@ -248,6 +285,7 @@ mod tests {
     fn config(qos: u8) -> Config {
         Config {
             qos,
+            receive_maximum: None,
             payload: Distribution::Fixed(100.0),
             period: Duration::from_secs(100),
             jitter: Duration::ZERO,
@@ -299,5 +337,53 @@ mod tests {
         assert_eq!(std::mem::take(&mut actions), [Action::Send(Bytes(4), acknowledgement)]);
         sensor.on_message(acknowledgement, second(3), &mut actions);
         assert_eq!(actions, [Action::Record(second(1), Bytes(100))]);
+    }
+
+    fn second(n: u64) -> Time {
+        Time::from_nanos(n * 1_000_000_000)
+    }
+
+    /// A sensor whose connection is open at 1 s, when its first message is due.
+    fn connected(config: &Config) -> Mqtt {
+        let mut sensor = Mqtt::new(config, &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(40) });
+        let mut actions = Vec::new();
+        sensor.on_timer(Time::ZERO, &mut actions);
+        let connack = Message { kind: CONNACK, size: Bytes::ZERO, since: Time::ZERO };
+        sensor.on_message(connack, second(1), &mut actions);
+        sensor
+    }
+
+    /// MQTT 3.1.1, section 4.3.3, figure 4.3: PUBLISH, PUBREC, PUBREL, PUBCOMP, of which each of the last three has 4
+    /// bytes; the message is recorded once, at the end.
+    #[test]
+    fn a_message_of_qos_2_takes_two_round_trips() {
+        let mut sensor = connected(&config(2));
+        let mut actions = Vec::new();
+        sensor.on_timer(second(1), &mut actions);
+        let publish = Message { kind: PUBLISH, size: Bytes(100), since: second(1) };
+        assert_eq!(std::mem::take(&mut actions), [Action::Send(Bytes(126), publish)]);
+        let mut arrived = publish;
+        for (time, kind) in [(2, PUBREC), (3, PUBREL), (4, PUBCOMP)] {
+            sensor.on_message(arrived, second(time), &mut actions);
+            arrived = Message { kind, ..publish };
+            assert_eq!(std::mem::take(&mut actions), [Action::Send(Bytes(4), arrived)]);
+        }
+        sensor.on_message(arrived, second(5), &mut actions);
+        assert_eq!(actions, [Action::Record(second(1), Bytes(100))]);
+    }
+
+    /// MQTT 5.0, section 4.9: with Receive Maximum 1 the second message waits for the acknowledgement of the first.
+    #[test]
+    fn messages_beyond_the_receive_maximum_wait() {
+        let mut sensor = connected(&Config { receive_maximum: Some(1), keep_alive: Duration::ZERO, ..config(1) });
+        let mut actions = Vec::new();
+        sensor.on_timer(second(1), &mut actions);
+        let first = Message { kind: PUBLISH, size: Bytes(100), since: second(1) };
+        assert_eq!(std::mem::take(&mut actions), [Action::Send(Bytes(126), first)]);
+        sensor.on_timer(second(101), &mut actions);
+        assert_eq!(actions, []);
+        sensor.on_message(Message { kind: PUBACK, ..first }, second(150), &mut actions);
+        let second_message = Message { since: second(101), ..first };
+        assert_eq!(actions, [Action::Record(second(1), Bytes(100)), Action::Send(Bytes(126), second_message)]);
     }
 }

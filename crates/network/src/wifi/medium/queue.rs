@@ -138,5 +138,6 @@ impl<P: Copy> Medium<P> {
 
 /// The queued packet with another payload type.
 fn with<P, Q>(one: QueuedPacket<P>, packet: Q) -> QueuedPacket<Q> {
-    QueuedPacket { since: one.since, size: one.size, flow: one.flow, ecn: one.ecn, marked: one.marked, packet }
+    let QueuedPacket { since, size, flow, ecn, dscp, marked, .. } = one;
+    QueuedPacket { since, size, flow, ecn, dscp, marked, packet }
 }
