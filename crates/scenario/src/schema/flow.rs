@@ -31,6 +31,7 @@ pub struct GivenStack {
 impl GivenStack {
     pub(super) const FIELDS: &'static [Field] = &[];
 
+    #[allow(clippy::unnecessary_wraps, reason = "`fields!` reads every member in the same way")]
     pub(super) fn read(table: &Reader<'_>, _: &mut Faults) -> Option<Self> {
         let gives = |key: &str| table.get("stack").is_some_and(|value| value.get(key).is_some());
         Some(Self { ecn: gives("ecn"), ack_counting: gives("ack_counting"), rto_restart: gives("rto_restart") })

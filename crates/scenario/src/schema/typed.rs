@@ -5,6 +5,7 @@ use cwndlab_network::aqm::CapacitySpec;
 use cwndlab_network::dscp::Dscp;
 use cwndlab_traffic::Workload;
 use cwndlab_units::{Duration, Rate};
+use serde_json::Value;
 
 use super::field_types::{
     Agents, Direction, FlowWorkload, Jitter, Losses, Overrides, Profile, Queue, StartStep, Version,
@@ -148,7 +149,8 @@ fields! {
 
 impl ParkingLot {
     fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
-        if table.items("hops", &mut Faults::default()).is_empty() && table.gives("hops") {
+        let given = table.get("hops").and_then(Value::as_array);
+        if self.hops.is_empty() && given.is_some_and(Vec::is_empty) {
             let hint = "write 'hops = [{ rate = \"10 Mbps\", delay = \"5 ms\" }, …]'";
             faults.add(table.at("hops"), "is empty", hint);
         }
