@@ -678,7 +678,9 @@ def test_terminal_page_and_notebook_show_the_same_of_a_reproduction(
     again = cwndlab.load(saved)
     assert isinstance(again, Reproductions)
     assert again.table() == table
-    assert (saved / "index.html").read_text() == (site / "index.html").read_text()
+    # What is loaded has no measurements, of which figures are drawn.
+    indices = [re.sub(r"<a [^>]*><img [^>]*></a>", "", (one / "index.html").read_text()) for one in (saved, site)]
+    assert indices[0] == indices[1]
 
 
 def test_an_axis_of_close_lines_does_not_begin_at_zero() -> None:
