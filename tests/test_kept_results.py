@@ -441,7 +441,7 @@ def test_the_overview_has_a_row_for_each_headline_and_says_what_is_missing(
     (row,) = [line for line in lines if "**holds** (quick size)" in line]
     assert row.endswith("| not run |")
     assert "## Not finished at full size" in lines
-    assert any("`ccm-ss/fig12a` (0 of 6 runs" in line for line in lines)
+    assert any("`ccm-ss/fig12a` (0 of 6 full-size runs" in line for line in lines)
 
 
 def test_the_committed_overview_is_short() -> None:

@@ -33,7 +33,6 @@ def grouped(findings: Sequence[Finding]) -> list[tuple[str, Finding]]:
     return [("" if at else text, one) for text, mine in groups.items() for at, one in enumerate(mine)]
 
 
-@cache
 def experiments_of(headline: Headline) -> tuple[str, ...]:
     """The ids of the experiments that have claims for a headline."""
     mine = find(headline.paper)
