@@ -189,7 +189,7 @@ fn voice_waits_for_one_packet_by_priority_and_for_the_queue_by_drop_tail() {
     let delay_ms = |kind: &str| {
         let queue = json!({ "kind": kind, "capacity": "50 packets" });
         let records = simulate(&path("2 Mbps", queue, flows.clone()), 1);
-        records.flows[0].mean_delay_ns.expect("packets arrived") / 1e6
+        records.flows[0].mean_delay_ns.expect("packets arrived") as f64 / 1e6
     };
     // 20 ms of propagation, 0.8 ms on the line.
     assert!((20.8..27.0).contains(&delay_ms("priority")), "{}", delay_ms("priority"));
