@@ -16,11 +16,13 @@ __all__ = [
     "Blue",
     "Codel",
     "DropTail",
+    "Drr",
     "DualPi2",
     "Fq",
     "FqCodel",
     "FqPie",
     "Pie",
+    "Priority",
     "Queue",
     "Red",
     "StepEcn",
@@ -462,6 +464,63 @@ class Blue(Queue):
     freeze_time: str | None = None
     above: int | None = None
     ecn: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Priority(Queue):
+    """Strict priority between four classes by ``dscp`` of the flow, as CAKE's ``diffserv4`` forms them: voice (CS4
+    to CS7, EF, VA), video (AF2x to AF4x, CS2, CS3), best effort, bulk (LE, CS1). The most urgent class with a
+    packet is served (RFC 2475, 4594); an overflow drops the newest packet of the least urgent class.
+
+    Parameters
+    ----------
+    capacity
+        Maximum length of the queue (default: ``"1000 packets"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import Priority
+    >>> Priority().to_document()
+    {'kind': 'priority'}
+    """
+
+    KIND: ClassVar[str] = "priority"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drr(Queue):
+    """Deficit round robin (Shreedhar, Varghese 1996) between four classes by ``dscp`` of the flow, the classes of
+    ``priority``: each class with packets gets a part of the line by its weight; an overflow drops the newest packet
+    of the queue that is longest for its weight.
+
+    Parameters
+    ----------
+    capacity
+        Maximum length of the queue (default: ``"1000 packets"``).
+    quantum
+        Credit of a class of weight 1 per turn, from 64 B to 1 MiB (default: ``"1514 B"``).
+    bulk
+        Weight of LE and CS1 (default: ``1``).
+    best_effort
+        Weight of CS0, AF1x and what is of no other class (default: ``1``).
+    video
+        Weight of AF2x to AF4x, CS2 and CS3 (default: ``1``).
+    voice
+        Weight of CS4 to CS7, EF and VA (default: ``1``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import Drr
+    >>> Drr().to_document()
+    {'kind': 'drr'}
+    """
+
+    KIND: ClassVar[str] = "drr"
+    quantum: str | None = None
+    bulk: int | None = None
+    best_effort: int | None = None
+    video: int | None = None
+    voice: int | None = None
 
 
 def __dir__() -> list[str]:

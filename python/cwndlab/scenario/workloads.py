@@ -357,13 +357,18 @@ class RequestResponse(Workload):
 @dataclass(frozen=True, kw_only=True)
 class Mqtt(Workload):
     """A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then a PUBLISH every ``period``,
-    acknowledged by a PUBACK with QoS 1, and a PINGREQ and PINGRESP after an idle time of ``keep_alive``. Packet
-    sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.4, 3.12, 3.13), without will, user and password.
+    acknowledged by a PUBACK with QoS 1, and by PUBREC, PUBREL and PUBCOMP with QoS 2, and a PINGREQ and PINGRESP
+    after an idle time of ``keep_alive``. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.7, 3.12, 3.13),
+    without will, user and password.
 
     Parameters
     ----------
     qos
-        0: at most once; 1: at least once, acknowledged by a PUBACK (default: ``0``).
+        0: at most once; 1: at least once, acknowledged by a PUBACK; 2: exactly once, released by a second
+        exchange (default: ``0``).
+    receive_maximum
+        Maximum number of messages of QoS 1 and 2 that are not acknowledged; further ones wait at the sensor
+        (MQTT 5.0, 3.1.2.11.3) (default: no limit).
     payload
         Payload of a message (default: uniform from 128 B to 1024 B).
     period
@@ -389,6 +394,7 @@ class Mqtt(Workload):
 
     KIND: ClassVar[str] = "mqtt"
     qos: int | None = None
+    receive_maximum: int | None = None
     payload: str | Distribution | None = None
     period: str
     jitter: str | None = None
