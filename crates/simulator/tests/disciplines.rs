@@ -154,8 +154,8 @@ proptest! {
     /// With every discipline each packet is dropped, sent or still queued; delivered data does not exceed sent data;
     /// the same seed gives the same records.
     #[test]
-    fn packets_are_conserved(kind in 0usize..8, capacity in 3u32..200, flows in 1u32..5, ecn in any::<bool>(), seed in 0u64..9) {
-        let kind = ["red", "ared", "codel", "pie", "dualpi2", "fq", "fq-codel", "fq-pie"][kind];
+    fn packets_are_conserved(kind in 0usize..10, capacity in 3u32..200, flows in 1u32..5, ecn in any::<bool>(), seed in 0u64..9) {
+        let kind = ["red", "ared", "codel", "pie", "dualpi2", "fq", "fq-codel", "fq-pie", "priority", "drr"][kind];
         let stack = json!({ "ecn": if ecn { "classic" } else { "off" } });
         let mut document = path(
             "10 Mbps",

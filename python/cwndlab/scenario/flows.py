@@ -61,6 +61,8 @@ class Flow(Table):
         (default: ``"0 s"``).
     workload
         Workload (default: ``bulk`` over TCP, required over UDP).
+    dscp
+        Class of its packets in both directions, for queues that serve by class (default: CS0).
     profile
         Stack profile (default: ``"linux"``).
     stack
@@ -101,6 +103,7 @@ class Flow(Table):
     count: int | None = None
     start_step: str | Distribution | None = None
     workload: Workload | None = None
+    dscp: str | None = None
     profile: str | None = None
     stack: Mapping[str, Any] | None = None
     control: Control | None = None

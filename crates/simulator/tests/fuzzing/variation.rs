@@ -57,6 +57,26 @@ pub(super) fn vary(scenario: &mut Value, seed: u64) {
     if draw.bernoulli(0.1) {
         scenario["named_values"] = json!({ "interval": "100 ms" });
     }
+    if draw.bernoulli(0.1) {
+        use_classes(draw, scenario);
+    }
+}
+
+/// Queues by class in place of drop-tail, and flows of all classes.
+fn use_classes(draw: &mut Draw, scenario: &mut Value) {
+    for link in links(scenario) {
+        let kind = link.pointer("/queue/kind").and_then(Value::as_str).unwrap_or("droptail");
+        if link.get("medium").is_none() && kind == "droptail" {
+            let capacity = link.pointer("/queue/capacity").cloned().unwrap_or_else(|| json!("100 packets"));
+            link["queue"] = match draw.bernoulli(0.5) {
+                true => json!({ "kind": "priority", "capacity": capacity }),
+                false => json!({ "kind": "drr", "capacity": capacity, "voice": draw.between(1, 1000) }),
+            };
+        }
+    }
+    for flow in scenario["flow"].as_array_mut().into_iter().flatten() {
+        flow["dscp"] = json!(draw.choose(&["CS0", "LE", "AF11", "AF41", "CS5", "EF"]));
+    }
 }
 
 /// All link tables of the scenario.
