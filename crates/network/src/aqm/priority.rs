@@ -76,10 +76,8 @@ mod tests {
             limit in 1u64..30,
             is_strict in any::<bool>(),
         ) {
-            let service = match is_strict {
-                true => Service::Priority,
-                false => Service::Deficit { quantum: 1514, weights: [1, 2, 3, 4] },
-            };
+            let weighted = Service::Deficit { quantum: 1514, weights: [1, 2, 3, 4] };
+            let service = if is_strict { Service::Priority } else { weighted };
             let mut queue = Classes::new(service, Limit::Packets(limit));
             let (mut out, mut dropped) = (Vec::new(), Vec::new());
             for (number, &(class, takes)) in steps.iter().enumerate() {

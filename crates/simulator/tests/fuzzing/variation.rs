@@ -68,9 +68,10 @@ fn use_classes(draw: &mut Draw, scenario: &mut Value) {
         let kind = link.pointer("/queue/kind").and_then(Value::as_str).unwrap_or("droptail");
         if link.get("medium").is_none() && kind == "droptail" {
             let capacity = link.pointer("/queue/capacity").cloned().unwrap_or_else(|| json!("100 packets"));
-            link["queue"] = match draw.bernoulli(0.5) {
-                true => json!({ "kind": "priority", "capacity": capacity }),
-                false => json!({ "kind": "drr", "capacity": capacity, "voice": draw.between(1, 1000) }),
+            link["queue"] = if draw.bernoulli(0.5) {
+                json!({ "kind": "priority", "capacity": capacity })
+            } else {
+                json!({ "kind": "drr", "capacity": capacity, "voice": draw.between(1, 1000) })
             };
         }
     }
