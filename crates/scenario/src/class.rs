@@ -3,12 +3,25 @@
 
 use std::fmt;
 
-use cwndlab_config::{fields, words, Faults, FieldType, Kind, Reader};
+use cwndlab_config::{fields, words, Custom, Faults, FieldType, Kind, Reader};
 use cwndlab_control::Kind as AlgorithmKind;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::schema::tables::{CLASS, POLICY_FORM};
+use crate::schema::table::tables;
+
+tables! {
+    /// A user-defined algorithm.
+    CLASS: ClassFields = "algorithm", "A user-defined algorithm.";
+}
+
+/// The file of a policy, or its contents.
+static POLICY_FORM: Custom = Custom {
+    accepts: "a file of `cwndlab.gym.Policy`, `\"policy.json\"`, or its contents",
+    schema: || serde_json::json!({ "type": ["string", "object"] }),
+    canonical: Value::clone,
+    python: "str | Mapping[str, Any]",
+};
 
 /// The description of a user-defined algorithm.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,23 +12,27 @@ mod flow;
 mod line;
 mod link;
 mod medium;
+mod networks;
+mod plan_tables;
 mod radio_fields;
-pub mod tables;
+pub(crate) mod table;
 mod topology;
-mod typed;
+pub mod typed;
 
 pub use canonical::CANONICAL_VERSION;
 pub use field_types::{
     Agents, Direction, FlowWorkload, Jitter, Losses, Overrides, Profile, Queue, RateOrNone, StartStep, Version,
     SCHEMA_VERSION,
 };
-pub use flow::{Flows, GivenStack, Protocol};
+pub use flow::{Flow, Flows, GivenStack, Protocol};
 pub use line::Line;
-pub use link::ReverseLink;
-pub use medium::{LinkRadio, Radio, Stations};
-use tables::{NAMED_VALUES, TOP};
+pub use link::{Link, ReverseLink};
+pub use medium::{LinkRadio, Medium, Radio, Stations};
+pub use networks::{Access, Dumbbell, NamedLink, Node, ParkingLot, Wlan};
+use plan_tables::NAMED_VALUES;
 pub use topology::{Network, Topology};
-pub use typed::{Access, Dumbbell, Flow, Link, Medium, NamedLink, Node, ParkingLot, Schema, Wlan};
+pub use typed::Schema;
+use typed::TOP;
 
 /// JSON Schema of scenario files (draft 2020-12).
 #[must_use]

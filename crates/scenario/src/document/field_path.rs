@@ -7,7 +7,7 @@ use cwndlab_units::spelling::nearest;
 use cwndlab_units::Fault;
 use serde_json::{Map, Value};
 
-use crate::schema::tables::TOP;
+use crate::schema::typed::TOP;
 
 const EXAMPLES: &str = "write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'";
 

@@ -5,8 +5,8 @@ use cwndlab_config::canonical;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::tables::{FLOW, TOP};
-use super::typed::Schema;
+use super::flow::FLOW;
+use super::typed::{Schema, TOP};
 use crate::class::Class;
 use crate::profile;
 

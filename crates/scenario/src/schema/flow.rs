@@ -1,11 +1,81 @@
 //! Reads the flows.
 
 use cwndlab_config::reader::wrong_word;
-use cwndlab_config::{words, Faults, Field, FieldType, Kind, Reader};
+use cwndlab_config::{fields, words, Faults, Field, FieldType, Kind, Reader, TablePath};
+use cwndlab_network::dscp::Dscp;
 use cwndlab_traffic::workloads::UDP_EXAMPLE;
+use cwndlab_traffic::Workload;
+use cwndlab_units::Duration;
 
-use super::tables::FLOW;
-use super::typed::Flow;
+use super::field_types::{Direction, FlowWorkload, Jitter, Overrides, Profile, StartStep};
+use super::table::tables;
+use crate::plan::ControlDelay;
+
+tables! {
+    /// A flow.
+    FLOW: Flow = "flow", "A flow, or several equal flows.";
+}
+
+fields! {
+    /// The configuration of a flow.
+    #[derive(Clone, Debug)]
+    pub struct Flow {
+        /// path in the document
+        path: TablePath,
+        /// transport protocol
+        transport: Protocol = "tcp",
+        /// `AVOIDANCE[+SLOW_START][/RECOVERY]`, or a name of `algorithms`; TCP only
+        algorithm: Option<String> = absent("required over TCP"),
+        /// unique name
+        name: Option<String> = absent("`flow<i>`"),
+        /// base RTT (dumbbell, parking lot, wireless LAN)
+        rtt: Option<Duration> = absent("required there"),
+        /// dumbbell, parking lot: `"forward"` or `"reverse"`; wireless LAN: `"download"` or `"upload"`
+        direction: Option<Direction> = absent("forward; download"),
+        /// start of the application
+        start: Duration = "0 s",
+        /// time at which the application stops
+        stop: Option<Duration> = absent("never"),
+        /// maximum of the uniform random delay of the start
+        start_jitter: Option<Jitter> = absent("the scenario's `start_jitter`"),
+        /// number of flows; with more than one, names have the suffixes `-1`, `-2`, …
+        count: u64 = 1 in 1..=1_000_000,
+        /// time between their starts; a distribution gives random times, the exponential one a Poisson process
+        start_step: StartStep = "0 s",
+        /// workload
+        workload: FlowWorkload = absent("`bulk` over TCP, required over UDP", Workload::BULK),
+        /// class of its packets in both directions, for queues that serve by class
+        dscp: Dscp = absent("CS0", Dscp::default()),
+        /// stack profile
+        profile: Profile = "linux",
+        /// parameters of the stack that override those of the profile
+        stack: Overrides = absent("", profile.stack.clone()),
+        /// parameters of the stack that the scenario sets
+        given: GivenStack,
+        /// delay between transport and algorithm, as in the kernel datapath
+        control: Option<ControlDelay> = absent(""),
+        /// source node (graph)
+        from: Option<String> = absent("required in a graph"),
+        /// destination node (graph)
+        to: Option<String> = absent("required in a graph"),
+        /// links of the forward route (graph)
+        route: Option<Vec<String>> = absent("the shortest by delay, then hops, then the order of the links"),
+        /// links of the reverse route (graph)
+        reverse_route: Option<Vec<String>> = absent("the shortest by delay, then hops, then the order of the links"),
+        /// router where the flow enters (parking lot)
+        enter: Option<u64> = absent("the first") in 1..=1_000_000,
+        /// router where the flow leaves (parking lot)
+        leave: Option<u64> = absent("the last") in 1..=1_000_000,
+    }
+}
+
+impl Flow {
+    /// Whether the flow has the reverse direction, from right to left or from the station.
+    #[must_use]
+    pub fn is_reverse(&self) -> bool {
+        matches!(self.direction.as_deref(), Some("reverse" | "upload"))
+    }
+}
 
 words! {
     /// The transport protocol of a flow.

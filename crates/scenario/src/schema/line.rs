@@ -1,11 +1,12 @@
 //! Reads the line of a link and its schedule.
 
-use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Lines, Reader};
+use cwndlab_config::{fields, Custom, Faults, Field, FieldType, Kind, Lines, Reader};
 use cwndlab_units::{Duration, Rate};
-use serde_json::json;
+use serde_json::{json, Value};
 
 use super::field_types::RateOrNone;
-use super::tables::{STEP, TRACE, TRACE_FORM};
+use super::plan_tables::STEP;
+use super::table::tables;
 use crate::plan::{LinePlan, SchedulePlan, StepPlan, TokenBucketPlan};
 use crate::trace;
 
@@ -111,6 +112,54 @@ fields! {
         /// time of the trace at which the run begins
         offset: Duration = "0 s",
     }
+}
+
+tables! {
+    /// A trace of delivery opportunities.
+    TRACE: TraceFields = "trace", "A trace of delivery opportunities.";
+}
+
+static TRACE_FORM: Custom = Custom {
+    accepts: "the name of a trace or of a file, or a table `trace`",
+    // Not that of `TRACE`: beside a plain text its fields have other descriptions.
+    schema: || {
+        let names: Vec<&str> = trace::SYNTHETIC.iter().map(|kind| kind.name).collect();
+        json!({
+            "anyOf": [
+                { "type": "string", "description": "a file in Mahimahi's format, or a synthetic trace", "examples": names },
+                {
+                    "type": "object", "additionalProperties": false,
+                    "properties": {
+                        "file": { "type": "string", "description": "a file in Mahimahi's format, or a synthetic trace" },
+                        "text": { "type": "string", "description": "contents of a file" },
+                        "bytes": { "type": "integer", "minimum": 1, "maximum": 65_535, "default": 1500 },
+                        "offset": { "$ref": "#/$defs/duration" },
+                    },
+                },
+            ],
+        })
+    },
+    canonical: canonical_trace,
+    python: "str | Trace",
+};
+
+/// The canonical form has the hash of the times; it is independent of file names.
+fn canonical_trace(value: &Value) -> Value {
+    let table = if value.is_string() { json!({ "file": value }) } else { value.clone() };
+    let mut form = cwndlab_config::canonical::table(&TRACE, &table);
+    let stamps = match (table["file"].as_str(), table["text"].as_str()) {
+        (Some(name), _) => trace::SyntheticTrace::named(name).map(trace::SyntheticTrace::default_trace),
+        (None, Some(text)) => trace::parse(text, "text").ok(),
+        (None, None) => None,
+    };
+    if let (Some(stamps), Some(form)) = (stamps, form.as_object_mut()) {
+        form.remove("file");
+        form.remove("text");
+        form.insert("sha256".to_owned(), trace::sha256(&stamps).into());
+        let bytes = form.get("bytes").and_then(Value::as_u64).unwrap_or_default();
+        form.insert("mean_bps".to_owned(), trace::mean_rate(&stamps, bytes).0.into());
+    }
+    form
 }
 
 /// `"lte-driving"`, or a table with `text` (the contents of a file), `bytes` and `offset`: the mean rate and the line.

@@ -1,9 +1,70 @@
 //! Reads a link.
 
-use cwndlab_config::{Faults, FieldType, Kind, Reader, Table, TableType};
+use cwndlab_config::{fields, Faults, FieldType, Kind, Probability, Reader, Table, TablePath, TableType};
+use cwndlab_units::{Duration, Rate};
 
-use super::tables::LINK;
-use super::typed::Link;
+use super::field_types::{Agents, Losses, Queue};
+use super::line::Line;
+use super::table::tables;
+use crate::plan::{HarqPlan, JitterPlan};
+
+tables! {
+    /// A link.
+    LINK: Link = "link",
+        "A link in one direction: a queue, a line that serialises, a wire that delays and loses packets.";
+}
+
+fields! {
+    /// The configuration of a link.
+    #[derive(Clone, Debug)]
+    pub struct Link {
+        /// path in the document
+        path: TablePath,
+        /// line and its changes with time
+        line: Line,
+        /// retransmissions of a radio link
+        harq: Option<HarqPlan> = absent(""),
+        /// propagation delay, one way
+        delay: Duration = "0 s",
+        /// queue of the link
+        queue: Option<Queue> =
+            absent("drop-tail with a capacity of one bandwidth-delay product at a bottleneck, unlimited on access links"),
+        /// loss models, applied in this order at the far end of the wire
+        loss: Losses = absent("", Vec::new()),
+        /// delay variation
+        jitter: Option<JitterPlan> = absent(""),
+        /// probability that a packet arrives twice
+        duplicate: Probability = 0.0,
+        /// router agents: schemes in which the router writes feedback into packet headers
+        agents: Agents = absent("", Vec::new()),
+    }
+}
+
+impl Link {
+    /// A link with only a queue, a rate and a delay.
+    #[must_use]
+    pub fn plain(path: &str, rate: Option<Rate>, delay: Duration, queue: Queue) -> Self {
+        Self {
+            path: TablePath(path.to_owned()),
+            line: Line { rate, ..Line::default() },
+            harq: None,
+            delay,
+            queue: Some(queue),
+            loss: Vec::new(),
+            jitter: None,
+            duplicate: 0.0,
+            agents: Vec::new(),
+        }
+    }
+
+    /// The link without losses, for the reverse direction.
+    #[must_use]
+    pub fn without_losses(&self) -> Self {
+        let mut link = Self { loss: Vec::new(), ..self.clone() };
+        link.line.schedule.steps.iter_mut().for_each(|step| step.loss = None);
+        link
+    }
+}
 
 impl TableType for Link {
     const TABLE: &'static Table = &LINK;

@@ -5,9 +5,40 @@ use cwndlab_units::Rate;
 
 use super::field_types::RateOrNone;
 use super::radio_fields::{MediumFields, ModeFields, RadioFields};
-use super::tables::{MEDIUM, WLAN_STATION};
-use super::typed::Medium;
-use crate::plan::{ModePlan, StandardPlan};
+use super::table::tables;
+use crate::plan::{AccessPlan, BeaconPlan, ModePlan, StandardPlan};
+
+tables! {
+    /// A medium of 802.11.
+    MEDIUM: NamedMedium = "medium", "A medium of 802.11 that links of a graph share.";
+    /// A station of a wireless LAN.
+    WLAN_STATION: StationFields = "station", "Parameters of an individual station, in both directions.";
+}
+
+/// The configuration of a medium.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Medium {
+    /// Path in the document.
+    pub path: String,
+    /// Its name.
+    pub name: String,
+    /// Part of 802.11.
+    pub standard: StandardPlan,
+    /// Default modulation and coding.
+    pub mode: ModePlan,
+    /// Default probability that noise destroys a frame.
+    pub frame_error: f64,
+    /// Channel access.
+    pub access: AccessPlan,
+    /// A-MPDU with BlockAck.
+    pub aggregation: bool,
+    /// A frame that arrived while the medium was idle is sent without a backoff.
+    pub keeps_turn: bool,
+    /// Beacons.
+    pub beacon: Option<BeaconPlan>,
+    /// Name of the node that sends beacons.
+    pub access_point: Option<String>,
+}
 
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
 const RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];

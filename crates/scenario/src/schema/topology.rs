@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Tables};
 
-use super::tables::NAMED_LINK;
-use super::typed::{Dumbbell, Medium, NamedLink, Node, ParkingLot, Wlan};
+use super::medium::Medium;
+use super::networks::{Dumbbell, NamedLink, Node, ParkingLot, Wlan, NAMED_LINK};
 
 /// Fields of a flow that only some topologies support.
 const FLOW_FIELDS: &[(&str, &[&str])] = &[
