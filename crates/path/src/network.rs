@@ -7,7 +7,7 @@ mod end;
 
 use std::collections::VecDeque;
 
-use cwndlab_network::aqm::{Codepoint, QueuedPacket};
+use cwndlab_network::aqm::QueuedPacket;
 use cwndlab_network::link::{Link, Offer, Outcome};
 use cwndlab_network::router_assist::{Agent, Arrival};
 use cwndlab_network::wifi::FrameOutcome;
@@ -412,21 +412,7 @@ impl Network {
             tap.enqueue(now, link, packet);
         }
         let server = self.server_of[link];
-        let owner = self.owners[packet.connection()];
-        let ecn = match packet.flags & ECT != 0 && packet.kind() == DATA {
-            true if owner.is_scalable => Codepoint::Scalable,
-            true => Codepoint::Classic,
-            false => Codepoint::NotCapable,
-        };
-        let one = QueuedPacket {
-            since: now,
-            size: u32::from(packet.size),
-            flow: u64::from(packet.tag.0) << 1 | u64::from(packet.is_forward()),
-            ecn,
-            dscp: owner.dscp,
-            marked: false,
-            packet,
-        };
+        let one = self.owners[packet.connection()].queued(now, packet);
         let next = match &mut self.servers[server] {
             Server::Line { aqm_link, .. } => aqm_link.offer(now, one, &mut self.dropped),
             Server::Wifi(wifi) => {

@@ -1,8 +1,11 @@
 //! What queues and records know of a connection: its flow of the plan.
 
+use cwndlab_network::aqm::{Codepoint, QueuedPacket};
 use cwndlab_network::dscp::Dscp;
 use cwndlab_scenario::plan::{Ecn, FlowPlan};
-use cwndlab_units::FlowId;
+use cwndlab_units::{FlowId, Time};
+
+use crate::packet::{Packet, DATA, ECT};
 
 /// The flow to which a connection belongs.
 #[derive(Clone, Copy, Debug)]
@@ -18,5 +21,23 @@ impl PacketOwner {
     /// The flow with this plan.
     pub(crate) fn of(flow: FlowId, plan: &FlowPlan) -> Self {
         Self { flow, is_scalable: plan.stack.ecn == Ecn::Accurate, dscp: plan.dscp }
+    }
+
+    /// A packet of the flow as a queue has it, which it enters at `now`.
+    pub(crate) fn queued(self, now: Time, packet: Packet) -> QueuedPacket<Packet> {
+        let ecn = match packet.flags & ECT != 0 && packet.kind() == DATA {
+            true if self.is_scalable => Codepoint::Scalable,
+            true => Codepoint::Classic,
+            false => Codepoint::NotCapable,
+        };
+        QueuedPacket {
+            since: now,
+            size: u32::from(packet.size),
+            flow: u64::from(packet.tag.0) << 1 | u64::from(packet.is_forward()),
+            ecn,
+            dscp: self.dscp,
+            marked: false,
+            packet,
+        }
     }
 }
