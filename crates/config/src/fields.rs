@@ -280,7 +280,7 @@ pub const fn count(groups: &[&[Field]]) -> usize {
 }
 
 /// Declares a configuration: a struct with a member for each field of its table. `FIELDS` of the struct is the
-/// declaration for a [`Table`](crate::Table). `read` reads the fields from a [`Reader`]; it returns `None` if one of
+/// declaration for a [`Table`]. `read` reads the fields from a [`Reader`]; it returns `None` if one of
 /// them is faulty.
 ///
 /// A field has its documentation, as in the schema, a name, a [`FieldType`], and its default, or else:

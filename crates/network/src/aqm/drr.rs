@@ -102,7 +102,8 @@ mod tests {
             queue.enqueue(Time::ZERO, 0, packet(Dscp::Ef, 1500), &mut dropped);
             queue.enqueue(Time::ZERO, 0, packet(Dscp::Cs0, 1500), &mut dropped);
         }
-        let urgent = (0..20).filter(|_| queue.dequeue(Time::ZERO, &mut dropped).is_some_and(|one| one.dscp == Dscp::Ef));
+        let urgent =
+            (0..20).filter(|_| queue.dequeue(Time::ZERO, &mut dropped).is_some_and(|one| one.dscp == Dscp::Ef));
         assert!((9..=11).contains(&urgent.count()));
     }
 }

@@ -51,7 +51,8 @@ mod tests {
         for (number, class) in [0, 1, 2, 3, 3, 1].into_iter().enumerate() {
             queue.enqueue(Time::ZERO, 0, packet(class, number as u64), &mut dropped);
         }
-        let order: Vec<u64> = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut dropped)).map(|one| one.packet).collect();
+        let order: Vec<u64> =
+            std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut dropped)).map(|one| one.packet).collect();
         assert_eq!(order, [3, 4, 2, 1, 5, 0]);
     }
 
