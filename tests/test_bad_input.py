@@ -70,7 +70,7 @@ def test_json_that_is_nested_too_deeply_is_no_manifest(cli: Cli, tmp_path: Path)
 def test_a_sweep_in_python_that_fails_is_bad_input(cli: Cli, tmp_path: Path, line: str, what: str) -> None:
     file = tmp_path / "mine.py"
     file.write_text(f"import cwndlab\n{line}\n")
-    assert cli("sweep", file) == (2, "", f"{file}, line 2: {what}\n  hint: `python {file}` shows more\n")
+    assert cli("sweep", file) == (2, "", f"{file}, line 2: {what}\n  hint: `python {file}` shows details\n")
 
 
 def test_a_terminal_without_unicode_gets_what_it_can_show() -> None:

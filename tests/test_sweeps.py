@@ -140,7 +140,7 @@ def test_faults_of_all_cells_are_told_with_the_cell(file: Path, cli: Callable[..
         ("seeds = 2", "seeds = 0", "sweep.seeds: there is no seed, so nothing runs"),
         ("seeds = 2", "seed = 2", "sweep.seed: no such field"),
         ("seeds = 2", "seeds = [1, -1]", "sweep.seeds: '-1' is not a seed"),
-        ('"30 ms", "60 ms"', '"30 ms"', "sweep.zip[0]: fields that change together have equally many values"),
+        ('"30 ms", "60 ms"', '"30 ms"', "sweep.zip[0]: fields that change together need equal numbers of values"),
         (
             '["5 Mbps", "10 Mbps", "20 Mbps"]',
             '"5 Mbps"',
@@ -152,7 +152,7 @@ def test_faults_of_all_cells_are_told_with_the_cell(file: Path, cli: Callable[..
             'seeds = 2\nuntil = "goodput within 2 %"\nat_most = 9',
             "sweep.until: no metric is called 'goodput'",
         ),
-        ("seeds = 2", 'seeds = 2\nuntil = "goodput_bps within 2 %"', "sweep.at_most: a cell that never settles would"),
+        ("seeds = 2", 'seeds = 2\nuntil = "goodput_bps within 2 %"', "sweep.at_most: a cell whose interval stays wide would"),
         ("[sweep]", "[sweeep]", "sweeep: no such field"),
         ("[sweep]", "[sweep", "is not TOML"),
     ],
