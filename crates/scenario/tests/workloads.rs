@@ -114,8 +114,8 @@ fn faults_have_their_messages() {
             "flow[0].workload.size.points[1]: 1000 is not above the previous value, 2000\n  hint: values ascend",
         ),
         (
-            tcp("kind = \"mqtt\", period = \"1 s\", qos = 2"),
-            "flow[0].workload.qos: expected an integer from 0 to 1, got 2",
+            tcp("kind = \"mqtt\", period = \"1 s\", qos = 3"),
+            "flow[0].workload.qos: expected an integer from 0 to 2, got 3",
         ),
         (
             tcp("kind = \"mqtt\", period = \"1 s\", jitter = \"2 s\""),
