@@ -227,7 +227,7 @@ def test_a_file_without_an_algorithm_is_reported(cli: Cli, tmp_path: Path, path:
         assert (status, out) == (2, "")
         return err.replace(str(file), "mine.py")
 
-    hint = "  hint: `python mine.py` shows more\n"
+    hint = "  hint: `python mine.py` shows details\n"
     assert reported(None) == "mine.py: there is no such file\n  hint: name a Python file with a class in it\n"
     assert reported("x = 1\nclass Mine:\n  def") == (
         f"mine.py, line 3: cannot be imported: SyntaxError: invalid syntax (mine.py, line 3)\n{hint}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cwndlab.errors import RecordsError
@@ -13,6 +12,7 @@ from cwndlab.reproduction.catalogue import PAPERS, spaces
 from cwndlab.reproduction.claims import Claim, Finding, Greater, Outcome
 from cwndlab.reproduction.multiverse import Cell, Dimension, Multiverse, Space, Universe, joint, joint_rows
 from cwndlab.reproduction.multiverse.robustness import robustness
+from small_runs import goodput, small_path
 
 KEYS = [one.key for one in PAPERS["iot"].headlines][:4]
 DIMENSIONS = (
@@ -72,31 +72,16 @@ def test_claims_that_hold_in_different_universes_exclude_each_other() -> None:
     assert list(found.exclusive) == [(KEYS[0], KEYS[1])]
 
 
-def goodput(records: Any) -> dict[str, float | None]:
-    """Goodput of the one flow."""
-    return {"goodput_bps": float(records.flows["delivered_bytes"][0])}
-
-
 def planted(unseen: Sequence[str]) -> Space:
     """A space with runs: side a has the chosen rate, b the rival's, c and d 1.5 and 0.5 Mbit/s. The first and the third
     claim, which the search counts, hold where a's rate is above that of c. The others are as ``unseen`` says."""
 
     def cases(universe: Universe) -> list[Case]:
         rates = {"a": universe["rate"], "b": universe["rival"], "c": "1500 kbps", "d": "500 kbps"}
-        return [Case({"side": side}, _scenario(rate, universe["buffer"]), goodput) for side, rate in rates.items()]
+        return [Case({"side": side}, small_path(rate, universe["buffer"]), goodput) for side, rate in rates.items()]
 
     claims = [claim(KEYS[0], ("a", "c")), claim(KEYS[1], unseen), claim(KEYS[2], ("a", "c")), claim(KEYS[3], unseen)]
     return Space("iot/test", "a test", DIMENSIONS, cases, lambda universe: claims, repetitions=2)
-
-
-def _scenario(rate: str, capacity: str) -> dict[str, Any]:
-    return {
-        "schema_version": 1,
-        "duration": "2 s",
-        "start_jitter": "100 ms",
-        "dumbbell": {"bottleneck": {"rate": rate, "delay": "5 ms", "queue": {"capacity": capacity}}},
-        "flow": [{"algorithm": "reno", "rtt": "20 ms"}],
-    }
 
 
 @pytest.mark.parametrize(

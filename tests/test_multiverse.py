@@ -23,6 +23,7 @@ from cwndlab.reproduction.multiverse.robustness import TALLIES, label, robustnes
 from cwndlab.reproduction.paper_page import write_extremes
 from cwndlab.reproduction.ranking import favour
 from cwndlab.scenario.reader import check
+from small_runs import goodput, small_path
 
 TWO = (Dimension("buffer", "open", ("1 BDP", "2 BDP")), Dimension("start", "open", ("early", "late", "never")))
 
@@ -156,25 +157,10 @@ def test_a_larger_value_speaks_for_greater_and_against_less() -> None:
     assert favour(Greater(), None) is None
 
 
-def _scenario(rate: str, capacity: str) -> dict[str, Any]:
-    return {
-        "schema_version": 1,
-        "duration": "2 s",
-        "start_jitter": "100 ms",
-        "dumbbell": {"bottleneck": {"rate": rate, "delay": "5 ms", "queue": {"capacity": capacity}}},
-        "flow": [{"algorithm": "reno", "rtt": "20 ms"}],
-    }
-
-
-def goodput(records: Any) -> dict[str, float | None]:
-    """Goodput of the one flow."""
-    return {"goodput_bps": float(records.flows["delivered_bytes"][0])}
-
-
 def _cases(universe: Universe) -> list[Case]:
     capacity = "20 packets" if universe["buffer"] == "1 BDP" else "40 packets"
     return [
-        Case({"side": side}, _scenario(rate, capacity), goodput) for side, rate in (("a", "2 Mbps"), ("b", "1 Mbps"))
+        Case({"side": side}, small_path(rate, capacity), goodput) for side, rate in (("a", "2 Mbps"), ("b", "1 Mbps"))
     ]
 
 

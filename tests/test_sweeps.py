@@ -152,7 +152,11 @@ def test_faults_of_all_cells_are_told_with_the_cell(file: Path, cli: Callable[..
             'seeds = 2\nuntil = "goodput within 2 %"\nat_most = 9',
             "sweep.until: no metric is called 'goodput'",
         ),
-        ("seeds = 2", 'seeds = 2\nuntil = "goodput_bps within 2 %"', "sweep.at_most: a cell whose interval stays wide would"),
+        (
+            "seeds = 2",
+            'seeds = 2\nuntil = "goodput_bps within 2 %"',
+            "sweep.at_most: a cell whose interval stays wide would",
+        ),
         ("[sweep]", "[sweeep]", "sweeep: no such field"),
         ("[sweep]", "[sweep", "is not TOML"),
     ],

@@ -486,7 +486,7 @@ def load(file: str | File) -> dict[str, type]:
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
         what = f"cannot be imported: {type(error).__name__}: {error}".rstrip(": ")
-        raise ScenarioError(Fault(line_of(file, error), what, f"`python {file}` shows more")) from error
+        raise ScenarioError(Fault(line_of(file, error), what, f"`python {file}` shows details")) from error
     finally:
         sys.path.remove(str(file.resolve().parent))
     mine = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]

@@ -54,8 +54,7 @@ words! {
     }
 }
 
-// The macro `words!` passes no attribute of a variant on.
-#[allow(clippy::derivable_impls)]
+#[allow(clippy::derivable_impls, reason = "`words!` does not pass on `#[default]` of a variant")]
 impl Default for Dscp {
     fn default() -> Self {
         Self::Cs0

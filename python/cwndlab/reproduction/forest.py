@@ -58,8 +58,8 @@ _LANE, _LANE_INCHES, _BAR = 46, 0.5, 44
 # Where a mark beyond the axis is drawn, as a share of the axis from its middle.
 _INNER = 0.95
 _WITHOUT: Mapping[str, str] = {
-    "p": "a p-value is no ratio",
-    "landmarks": "a shape is no ratio",
+    "p": "a p-value is not a ratio",
+    "landmarks": "a shape is not a ratio",
     "underspecified": "the paper states no size",
     "set-up cannot discriminate": "the set-up cannot show it",
 }

@@ -70,7 +70,7 @@ def counted(known: Sequence[Assessment]) -> dict[Outcome, int]:
 
 def sentence(known: Sequence[Assessment]) -> str:
     """The same as a sentence."""
-    counts: dict[str, int] = dict(counted(known))  # type: ignore[arg-type]
+    counts: dict[str, int] = {str(outcome): many for outcome, many in counted(known).items()}
     counts["not counted"] = sum(bool(one.not_counted) for one in known)
     counts["not run"] = sum(one.base is None for one in known)
     parts = [f"{many} {_VERBS[what][many > 1]}" for what, many in counts.items() if many]

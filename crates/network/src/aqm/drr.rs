@@ -6,6 +6,7 @@ use cwndlab_config::{fields, Faults, Reader, Table};
 use cwndlab_units::Bytes;
 
 use super::classes::{Classes, Service};
+use super::fair::check_quantum;
 use super::{capacity, Configuration, Discipline, Packet, QueueContext};
 
 /// The declaration of deficit round robin.
@@ -36,10 +37,7 @@ fields! {
 
 impl Config {
     fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
-        if self.quantum < Bytes(64) || self.quantum > Bytes(1 << 20) {
-            let hint = "from 64 B to 1 MiB: \"1514 B\"";
-            faults.add(table.at("quantum"), format!("{} is outside the range of a quantum", self.quantum), hint);
-        }
+        check_quantum(self.quantum, table, faults);
     }
 }
 

@@ -52,10 +52,15 @@ fields! {
 
 impl Scheduler {
     fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
-        if self.quantum < Bytes(64) || self.quantum > Bytes(1 << 20) {
-            let hint = "from 64 B to 1 MiB: \"1514 B\"";
-            faults.add(table.at("quantum"), format!("{} is outside the range of a quantum", self.quantum), hint);
-        }
+        check_quantum(self.quantum, table, faults);
+    }
+}
+
+/// Adds a fault if the field `quantum` is outside its range.
+pub(super) fn check_quantum(quantum: Bytes, table: &Reader<'_>, faults: &mut Faults) {
+    if quantum < Bytes(64) || quantum > Bytes(1 << 20) {
+        let hint = "from 64 B to 1 MiB: \"1514 B\"";
+        faults.add(table.at("quantum"), format!("{quantum} is outside the range of a quantum"), hint);
     }
 }
 

@@ -22,9 +22,8 @@ from cwndlab.lazy import extra
 from cwndlab.reproduction import case_study
 from cwndlab.reproduction.catalogue import PAPERS, spaces
 from cwndlab.reproduction.multiverse.kept import load
-from cwndlab.reproduction.multiverse.robustness import TALLIES, TALLY, Multiverse, Tally
+from cwndlab.reproduction.multiverse.robustness import TALLIES, Multiverse, Tally, weakest_tally
 from cwndlab.reproduction.multiverse.run import Work
-from cwndlab.reproduction.ranking import WEAKEST
 from cwndlab.reproduction.universes import Dimension, Space, Universe
 from cwndlab.study.executor import Plan, results, threads
 from cwndlab.study.spec import Progress
@@ -293,7 +292,6 @@ class _Trier:
 
     def _run(self, choices: Choices) -> Tallies:
         found: dict[str, Tally] = {}
-        order = [TALLY[outcome] for outcome in WEAKEST]
         for number, space in enumerate(self._joined.spaces):
             universe = self._joined.universe(number, choices)
             work = Work(space, [universe], self._seed, self._store, repetitions=self._repetitions)
@@ -302,7 +300,7 @@ class _Trier:
                     raise row
             for headline, (_, together) in work.result().by_headline().items():
                 mine = together.cells[0].tally
-                found[headline] = min(mine, found.get(headline, mine), key=order.index)
+                found[headline] = weakest_tally([mine, found.get(headline, mine)])
         return found
 
 

@@ -12,7 +12,7 @@ value and its tolerance counts as opposite.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
@@ -154,11 +154,16 @@ def robustness(space: Space, claims: Sequence[Claim], cells: Sequence[Sequence[C
     return made
 
 
+def weakest_tally(tallies: Iterable[Tally]) -> Tally:
+    """The first of these in the order of the weakest outcomes."""
+    order = [TALLY[outcome] for outcome in WEAKEST]
+    return order[min(map(order.index, tallies))]
+
+
 def _weakest(cells: Sequence[Cell]) -> Cell:
     """The weakest of several claims in a universe, by direction; and by size where all have one."""
-    order = [TALLY[outcome] for outcome in WEAKEST]
     sizes: list[Tally] = [cell.of_size for cell in cells if cell.of_size is not None]
-    size = order[min(map(order.index, sizes))] if len(sizes) == len(cells) else None
+    size = weakest_tally(sizes) if len(sizes) == len(cells) else None
     return replace(min(cells, key=lambda cell: WEAKEST.index(cell.finding.outcome)), of_size=size)
 
 
