@@ -7,7 +7,7 @@ use std::time::Duration as Wait;
 
 use cwndlab_path::findings;
 use cwndlab_path::start_times::start_times;
-use cwndlab_records::rows::{FlowRow, Records};
+use cwndlab_records::rows::{FlowRow, MessageRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_units::{Duration, Fault, FlowId, Rate, Time};
@@ -91,6 +91,17 @@ pub fn emulate(
         records.findings.extend(run.sampler.finding(flow, &one.name.to_string()));
         let udp = path.sources.row(flow, one, path.network.losses[flow.into()]);
         records.flows.push(udp.unwrap_or_else(|| tcp_row(flow, one, &run, &path)));
+        path.sources.take_messages(flow, &run.state);
+        if one.service.is_some() {
+            let mut log = run.state.messages.into_inner().unwrap_or_else(PoisonError::into_inner);
+            records.messages.extend(log.take().into_iter().zip(0..).map(|(message, number)| MessageRow {
+                flow: flow.into(),
+                message: number,
+                generated_ns: message.generated.as_nanos(),
+                delivered_ns: message.delivered.map(Time::as_nanos),
+                size_bytes: message.size.0,
+            }));
+        }
         records.events.append(&mut run.state.events.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut transfers = run.state.transfers.into_inner().unwrap_or_else(PoisonError::into_inner);
         transfers.sort_by_key(|row| row.transfer); // arrivals may overtake each other

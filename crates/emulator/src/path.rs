@@ -106,10 +106,10 @@ impl Path {
         }
         self.delivered = None;
         self.next_sample = next_sample;
-        if !self.samples_flows {
-            self.sources = UdpSources::from_plan(&self.plan, self.seed);
-        }
         self.network = observed_network(&self.plan, self.seed);
+        if !self.samples_flows {
+            self.sources = UdpSources::from_plan(&self.plan, self.seed, &mut self.network);
+        }
         drops.reset(); // drops of probes are not part of the run
         self.store = PacketStore::default();
         self.counters = PathCounters::new(self.plan.flows.len());
@@ -277,7 +277,7 @@ impl Path {
     /// Delivers a packet that left its last link at `at` to the kernel of the other side.
     fn deliver(&mut self, at: Time, packet: Packet) {
         if self.sources.has(packet.connection()) {
-            self.sources.receive(at, &packet);
+            self.sources.receive(at, &packet, &mut self.network);
             return;
         }
         self.record_copies();

@@ -6,53 +6,99 @@ use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, Tag};
 use cwndlab_path::start_times::start_times;
 use cwndlab_records::declaration::fitting;
-use cwndlab_records::rows::{FlowRow, SampleRow};
+use cwndlab_records::rows::{FlowRow, SampleRow, TransferRow};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::application::ApplicationKind;
-use cwndlab_traffic::datagrams::Datagrams;
-use cwndlab_traffic::{Application, NEVER};
+use cwndlab_traffic as traffic;
+use cwndlab_traffic::datagrams::{Datagram, DatagramCounters, Datagrams};
+use cwndlab_traffic::dialogue::End;
+use cwndlab_traffic::exchange::{DatagramExchange, Transfer};
+use cwndlab_traffic::NEVER;
 use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, Time};
+
+use crate::endpoints::connection::{lock, FlowState};
 
 /// The UDP sources of a plan, by flow.
 #[derive(Debug, Default)]
 pub struct UdpSources {
     by_flow: IndexVec<FlowId, Option<Source>>,
+    /// The flows of the connections in the opposite direction, which have the indices after those of the flows.
+    backward: Vec<FlowId>,
     /// Time of the next packet; the largest time where none is scheduled.
     pub next: Time,
 }
 
 #[derive(Debug)]
 struct Source {
-    datagrams: Datagrams,
+    application: Application,
     start: Time,
     next: Time,
     stop: Time,
+}
+
+/// An application over UDP.
+#[derive(Debug)]
+enum Application {
+    Datagrams(Datagrams),
+    /// An exchange, and the connection of its direction from receiver to sender.
+    Exchange(Box<DatagramExchange>, ConnectionId),
+}
+
+impl Application {
+    fn counters(&self) -> &DatagramCounters {
+        match self {
+            Self::Datagrams(datagrams) => &datagrams.counters,
+            Self::Exchange(exchange, _) => exchange.counters(),
+        }
+    }
+}
+
+/// Sends the datagram `one` of an end of the exchange of `flow`.
+fn forward(network: &mut Network, now: Time, flow: FlowId, backward: ConnectionId, from: End, one: &Datagram) {
+    let connection = if from == End::Sender { flow.into() } else { backward };
+    network.forward(now, Packet::datagram(Tag::new(connection, 0), now, one));
 }
 
 impl UdpSources {
     /// No sources.
     #[must_use]
     pub fn none() -> Self {
-        Self { by_flow: IndexVec::default(), next: NEVER }
+        Self { by_flow: IndexVec::default(), backward: Vec::new(), next: NEVER }
     }
 
-    /// The sources of a plan.
+    /// The sources of a plan, whose connections from receiver to sender are added to the network.
     #[must_use]
-    pub fn from_plan(plan: &Plan, seed: u64) -> Self {
+    pub fn from_plan(plan: &Plan, seed: u64, network: &mut Network) -> Self {
+        let mut backward = Vec::new();
         let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
         let by_flow = plan.flows.enumerate().zip(start_times(plan, seed)).map(|((flow, one), start)| {
-            if one.workload.application_kind() != ApplicationKind::Datagrams {
+            if !matches!(one.workload.application_kind(), ApplicationKind::Datagrams | ApplicationKind::Exchange) {
                 return None; // its endpoints have its application
             }
             let stop = Time::from_nanos(one.stop.map_or(plan.duration, |stop| stop.min(plan.duration)).as_nanos());
-            let application = one.workload.application(&one.context(flow, seed, stop));
-            let Application::Datagrams(mut datagrams) = application else { return None };
-            if duplicates {
-                datagrams.expect_duplicates();
-            }
-            Some(Source { datagrams, start, next: start.min(stop), stop })
+            let application = match one.workload.application(&one.context(flow, seed, stop)) {
+                traffic::Application::Datagrams(mut datagrams) => {
+                    if duplicates {
+                        datagrams.expect_duplicates();
+                    }
+                    if one.service.is_some() {
+                        datagrams.keep_messages();
+                    }
+                    Application::Datagrams(datagrams)
+                }
+                traffic::Application::Exchange(mut exchange) => {
+                    if one.service.is_some() {
+                        exchange.keep_messages();
+                    }
+                    backward.push(flow);
+                    Application::Exchange(exchange, network.add_connection(flow, true))
+                }
+                _ => return None,
+            };
+            Some(Source { application, start, next: start.min(stop), stop })
         });
-        let mut sources = Self { by_flow: by_flow.collect(), next: Time::ZERO };
+        let by_flow = by_flow.collect();
+        let mut sources = Self { by_flow, backward, next: Time::ZERO };
         sources.update_next();
         sources
     }
@@ -64,7 +110,16 @@ impl UdpSources {
     /// Whether the connection is that of a UDP source, so that its packets are not the kernel's.
     #[must_use]
     pub fn has(&self, connection: ConnectionId) -> bool {
-        self.by_flow.get(connection.index()).is_some_and(Option::is_some)
+        self.source_of(connection).is_some()
+    }
+
+    /// The flow of a UDP source's connection, and the end at which its packets arrive.
+    fn source_of(&self, connection: ConnectionId) -> Option<(FlowId, End)> {
+        let index = connection.index();
+        match index.checked_sub(self.by_flow.len()) {
+            Some(behind) => Some((*self.backward.get(behind)?, End::Sender)),
+            None => self.by_flow.get(index)?.as_ref().map(|_| (FlowId::from(index as u32), End::Receiver)),
+        }
     }
 
     /// Sends the packets of the source with the earliest due time.
@@ -75,21 +130,39 @@ impl UdpSources {
             Some((flow, one))
         });
         if let Some((flow, one)) = due {
-            one.next = if now >= one.stop {
-                NEVER
-            } else {
-                let tag = Tag::new(flow.into(), 0);
-                let send = |datagram| network.forward(now, Packet::datagram(tag, now, &datagram));
-                one.datagrams.send(now, send).min(one.stop)
+            one.next = match &mut one.application {
+                _ if now >= one.stop => NEVER,
+                Application::Datagrams(datagrams) => {
+                    let tag = Tag::new(flow.into(), 0);
+                    let send = |datagram| network.forward(now, Packet::datagram(tag, now, &datagram));
+                    datagrams.send(now, send)
+                }
+                Application::Exchange(exchange, backward) => {
+                    exchange.on_timer(now, |from, datagram| forward(network, now, flow, *backward, from, &datagram));
+                    exchange.due()
+                }
             };
+            if one.next != NEVER {
+                one.next = one.next.min(one.stop);
+            }
         }
         self.update_next();
     }
 
-    /// Counts a packet that reached its sink.
-    pub fn receive(&mut self, at: Time, packet: &Packet) {
-        if let Some(Some(one)) = self.by_flow.get_mut(packet.connection().index()) {
-            one.datagrams.receive(at, packet.timestamp, packet.seq, packet.payload());
+    /// Passes a packet on that reached its end.
+    pub fn receive(&mut self, at: Time, packet: &Packet, network: &mut Network) {
+        let Some((flow, end)) = self.source_of(packet.connection()) else { return };
+        let Some(one) = &mut self.by_flow[flow] else { return };
+        match &mut one.application {
+            Application::Datagrams(datagrams) => {
+                datagrams.receive(at, packet.timestamp, packet.seq, packet.payload());
+            }
+            Application::Exchange(exchange, backward) => {
+                let datagram = (packet.timestamp, packet.seq, packet.payload());
+                exchange.receive(end, at, datagram, |from, one| forward(network, at, flow, *backward, from, &one));
+                one.next = exchange.due().min(one.stop);
+                self.update_next();
+            }
         }
     }
 
@@ -97,12 +170,13 @@ impl UdpSources {
     #[must_use]
     pub fn sample(&self, time: Time, flow: FlowId, losses: Losses) -> Option<SampleRow> {
         let one = self.by_flow.get(flow.index())?.as_ref().filter(|one| one.start <= time)?;
-        let delays = one.datagrams.delays;
+        let counters = one.application.counters();
+        let delays = counters.delays;
         Some(SampleRow {
             time_ns: time.as_nanos(),
             flow: flow.into(),
-            delivered_bytes: one.datagrams.received_bytes.0,
-            sent_bytes: one.datagrams.sent_bytes.0,
+            delivered_bytes: counters.received_bytes.0,
+            sent_bytes: counters.sent_bytes.0,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
             delay_ns: (delays.count > 0).then_some(delays.last.as_nanos()),
@@ -113,12 +187,33 @@ impl UdpSources {
         })
     }
 
+    /// Moves messages and transfers of the flow into the tables of a run.
+    pub fn take_messages(&mut self, flow: FlowId, state: &FlowState) {
+        let Some(Some(one)) = self.by_flow.get_mut(flow.index()) else { return };
+        let messages = match &mut one.application {
+            Application::Datagrams(datagrams) => datagrams.take_messages(),
+            Application::Exchange(exchange, _) => {
+                let transfers = exchange.transfers.drain(..);
+                let row = |(transfer, one): (u64, Transfer)| TransferRow {
+                    flow: flow.into(),
+                    transfer,
+                    start_ns: one.start.as_nanos(),
+                    end_ns: one.end.as_nanos(),
+                    size_bytes: one.size.0,
+                };
+                lock(&state.transfers).extend((0..).zip(transfers).map(row));
+                exchange.take_messages()
+            }
+        };
+        lock(&state.messages).extend(messages);
+    }
+
     /// The totals of the flow; `None` without a UDP source.
     #[must_use]
     pub fn row(&self, flow: FlowId, plan: &FlowPlan, losses: Losses) -> Option<FlowRow> {
         let one = self.by_flow.get(flow.index())?.as_ref()?;
-        let count = &one.datagrams;
-        let delays = one.datagrams.delays;
+        let count = one.application.counters();
+        let delays = count.delays;
         let measured = |delay: Duration| (delays.count > 0).then_some(delay.as_nanos());
         Some(FlowRow {
             flow: flow.into(),
@@ -129,7 +224,7 @@ impl UdpSources {
             base_rtt_ns: plan.base_rtt.as_nanos(),
             start_ns: one.start.as_nanos(),
             end_ns: (one.next == NEVER).then_some(one.stop.as_nanos()),
-            delivered_bytes: one.datagrams.received_bytes.0,
+            delivered_bytes: count.received_bytes.0,
             sent_bytes: count.sent_bytes.0,
             wire_bytes: count.sent_bytes.0 + count.sent_packets * plan.stack.header.0,
             sent_packets: count.sent_packets,

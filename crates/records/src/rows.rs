@@ -18,6 +18,7 @@ records! {
     link_samples: LinkSampleRow,
     events: EventRow,
     transfers: TransferRow,
+    messages: MessageRow,
     packets: PacketRow,
     stations: StationRow,
     lateness: LatenessRow,
@@ -344,6 +345,25 @@ table! {
         /// Time at which the receiving application received the last byte.
         pub end_ns: u64,
         /// Size of the transfer.
+        pub size_bytes: u64,
+    }
+}
+
+table! {
+    /// A message of a flow that states a service level: a transfer, a page, a message, a frame, or a packet of a flow over
+    /// UDP; delivered or not.
+    #[table(messages)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    pub struct MessageRow {
+        /// Index of the flow.
+        pub flow: u32,
+        /// Number of the message within the flow, in the order of generation.
+        pub message: u64,
+        /// Time at which the application generated it.
+        pub generated_ns: u64,
+        /// Time at which the application to which it is addressed had it in full; null if that did not happen in the run.
+        pub delivered_ns: Option<u64>,
+        /// Size.
         pub size_bytes: u64,
     }
 }

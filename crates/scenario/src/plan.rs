@@ -5,7 +5,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use cwndlab_config::{fields, words, Faults, FieldType, Kind, Probability, RateOrOutage, Reader};
+use cwndlab_config::{fields, words, Faults, FieldType, Kind, Positive, Probability, RateOrOutage, Reader};
 use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
 use cwndlab_network::dscp::Dscp;
 use cwndlab_network::{aqm, loss, router_assist};
@@ -440,6 +440,8 @@ pub struct FlowKind {
     pub workload: Workload,
     /// Class of its packets.
     pub dscp: Dscp,
+    /// The service level that its messages are to have; they are recorded then.
+    pub service: Option<Arc<ServiceLevel>>,
     /// Stack parameters.
     pub stack: Arc<Stack>,
     /// Capacity of the smallest queue on the forward route, for `oracle` options.
@@ -489,6 +491,34 @@ fields! {
         /// minimum time between reports of ACKs; zero reports each ACK, `"rtt"` once per round trip and each ACK in slow
         /// start
         interval: Reports = "0 s",
+    }
+}
+
+fields! {
+    /// What a class of traffic asks of the network. Engines record the messages of its flows; the levels are judged from
+    /// the records.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ServiceLevel {
+        /// name of the class, to which several flows may belong
+        class: Option<String> = absent("the flow's name"),
+        /// longest time from the generation of a message to its delivery
+        deadline: Option<Positive<Duration>> = absent("none"),
+        /// share of the messages that are delivered before the deadline
+        within: Probability = 0.99,
+        /// time after which a message that was not delivered is lost
+        lifetime: Option<Positive<Duration>> = absent("the deadline"),
+        /// largest share of lost messages
+        loss: Option<Probability> = absent("none"),
+        /// longest time between two deliveries
+        gap: Option<Positive<Duration>> = absent("none"),
+        /// largest age of the newest delivered message
+        age: Option<Positive<Duration>> = absent("none"),
+        /// smallest share of the time in which the last message in time is not older than `gap`
+        availability: Option<Probability> = absent("none"),
+        /// time of the index of satisfaction Apdex: to it users are satisfied, to four times it they tolerate
+        apdex: Option<Positive<Duration>> = absent("none"),
+        /// delay at which a receiver plays audio or video; later packets or frames are lost
+        playout: Option<Positive<Duration>> = absent("none"),
     }
 }
 

@@ -21,7 +21,7 @@ impl Simulation<'_> {
             match plan.workload.application_kind() {
                 ApplicationKind::ByteSource { bulk: true } if plan.needs_no_agent() => bulk.push(flow),
                 ApplicationKind::ByteSource { .. } => {}
-                ApplicationKind::Arrivals | ApplicationKind::Dialogue(_) => self.begin(flow),
+                ApplicationKind::Arrivals | ApplicationKind::Dialogue(_) | ApplicationKind::Exchange => self.begin(flow),
                 ApplicationKind::Datagrams => {
                     self.begin(flow);
                     if let Some(datagrams) = self.connections[flow.into()].datagrams.as_mut().filter(|_| duplicates) {
@@ -39,13 +39,22 @@ impl Simulation<'_> {
             Application::ByteSource(source) => self.connections[flow.into()].set_source(source),
             Application::Arrivals(process) => self.set_arrivals(flow, process),
             Application::Dialogue(dialogue) => self.set_dialogue(flow, dialogue),
-            Application::Datagrams(datagrams) => self.connections[flow.into()].set_datagrams(datagrams),
+            Application::Datagrams(mut datagrams) => {
+                if self.plan.flows[flow].service.is_some() {
+                    datagrams.keep_messages();
+                }
+                self.connections[flow.into()].set_datagrams(datagrams);
+            }
+            Application::Exchange(exchange) => self.set_exchange(flow, exchange),
         }
     }
 
     fn set_arrivals(&mut self, flow: FlowId, process: ArrivalProcess) {
         self.arrivals.insert(flow, ArrivalConnections::new(process));
-        self.connections[flow.into()].shared_application = true;
+        let logs = self.plan.flows[flow].service.is_some();
+        let first = &mut self.connections[flow.into()];
+        first.messages = logs.then(Box::default);
+        first.shared_application = true;
     }
 
     /// Sets a dialogue as the application, and adds the connection of its other direction.
@@ -55,7 +64,9 @@ impl Simulation<'_> {
         let mut other = Connection::secondary(&self.plan.flows[flow], peer, flow, self.seed);
         other.set_dialogue(Direction::responding(flow.into()), nagle);
         self.connections.push(other);
+        let logs = self.plan.flows[flow].service.is_some();
         let first = &mut self.connections[flow.into()];
+        first.messages = logs.then(Box::default);
         let start = first.start;
         first.set_dialogue(Direction::new(peer, start, Some(dialogue)), nagle);
     }
@@ -65,6 +76,8 @@ impl Simulation<'_> {
         let connection = &mut self.connections[id];
         if connection.dialogue.is_some() {
             self.run_dialogue(id, now);
+        } else if connection.exchange.is_some() {
+            self.run_exchange(id, now);
         } else if id == connection.owner.into() {
             connection.application = NEVER;
             let owner = connection.owner;

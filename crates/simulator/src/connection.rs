@@ -7,8 +7,9 @@ use cwndlab_records::rows::TransferRow;
 use cwndlab_records::stall::{SenderProgress, StallWatch};
 use cwndlab_scenario::plan::{FlowPlan, Pacing};
 use cwndlab_traffic::action::Action;
-use cwndlab_traffic::byte_source::{ByteSource, Drained};
-use cwndlab_traffic::datagrams::Datagrams;
+use cwndlab_traffic::byte_source::{ByteSource, Drained, Transfer};
+use cwndlab_traffic::datagrams::{DatagramCounters, Datagrams};
+use cwndlab_traffic::message_log::MessageLog;
 use cwndlab_traffic::NEVER;
 use cwndlab_transport::delayed_control::DelayedControl;
 use cwndlab_transport::receiver::Receiver;
@@ -18,6 +19,7 @@ use cwndlab_transport::wire::{AckPacket, Output, PlainAck};
 use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, IndexVec, Time};
 
 use crate::dialogue::Direction;
+use crate::run_exchanges::ExchangeDirection;
 use crate::end_samples::{SampleCounters, Samples};
 use crate::no_control::NoControl;
 use crate::packet_sink::{feedback, PacketSink, WireFormat};
@@ -70,6 +72,10 @@ pub(crate) struct Connection {
     predecessors: Option<Box<Totals>>,
     /// The application of a UDP flow.
     pub(crate) datagrams: Option<Box<Datagrams>>,
+    /// Its direction of an exchange of datagrams.
+    pub(crate) exchange: Option<Box<ExchangeDirection>>,
+    /// The messages of a dialogue, for a flow with a service level.
+    pub(crate) messages: Option<Box<MessageLog>>,
     /// Its direction of a dialogue.
     pub(crate) dialogue: Option<Box<Direction>>,
     /// Time of the last SYN-ACK of this connection, and their number.
@@ -168,6 +174,8 @@ impl Connection {
             source: ByteSource::idle(stop),
             predecessors: None,
             datagrams: None,
+            exchange: None,
+            messages: None,
             dialogue: None,
             syn_acks: (Time::ZERO, 0),
         }
@@ -208,6 +216,9 @@ impl Connection {
             DATA => {
                 if let Some(datagrams) = &mut self.datagrams {
                     datagrams.receive(now, packet.timestamp, packet.seq, packet.payload());
+                } else if let Some(exchange) = &mut self.exchange {
+                    exchange.arrived.push((packet.timestamp, packet.seq, packet.payload()));
+                    self.application = now;
                 }
             }
             _ => {}
@@ -403,6 +414,11 @@ impl Connection {
         self.transfer_end = u64::MAX;
     }
 
+    /// The transfer of an application that only writes, if the receiver does not have it in full.
+    pub(crate) fn open_transfer(&self) -> Option<Transfer> {
+        (self.dialogue.is_none() && self.transfer_end != u64::MAX).then(|| self.source.transfer())
+    }
+
     /// Handles the acknowledgement of all data of the application.
     fn on_drained(&mut self, now: Time) {
         match self.source.on_drained(now) {
@@ -435,6 +451,22 @@ impl Connection {
     pub(crate) fn set_datagrams(&mut self, datagrams: Datagrams) {
         self.datagrams = Some(Box::new(datagrams));
         self.number = NO_NUMBER;
+    }
+
+    /// Makes it a direction of an exchange of datagrams.
+    pub(crate) fn set_exchange(&mut self, direction: ExchangeDirection) {
+        self.exchange = Some(Box::new(direction));
+        self.shared_application = true;
+        self.number = NO_NUMBER;
+    }
+
+    /// The counters of datagrams from the flow's sender to its receiver; `None` for a connection over TCP.
+    pub(crate) fn datagram_counters(&self) -> Option<&DatagramCounters> {
+        match (&self.datagrams, &self.exchange) {
+            (Some(datagrams), _) => Some(&datagrams.counters),
+            (None, Some(direction)) => direction.exchange.as_ref().map(|exchange| exchange.counters()),
+            (None, None) => None,
+        }
     }
 
     /// Makes it a direction of a dialogue, in which each delivery may complete a message.
@@ -519,7 +551,7 @@ impl Connection {
         if let Some(predecessors) = &self.predecessors {
             totals.add(predecessors);
         }
-        if let Some(datagrams) = &self.datagrams {
+        if let Some(datagrams) = self.datagram_counters() {
             (totals.counters.sent_packets, totals.counters.sent_bytes) =
                 (datagrams.sent_packets, datagrams.sent_bytes.0);
             totals.delivered = datagrams.received_bytes.0;
@@ -530,7 +562,7 @@ impl Connection {
     /// The counters of a sample and the payload delivered, from those of the current sender and receiver.
     #[inline]
     pub(crate) fn counts(&self, mut counts: SampleCounters, delivered: Bytes) -> (SampleCounters, u64) {
-        if let Some(datagrams) = &self.datagrams {
+        if let Some(datagrams) = self.datagram_counters() {
             counts.sender.sent_bytes = datagrams.sent_bytes.0;
             return (counts, datagrams.received_bytes.0);
         }
@@ -576,5 +608,7 @@ impl Connection {
             + self.transfers.capacity() * 40
             + self.predecessors.as_ref().map_or(0, |predecessors| size_of_val(&**predecessors))
             + self.dialogue.as_ref().map_or(0, |dialogue| dialogue.memory())
+            + self.exchange.as_ref().map_or(0, |direction| direction.memory())
+            + self.messages.as_ref().map_or(0, |messages| messages.memory())
     }
 }

@@ -16,6 +16,9 @@ impl Simulation<'_> {
         let Some(arrivals) = self.arrivals.get_mut(&owner) else { return };
         let (arrival, next) = arrivals.process.on_timer(now);
         if let Some(arrival) = arrival {
+            if let Some(log) = &mut self.connections[owner.into()].messages {
+                log.offer(now, arrival.bytes);
+            }
             self.start_transfer(owner, arrival, now);
         }
         self.connections[owner.into()].application = next;

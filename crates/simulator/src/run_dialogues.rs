@@ -70,6 +70,16 @@ impl Simulation<'_> {
                     self.direction(id).messages.write(bytes, message);
                     self.connections[id].supply(bytes, now, &mut self.network);
                 }
+                Action::Offer(at, size) => {
+                    if let Some(log) = &mut self.connections[flow.into()].messages {
+                        log.offer(at, size);
+                    }
+                }
+                Action::Deliver(since) => {
+                    if let Some(log) = &mut self.connections[flow.into()].messages {
+                        log.deliver(since, now);
+                    }
+                }
                 Action::Record(start, size) => self.record_transfer(flow, start, now, size),
                 Action::Finish => self.connections[flow.into()].finish(now),
             }

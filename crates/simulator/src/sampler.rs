@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::iter::once_with;
 
 use cwndlab_records::declaration::fitting;
-use cwndlab_records::rows::{FindingRow, FlowRow, Records, SampleRow};
+use cwndlab_records::rows::{FindingRow, FlowRow, Records, SampleRow, TransferRow};
 use cwndlab_records::stall::{SenderProgress, Stall};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::NEVER;
@@ -14,6 +14,7 @@ use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::end_samples::{SampleCounters, SampleTimes, SenderSample};
+use crate::message_rows;
 use crate::simulation::Simulation;
 use cwndlab_path::findings;
 use cwndlab_path::losses::Losses;
@@ -139,12 +140,25 @@ impl Sampler {
                 Some(start) => late.insert(simulation.new_connection(flow, start)),
                 None => &mut simulation.connections[flow.into()],
             };
+            if plan.service.is_some() {
+                self.records.messages.extend(message_rows::rows(flow, connection));
+            }
+            if let Some(exchange) = connection.exchange.as_mut().and_then(|one| one.exchange.as_mut()) {
+                let rows = exchange.transfers.drain(..).zip(0..).map(|(one, transfer)| TransferRow {
+                    flow: flow.into(),
+                    transfer,
+                    start_ns: one.start.as_nanos(),
+                    end_ns: one.end.as_nanos(),
+                    size_bytes: one.size.0,
+                });
+                connection.transfers.extend(rows);
+            }
             self.records.transfers.append(&mut connection.transfers);
             if let Some(values) = &mut connection.samples.values {
                 self.records.named_values.append(&mut values.rows);
             }
             let row = flow_row(connection, plan, simulation.network.losses[flow.into()]);
-            let datagrams = connection.datagrams.as_ref().map_or(0, |one| one.delays.count);
+            let datagrams = connection.datagram_counters().map_or(0, |one| one.delays.count);
             delivered_packets += row.acked_bytes.div_ceil(plan.stack.mss.0) + datagrams;
             self.records.flows.push(row);
         }
@@ -244,7 +258,7 @@ fn row_of(
     let FlowTotals { counts, delivered, in_flight, losses } = sum;
     // Values of a single connection, such as the window, exist only for flows with exactly one.
     let windowed = plan.algorithm.is_some() && others.is_none();
-    let datagrams = connection.datagrams.as_ref();
+    let datagrams = connection.datagram_counters();
     let mut row = SampleRow { time_ns: now.as_nanos(), flow: connection.owner.into(), ..SampleRow::default() };
     row.set_sender(&sender.state);
     row.set_counters(&counts.sender);
@@ -268,7 +282,7 @@ fn row_of(
 fn flow_row(connection: &Connection, plan: &FlowPlan, losses: Losses) -> FlowRow {
     let totals = connection.totals();
     let count = &totals.counters;
-    let delays = connection.datagrams.as_ref().map(|one| one.delays).filter(|one| one.count > 0);
+    let delays = connection.datagram_counters().map(|one| one.delays).filter(|one| one.count > 0);
     FlowRow {
         flow: connection.owner.into(),
         name: plan.name.to_string(),

@@ -6,6 +6,7 @@ use crate::arrival_process::ArrivalProcess;
 use crate::byte_source::ByteSource;
 use crate::datagrams::Datagrams;
 use crate::dialogue::{Dialogue, End};
+use crate::exchange::DatagramExchange;
 
 /// The application of a flow, in its initial state.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub enum Application {
     Dialogue(Box<dyn Dialogue>),
     /// Datagrams without a connection.
     Datagrams(Datagrams),
+    /// An exchange of datagrams between both ends.
+    Exchange(Box<DatagramExchange>),
 }
 
 /// The kind of a workload's application, on which depends what an engine prepares before a flow starts.
@@ -34,6 +37,8 @@ pub enum ApplicationKind {
     Dialogue(End),
     /// [`Datagrams`].
     Datagrams,
+    /// A [`DatagramExchange`].
+    Exchange,
 }
 
 /// The load that a workload offers to the network, as far as it is known before the run.

@@ -158,6 +158,12 @@ impl ByteSource {
         }
     }
 
+    /// The transfer that was written last and is not complete.
+    #[must_use]
+    pub fn transfer(&self) -> Transfer {
+        self.transfer
+    }
+
     /// Completes the transfer, which the receiver has in full, and returns it.
     pub fn complete_transfer(&mut self) -> Transfer {
         let done = self.transfer;

@@ -6,6 +6,7 @@ use cwndlab_units::{Bytes, Duration, Rate, Time};
 use crate::delays::Delays;
 use crate::distribution::Distribution;
 use crate::flow_context::FlowContext;
+use crate::message_log::LoggedMessage;
 use crate::sampling::{sample_pause, sample_period, sample_size};
 use crate::NEVER;
 
@@ -41,6 +42,46 @@ pub struct Datagram {
     pub size: u16,
 }
 
+/// What source and sink of a direction have counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DatagramCounters {
+    /// Sent payload.
+    pub sent_bytes: Bytes,
+    /// Number of sent packets.
+    pub sent_packets: u64,
+    /// Received payload.
+    pub received_bytes: Bytes,
+    /// One-way delays of the received packets.
+    pub delays: Delays,
+}
+
+impl DatagramCounters {
+    /// Counts a datagram with this payload that is sent.
+    pub(crate) fn count_sent(&mut self, payload: Bytes) {
+        self.sent_packets += 1;
+        self.sent_bytes += payload;
+    }
+
+    /// Counts a datagram with this payload that arrived after `delay`.
+    pub(crate) fn count_received(&mut self, delay: Duration, payload: Bytes) {
+        self.received_bytes += payload;
+        self.delays.add(delay);
+    }
+}
+
+/// A message of a source: consecutive packets that were sent together, such as a frame of video.
+#[derive(Clone, Copy, Debug)]
+struct Burst {
+    /// Number of its first packet, from 0.
+    first: u64,
+    generated: Time,
+    /// Packets that have not arrived.
+    missing: u32,
+    /// Arrival of the last of its packets so far.
+    arrived: Time,
+    size: Bytes,
+}
+
 /// The state of source and sink.
 #[derive(Debug)]
 pub struct Datagrams {
@@ -61,14 +102,10 @@ pub struct Datagrams {
     /// Number of packets sent since that start.
     steps: u64,
     seq: u32,
-    /// Sent payload.
-    pub sent_bytes: Bytes,
-    /// Number of sent packets.
-    pub sent_packets: u64,
-    /// Received payload.
-    pub received_bytes: Bytes,
-    /// One-way delays of the received packets.
-    pub delays: Delays,
+    /// Counters.
+    pub counters: DatagramCounters,
+    /// The messages, for a flow that asks for them.
+    bursts: Option<Vec<Burst>>,
 }
 
 impl Datagrams {
@@ -88,11 +125,25 @@ impl Datagrams {
             since: None,
             steps: 0,
             seq: 0,
-            sent_bytes: Bytes::ZERO,
-            sent_packets: 0,
-            received_bytes: Bytes::ZERO,
-            delays: Delays::default(),
+            counters: DatagramCounters::default(),
+            bursts: None,
         }
+    }
+
+    /// Keeps the messages: frames, or single packets.
+    pub fn keep_messages(&mut self) {
+        self.bursts = Some(Vec::new());
+    }
+
+    /// Removes and returns the messages. A frame is delivered with the last of its packets.
+    pub fn take_messages(&mut self) -> Vec<LoggedMessage> {
+        let bursts = self.bursts.take().unwrap_or_default().into_iter();
+        let message = |Burst { generated, missing, arrived, size, .. }| LoggedMessage {
+            generated,
+            delivered: (missing == 0).then_some(arrived),
+            size,
+        };
+        bursts.map(message).collect()
     }
 
     /// Enables the detection of duplicates: the sink counts each packet once.
@@ -101,7 +152,22 @@ impl Datagrams {
     }
 
     /// Sends the datagrams that are due at `now` by `send`; returns the time of the next ones.
-    pub fn send(&mut self, now: Time, mut send: impl FnMut(Datagram)) -> Time {
+    pub fn send(&mut self, now: Time, send: impl FnMut(Datagram)) -> Time {
+        let before = self.counters;
+        let next = self.send_due(now, send);
+        if let Some(bursts) = self.bursts.as_mut().filter(|_| self.counters.sent_packets > before.sent_packets) {
+            bursts.push(Burst {
+                first: before.sent_packets,
+                generated: now,
+                missing: (self.counters.sent_packets - before.sent_packets) as u32,
+                arrived: now,
+                size: self.counters.sent_bytes - before.sent_bytes,
+            });
+        }
+        next
+    }
+
+    fn send_due(&mut self, now: Time, mut send: impl FnMut(Datagram)) -> Time {
         match self.pattern {
             SendPattern::Steady => {
                 self.emit(self.packet, &mut send);
@@ -157,8 +223,7 @@ impl Datagrams {
     /// Sends a datagram of `size` bytes, headers included.
     fn emit(&mut self, size: u32, send: &mut impl FnMut(Datagram)) {
         let len = size - self.header;
-        self.sent_packets += 1;
-        self.sent_bytes += Bytes(u64::from(len));
+        self.counters.count_sent(Bytes(u64::from(len)));
         let datagram = Datagram { seq: self.seq, len, size: size as u16 };
         self.seq = self.seq.wrapping_add(1);
         send(datagram);
@@ -177,7 +242,14 @@ impl Datagrams {
             }
             received[word] |= bit;
         }
-        self.received_bytes += Bytes(u64::from(len));
-        self.delays.add(now - sent);
+        self.counters.count_received(now - sent, Bytes(u64::from(len)));
+        if let Some(bursts) = &mut self.bursts {
+            // The sequence number is that of the packet modulo 2³²: the number is the last one sent with it.
+            let behind = self.seq.wrapping_sub(seq);
+            let number = self.counters.sent_packets - u64::from(behind);
+            let at = bursts.partition_point(|one| one.first <= number) - 1;
+            bursts[at].missing = bursts[at].missing.saturating_sub(1);
+            bursts[at].arrived = now;
+        }
     }
 }

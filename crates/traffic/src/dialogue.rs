@@ -35,6 +35,10 @@ pub enum Action {
     Connect,
     /// Send a message with this number of bytes.
     Send(Bytes, Message),
+    /// A message of the application was generated at this time, with this size; it is sent now or later.
+    Offer(Time, Bytes),
+    /// The message that was generated at this time has reached the application to which it is addressed.
+    Deliver(Time),
     /// Record a complete transfer with this start time and size.
     Record(Time, Bytes),
     /// End the dialogue.

@@ -5,22 +5,25 @@
 //!
 //! - [`workloads`]: one file each, with declared fields, configuration ([`configuration`]) and, for a dialogue, its state
 //!   machine;
-//! - [`application`]: a flow's application, which takes an [`action`] at its timer: a [`byte_source`], an [`arrival_process`], a [`dialogue`] or [`datagrams`];
+//! - [`application`]: a flow's application, which takes an [`action`] at its timer: a [`byte_source`], an [`arrival_process`], a [`dialogue`], [`datagrams`] or an [`exchange`] of them;
 //! - [`flow_context`]: the properties of a flow that its application uses;
 //! - [`distribution`], [`distribution_fields`], [`sampling`]: distributions of sizes and times, their fields, and draws;
-//! - [`delays`]: one-way delays.
+//! - [`delays`]: one-way delays; [`message_log`]: the messages of a flow, delivered or not.
 
 pub mod action;
 pub mod application;
 pub mod arrival_process;
 pub mod byte_source;
+pub mod coap_timeout;
 pub mod configuration;
 pub mod datagrams;
 pub mod delays;
 pub mod dialogue;
 pub mod distribution;
 pub mod distribution_fields;
+pub mod exchange;
 pub mod flow_context;
+pub mod message_log;
 mod packets;
 mod repetition;
 pub mod sampling;

@@ -42,12 +42,13 @@ impl Repetition {
         continues
     }
 
-    /// Starts the next exchange.
-    pub(crate) fn begin(&mut self, actions: &mut Vec<Action>) {
+    /// Starts the next exchange at `now`, of `size` bytes as far as its client knows.
+    pub(crate) fn begin(&mut self, now: Time, size: Bytes, actions: &mut Vec<Action>) {
         if self.started == 0 || self.new_connection {
             actions.push(Action::Connect);
         }
         self.started += 1;
+        actions.push(Action::Offer(now, size));
     }
 
     /// Sets the timer after a pause drawn from this distribution.
@@ -58,7 +59,7 @@ impl Repetition {
     /// Completes at `now` an exchange of `size` bytes that started at `since`.
     pub(crate) fn complete(&mut self, since: Time, size: Bytes, now: Time, actions: &mut Vec<Action>) {
         self.completed += 1;
-        actions.push(Action::Record(since, size));
+        actions.extend([Action::Deliver(since), Action::Record(since, size)]);
         if self.count.is_some_and(|count| self.completed >= count) || self.stop <= now {
             actions.push(Action::Finish);
             return;

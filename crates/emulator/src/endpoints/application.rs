@@ -40,7 +40,7 @@ impl<'a> Application<'a> {
                 Some(Self::Dialogue(DialogueEndpoints::new(endpoint, dialogue)))
             }
             traffic::Application::Arrivals(process) => Some(Self::Arrivals(ArrivalEndpoints::new(endpoint, process))),
-            traffic::Application::Datagrams(_) => None,
+            traffic::Application::Datagrams(_) | traffic::Application::Exchange(_) => None,
         }
     }
 

@@ -13,6 +13,7 @@ use cwndlab_linux::socket;
 use cwndlab_linux::tcp_info::TcpInfo;
 use cwndlab_records::rows::{EventRow, TransferRow};
 use cwndlab_scenario::plan::FlowPlan;
+use cwndlab_traffic::message_log::MessageLog;
 use cwndlab_units::{Bytes, Duration, Fault, FlowId, Rate, SenderState, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
@@ -63,6 +64,8 @@ pub struct FlowState {
     pub ended: AtomicU64,
     /// Completed transfers.
     pub transfers: Mutex<Vec<TransferRow>>,
+    /// Messages, delivered or not.
+    pub messages: Mutex<MessageLog>,
     /// The transfers whose last byte has not arrived, in the order of their starts.
     pub(crate) pending: Mutex<VecDeque<PendingTransfer>>,
     /// Events that the endpoints recorded themselves.
@@ -104,6 +107,7 @@ impl Default for FlowState {
             started: AtomicU64::new(u64::MAX),
             ended: AtomicU64::new(u64::MAX),
             transfers: Mutex::default(),
+            messages: Mutex::default(),
             pending: Mutex::default(),
             events: Mutex::default(),
         }

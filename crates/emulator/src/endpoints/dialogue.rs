@@ -92,6 +92,17 @@ impl<'a> DialogueEndpoints<'a> {
         socket.map(|socket| self.set_up_connection(self.client, socket)).transpose()
     }
 
+    /// Records what the application says of a message.
+    fn record(&self, action: Action) {
+        let state = self.endpoint.state;
+        match action {
+            Action::Offer(at, size) => lock(&state.messages).offer(at, size),
+            Action::Deliver(since) => lock(&state.messages).deliver(since, self.endpoint.run.now()),
+            Action::Record(since, size) => self.endpoint.record_transfer(since, size),
+            Action::Connect | Action::Send(..) | Action::Finish => {}
+        }
+    }
+
     /// Appends a message to the other endpoint.
     fn append(&self, end: End, connection: &mut Connection, bytes: Bytes, message: Message) {
         {
@@ -153,7 +164,7 @@ impl<'a> DialogueEndpoints<'a> {
                             return Ok(()); // the run ended before the handshake
                         }
                     }
-                    Action::Record(since, size) => self.endpoint.record_transfer(since, size),
+                    Action::Offer(..) | Action::Deliver(_) | Action::Record(..) => self.record(action),
                     Action::Finish => self.endpoint.state.end(run.now()),
                     Action::Send(bytes, message) => {
                         if let Some(connection) = &mut connection {
@@ -192,7 +203,7 @@ impl<'a> DialogueEndpoints<'a> {
             for action in actions.drain(..) {
                 match action {
                     Action::Send(bytes, message) => self.append(end, &mut connection, bytes, message),
-                    Action::Record(since, size) => self.endpoint.record_transfer(since, size),
+                    Action::Offer(..) | Action::Deliver(_) | Action::Record(..) => self.record(action),
                     Action::Connect | Action::Finish => {} // actions of the client
                 }
             }

@@ -108,6 +108,7 @@ impl<'a> FlowPlans<'a> {
             stop: flow.stop,
             workload,
             dscp: flow.dscp,
+            service: flow.service.clone().map(Arc::new),
             stack: self.stacks.intern(stack),
             oracle_buffer: placed.forward.iter().filter_map(buffer).min().map(Bytes),
             routers: routers(&placed.forward, network),

@@ -9,7 +9,7 @@ use cwndlab_units::Duration;
 
 use super::field_types::{Direction, FlowWorkload, Jitter, Overrides, Profile, StartStep};
 use super::table::tables;
-use crate::plan::ControlDelay;
+use crate::plan::{ControlDelay, ServiceLevel};
 
 tables! {
     /// A flow.
@@ -46,6 +46,8 @@ fields! {
         workload: FlowWorkload = absent("`bulk` over TCP, required over UDP", Workload::BULK),
         /// class of its packets in both directions, for queues that serve by class
         dscp: Dscp = absent("CS0", Dscp::default()),
+        /// what the class of traffic asks of the network; its messages are recorded
+        service: Option<ServiceLevel> = absent(""),
         /// stack profile
         profile: Profile = "linux",
         /// parameters of the stack that override those of the profile

@@ -1,7 +1,7 @@
 //! The tables whose contents are parts of the plan.
 
 use super::table::tables;
-use crate::plan::{ControlDelay, HarqPlan, JitterPlan, NamedValuesPlan, StepPlan, TokenBucketPlan};
+use crate::plan::{ControlDelay, HarqPlan, JitterPlan, NamedValuesPlan, ServiceLevel, StepPlan, TokenBucketPlan};
 
 tables! {
     /// The recorded variables of algorithms and transport.
@@ -16,6 +16,9 @@ tables! {
     HARQ: (HarqPlan) = "harq", "Retransmissions of a radio link, as in LTE (3GPP TS 36.213, section 7).";
     /// Delay variation.
     JITTER: (JitterPlan) = "jitter", "Delay variation: a uniform random delay from [0, `spread`) of each packet.";
+    /// A service level.
+    SERVICE: (ServiceLevel) = "service",
+        "What a class of traffic asks of the network. The messages of its flows are recorded in the table `messages`: transfers, pages, messages, frames, packets over UDP.";
     /// A delay between transport and algorithm.
     CONTROL: (ControlDelay) = "control", "Delay between transport and algorithm, as in the kernel datapath.";
 }

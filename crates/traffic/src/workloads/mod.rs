@@ -97,6 +97,7 @@ workloads! {
     Arrivals => arrivals,
     RequestResponse => request_response,
     Mqtt => mqtt,
+    Coap => coap,
     Cbr => cbr,
     Vbr => vbr,
     PageLoads => page_loads,
@@ -148,7 +149,8 @@ mod tests {
     use serde_json::json;
 
     fn read(document: &Value) -> Workload {
-        let transport = if document["rate"].is_string() { Transport::Udp } else { Transport::Tcp };
+        let udp = document["rate"].is_string() || document["kind"] == "coap";
+        let transport = if udp { Transport::Udp } else { Transport::Tcp };
         let mut faults = Faults::default();
         let read = Workload::from_document(document, String::new(), transport, &mut faults);
         read.unwrap_or_else(|| panic!("{document}: {faults:?}"))
@@ -166,6 +168,7 @@ mod tests {
             json!({ "kind": "arrivals", "per_second": 1.0, "size": "1 MB" }),
             json!({ "kind": "request-response", "request": "1 kB", "response": "1 kB" }),
             json!({ "kind": "mqtt", "period": "1 s" }),
+            json!({ "kind": "coap", "period": "1 s" }),
             json!({ "kind": "cbr", "rate": "1 Mbps" }),
             json!({ "kind": "vbr", "rate": "1 Mbps" }),
             json!({ "kind": "page-loads" }),
@@ -184,6 +187,7 @@ mod tests {
                 Application::Arrivals(_) => ApplicationKind::Arrivals,
                 Application::Dialogue(dialogue) => ApplicationKind::Dialogue(dialogue.opener()),
                 Application::Datagrams(_) => ApplicationKind::Datagrams,
+                Application::Exchange(_) => ApplicationKind::Exchange,
             };
             assert_eq!(workload.application_kind(), kind, "{document}");
         }

@@ -207,6 +207,7 @@ impl Mqtt {
         self.regular += self.config.period;
         self.publish = self.regular + self.draw_jitter();
         self.waiting.push_back((now, payload));
+        actions.push(Action::Offer(now, payload));
         self.send_waiting(now, actions);
     }
 
@@ -261,6 +262,10 @@ impl Dialogue for Mqtt {
     }
 
     fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        if message.kind == PUBLISH {
+            // With QoS 2 the broker may pass a message on at its PUBLISH (3.1.1, 4.3.3, figure 4.3, method B).
+            actions.push(Action::Deliver(message.since));
+        }
         let mut reply = |bytes, kind| actions.push(Action::Send(bytes, Message { kind, ..message }));
         match message.kind {
             CONNECT => reply(ACKNOWLEDGEMENT, CONNACK),
@@ -329,12 +334,15 @@ mod tests {
             assert_eq!(sensor.due(), second(time));
             sensor.on_timer(second(time), &mut actions);
             let message = Message { kind, size: Bytes(size), since: second(time) };
-            assert_eq!(std::mem::take(&mut actions), [Action::Send(Bytes(bytes), message)]);
+            let offer = (kind == PUBLISH).then_some(Action::Offer(second(time), Bytes(size)));
+            let expected: Vec<_> = offer.into_iter().chain([Action::Send(Bytes(bytes), message)]).collect();
+            assert_eq!(std::mem::take(&mut actions), expected);
         }
         let publish = Message { kind: PUBLISH, size: Bytes(100), since: second(1) };
         sensor.on_message(publish, second(2), &mut actions);
         let acknowledgement = Message { kind: PUBACK, ..publish };
-        assert_eq!(std::mem::take(&mut actions), [Action::Send(Bytes(4), acknowledgement)]);
+        let reply = [Action::Deliver(second(1)), Action::Send(Bytes(4), acknowledgement)];
+        assert_eq!(std::mem::take(&mut actions), reply);
         sensor.on_message(acknowledgement, second(3), &mut actions);
         assert_eq!(actions, [Action::Record(second(1), Bytes(100))]);
     }
@@ -361,12 +369,14 @@ mod tests {
         let mut actions = Vec::new();
         sensor.on_timer(second(1), &mut actions);
         let publish = Message { kind: PUBLISH, size: Bytes(100), since: second(1) };
-        assert_eq!(std::mem::take(&mut actions), [Action::Send(Bytes(126), publish)]);
+        let offer = Action::Offer(second(1), Bytes(100));
+        assert_eq!(std::mem::take(&mut actions), [offer, Action::Send(Bytes(126), publish)]);
         let mut arrived = publish;
-        for (time, kind) in [(2, PUBREC), (3, PUBREL), (4, PUBCOMP)] {
+        for (time, kind, delivery) in [(2, PUBREC, Some(Action::Deliver(second(1)))), (3, PUBREL, None), (4, PUBCOMP, None)] {
             sensor.on_message(arrived, second(time), &mut actions);
             arrived = Message { kind, ..publish };
-            assert_eq!(std::mem::take(&mut actions), [Action::Send(Bytes(4), arrived)]);
+            let expected: Vec<_> = delivery.into_iter().chain([Action::Send(Bytes(4), arrived)]).collect();
+            assert_eq!(std::mem::take(&mut actions), expected);
         }
         sensor.on_message(arrived, second(5), &mut actions);
         assert_eq!(actions, [Action::Record(second(1), Bytes(100))]);
@@ -379,9 +389,10 @@ mod tests {
         let mut actions = Vec::new();
         sensor.on_timer(second(1), &mut actions);
         let first = Message { kind: PUBLISH, size: Bytes(100), since: second(1) };
-        assert_eq!(std::mem::take(&mut actions), [Action::Send(Bytes(126), first)]);
+        let offer = |time| Action::Offer(second(time), Bytes(100));
+        assert_eq!(std::mem::take(&mut actions), [offer(1), Action::Send(Bytes(126), first)]);
         sensor.on_timer(second(101), &mut actions);
-        assert_eq!(actions, []);
+        assert_eq!(std::mem::take(&mut actions), [offer(101)]);
         sensor.on_message(Message { kind: PUBACK, ..first }, second(150), &mut actions);
         let second_message = Message { since: second(101), ..first };
         assert_eq!(actions, [Action::Record(second(1), Bytes(100)), Action::Send(Bytes(126), second_message)]);

@@ -136,8 +136,8 @@ impl PageLoads {
 
     /// Requests the next page.
     fn start_page(&mut self, now: Time, actions: &mut Vec<Action>) {
-        self.pages.begin(actions);
         let size = sample_size(&self.config.main, &mut self.sizes).min(self.config.largest);
+        self.pages.begin(now, size, actions);
         actions.push(Action::Send(self.config.request, Message { kind: MAIN_REQUEST, size, since: now }));
     }
 
@@ -233,7 +233,8 @@ mod tests {
         let mut browser = browser(Some(3), 2);
         let message = |kind, size| Message { kind, size: Bytes(size), since: Time::ZERO };
         let request = message(MAIN_REQUEST, 16_385);
-        assert_eq!(at_timer(&mut browser, 0), [Action::Connect, Action::Send(Bytes(400), request)]);
+        let offer = Action::Offer(Time::ZERO, Bytes(16_385));
+        assert_eq!(at_timer(&mut browser, 0), [Action::Connect, offer, Action::Send(Bytes(400), request)]);
         let main = message(MAIN, 16_385);
         assert_eq!(at_message(&mut browser, request, 10), [Action::Send(Bytes(16_403), main)]);
         assert_eq!(at_message(&mut browser, main, 20), []);
@@ -242,7 +243,8 @@ mod tests {
         assert_eq!(at_timer(&mut browser, 70), [Action::Send(Bytes(1_200), requests)]);
         let objects = message(OBJECTS, 19_385);
         assert_eq!(at_message(&mut browser, requests, 80), [Action::Send(Bytes(3_027), objects)]);
-        assert_eq!(at_message(&mut browser, objects, 90), [Action::Record(Time::ZERO, Bytes(19_385))]);
+        let complete = [Action::Deliver(Time::ZERO), Action::Record(Time::ZERO, Bytes(19_385))];
+        assert_eq!(at_message(&mut browser, objects, 90), complete);
         assert_eq!(browser.due(), Time::from_nanos(790));
     }
 
@@ -251,7 +253,8 @@ mod tests {
         let mut browser = browser(Some(0), 1);
         at_timer(&mut browser, 0);
         at_message(&mut browser, Message { kind: MAIN, size: Bytes(16_385), since: Time::ZERO }, 20);
-        assert_eq!(at_timer(&mut browser, 70), [Action::Record(Time::ZERO, Bytes(16_385)), Action::Finish]);
+        let complete = [Action::Deliver(Time::ZERO), Action::Record(Time::ZERO, Bytes(16_385)), Action::Finish];
+        assert_eq!(at_timer(&mut browser, 70), complete);
     }
 
     /// IEEE 802.16m-08/004r5, table of the web browsing model: 5.64 objects on average, at most 53. The tolerance of

@@ -93,8 +93,8 @@ impl Dialogue for RequestResponse {
 
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.exchanges.on_timer(now, actions) {
-            self.exchanges.begin(actions);
             let response = sample_size(&self.response, &mut self.response_sizes);
+            self.exchanges.begin(now, response, actions);
             let request = sample_size(&self.request, &mut self.request_sizes);
             actions.push(Action::Send(request, Message { kind: REQUEST, size: response, since: now }));
         }
@@ -153,16 +153,18 @@ mod tests {
             let size = Bytes(5_000);
             Action::Send(Bytes(100), Message { kind: REQUEST, size, since: Time::from_nanos(since) })
         };
-        let record = |since| Action::Record(Time::from_nanos(since), Bytes(5_000));
-        assert_eq!(at_timer(&mut client, 0), [Action::Connect, request(0)]);
-        assert_eq!((at_response(&mut client, 0, 1_000), client.due()), (vec![record(0)], Time::from_nanos(1_030)));
-        assert_eq!(at_timer(&mut client, 1_030), [request(1_030)]);
-        assert_eq!(
-            (at_response(&mut client, 1_030, 2_000), client.due()),
-            (vec![record(1_030)], Time::from_nanos(2_030))
-        );
-        assert_eq!(at_timer(&mut client, 2_030), [request(2_030)]);
-        assert_eq!(at_response(&mut client, 2_030, 3_000), [record(2_030), Action::Finish]);
+        let offer = |since| Action::Offer(Time::from_nanos(since), Bytes(5_000));
+        let complete = |since| {
+            let start = Time::from_nanos(since);
+            vec![Action::Deliver(start), Action::Record(start, Bytes(5_000))]
+        };
+        assert_eq!(at_timer(&mut client, 0), [Action::Connect, offer(0), request(0)]);
+        assert_eq!((at_response(&mut client, 0, 1_000), client.due()), (complete(0), Time::from_nanos(1_030)));
+        assert_eq!(at_timer(&mut client, 1_030), [offer(1_030), request(1_030)]);
+        assert_eq!((at_response(&mut client, 1_030, 2_000), client.due()), (complete(1_030), Time::from_nanos(2_030)));
+        assert_eq!(at_timer(&mut client, 2_030), [offer(2_030), request(2_030)]);
+        let last = at_response(&mut client, 2_030, 3_000);
+        assert_eq!(last, [complete(2_030), vec![Action::Finish]].concat());
         assert_eq!(client.due(), NEVER);
     }
 

@@ -1,0 +1,44 @@
+//! The rows of the table `messages`.
+
+use cwndlab_records::rows::MessageRow;
+use cwndlab_traffic::message_log::{LoggedMessage, MessageLog};
+use cwndlab_units::{Bytes, FlowId, Time};
+
+use crate::connection::Connection;
+
+/// The messages of a flow at the end of the run.
+pub(crate) fn rows(flow: FlowId, connection: &mut Connection) -> impl Iterator<Item = MessageRow> {
+    let exchange = connection.exchange.as_mut().and_then(|direction| direction.exchange.as_mut());
+    let messages = if let Some(datagrams) = &mut connection.datagrams {
+        datagrams.take_messages()
+    } else if let Some(exchange) = exchange {
+        exchange.take_messages()
+    } else {
+        transfers(connection)
+    };
+    messages.into_iter().enumerate().map(move |(number, one)| MessageRow {
+        flow: flow.into(),
+        message: number as u64,
+        generated_ns: one.generated.as_nanos(),
+        delivered_ns: one.delivered.map(Time::as_nanos),
+        size_bytes: one.size.0,
+    })
+}
+
+/// The messages of a dialogue or of arrivals, which keep a log, or else the transfers of an application that only writes.
+fn transfers(connection: &mut Connection) -> Vec<LoggedMessage> {
+    let times = |row: &cwndlab_records::rows::TransferRow| (Time::from_nanos(row.start_ns), Time::from_nanos(row.end_ns));
+    let mut log = connection.messages.take().map_or_else(MessageLog::default, |log| *log);
+    if log.is_empty() {
+        for row in &connection.transfers {
+            log.offer(times(row).0, Bytes(row.size_bytes));
+        }
+        if let Some(open) = connection.open_transfer() {
+            log.offer(open.start, open.bytes);
+        }
+    }
+    for (start, end) in connection.transfers.iter().map(times) {
+        log.deliver(start, end);
+    }
+    log.take()
+}

@@ -1,0 +1,768 @@
+//! CoAP over UDP (RFC 7252): requests of a device or of its client, notifications (RFC 7641), payloads in blocks (RFC 7959).
+
+use std::collections::{BTreeSet, VecDeque};
+
+use cwndlab_config::{fields, words, Faults, Positive, Reader, Table};
+use cwndlab_network::random::{Purpose, Stream};
+use cwndlab_units::{Bytes, Duration, Time};
+
+use crate::application::{Application, ApplicationKind, OfferedLoad};
+use crate::coap_timeout::{CongestionControl, Schedule, Timeouts};
+use crate::configuration::{Configuration, Transport};
+use crate::dialogue::{End, Message};
+use crate::distribution::Distribution;
+use crate::distribution_fields::{PositiveSizes, PositiveTimes, Times};
+use crate::exchange::{Action, DatagramExchange, Exchange};
+use crate::flow_context::FlowContext;
+use crate::sampling::{sample_pause, sample_size};
+use crate::{NEVER, UDP_HEADER};
+
+/// The declaration of the workload.
+pub static SPEC: Table = Table::new(
+    "coap",
+    "A device that sends or offers measurements by CoAP over UDP (RFC 7252): POST requests, GET requests of the flow's receiver, or notifications (Observe, RFC 7641), confirmable or not, in blocks if they are larger than `block` (RFC 7959). A message of the workload is delivered when its payload is complete at its addressee; a transfer ends when the requester has the response, or the notifier the acknowledgement.",
+    &[Config::FIELDS],
+)
+.class("Coap");
+
+/// Header of a message (RFC 7252, 3): version, type, token length, code, message identifier.
+const HEADER: Bytes = Bytes(4);
+/// The marker in front of a payload.
+const MARKER: Bytes = Bytes(1);
+/// Largest message of the default settings: 1152 bytes, of which 1024 are payload (RFC 7252, 4.6).
+const MAX_PAYLOAD: f64 = 1024.0;
+/// `EXCHANGE_LIFETIME` of RFC 7252, 4.8.2: within it a repeated message is acknowledged and not processed again, and a
+/// response may still come.
+const EXCHANGE_LIFETIME: Duration = Duration::from_secs(247);
+
+words! {
+    /// Who sends what.
+    pub enum Method {
+        /// the flow's sender sends its payload in requests
+        Post = "post",
+        /// the flow's receiver requests, the sender responds with its payload
+        Get = "get",
+        /// the flow's receiver registers once, the sender notifies it of each new payload (RFC 7641)
+        Observe = "observe",
+    }
+}
+
+fields! {
+    /// The configuration of the workload.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// who sends what
+        method: Method = "post",
+        /// confirmable (CON): retransmitted until it is acknowledged; false: non-confirmable (NON)
+        confirmable: bool = true,
+        /// payload of a message
+        payload: PositiveSizes = absent("uniform from 16 B to 128 B", Distribution::Uniform(16.0, 128.0)),
+        /// time between two messages; the exponential distribution gives a Poisson process
+        period: PositiveTimes = required("'period = \"10 s\"'"),
+        /// total number
+        count: Option<Positive<u64>> = absent("unlimited"),
+        /// congestion control: the retransmission timeouts
+        control: CongestionControl = "rfc7252",
+        /// `ACK_TIMEOUT`: shortest first timeout of `rfc7252`
+        ack_timeout: Positive<Duration> = "2 s",
+        /// `ACK_RANDOM_FACTOR`: ratio of the longest to the shortest first timeout of `rfc7252`
+        ack_random_factor: f64 = 1.5 up to 10.0,
+        /// `MAX_RETRANSMIT`: after so many retransmissions and a last timeout the message is given up
+        max_retransmit: u32 = 4 in 0..=20,
+        /// `NSTART`: confirmable messages that wait for an answer at the same time; further ones wait at their sender
+        nstart: u32 = 1 in 1..=1_000,
+        /// time that a server needs for a response; if it is not zero, an empty acknowledgement goes ahead of the response
+        processing: Times = "0 s",
+        /// block size for larger payloads: a power of two from 16 B to 1024 B (RFC 7959)
+        block: Bytes = "1024 B",
+        /// length of the token, bytes
+        token: u32 = 4 in 0..=8,
+        /// length of a request's other options, such as Uri-Path, bytes
+        options: u32 = 16 in 0..=1_000,
+        /// `Max-Age`: without a notification for this time the client registers again
+        max_age: Positive<Duration> = "60 s",
+        /// bytes that security adds to each datagram: 29 for DTLS 1.2, 11 for DTLS 1.3 (both with tags of 8 bytes), 13 for
+        /// OSCORE
+        security: u32 = 0 in 0..=256,
+    }
+    check
+}
+
+impl Config {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if !(16..=1024).contains(&self.block.0) || !self.block.0.is_power_of_two() {
+            faults.add(table.at("block"), "is not a power of two from 16 B to 1024 B", "RFC 7959, section 2.2");
+        }
+        if self.ack_random_factor < 1.0 {
+            faults.add(table.at("ack_random_factor"), "is less than 1", "RFC 7252, section 4.8.1");
+        }
+        let largest = match self.payload {
+            Distribution::Fixed(largest) | Distribution::Uniform(_, largest) => largest,
+            _ => 0.0,
+        };
+        if !self.confirmable && largest > MAX_PAYLOAD {
+            let hint = "write 'confirmable = true': blocks of non-confirmable messages (RFC 9177) do not exist here";
+            faults.add(table.at("payload"), "is larger than 1024 B", hint);
+        }
+    }
+
+    /// The end that sends requests or registers.
+    fn client(&self) -> End {
+        if self.method == Method::Post { End::Sender } else { End::Receiver }
+    }
+
+    fn fixed(&self) -> Bytes {
+        HEADER + Bytes(u64::from(self.token) + u64::from(self.security))
+    }
+}
+
+fn other(end: End) -> End {
+    match end {
+        End::Sender => End::Receiver,
+        End::Receiver => End::Sender,
+    }
+}
+
+/// Bytes of an unsigned integer in an option, without leading zeros (RFC 7252, 3.2).
+fn uint_bytes(value: u64) -> u64 {
+    u64::from((u64::BITS - value.leading_zeros()).div_ceil(8))
+}
+
+impl Configuration for Config {
+    const TRANSPORTS: &'static [Transport] = &[Transport::Udp];
+
+    fn application_kind(&self) -> ApplicationKind {
+        ApplicationKind::Exchange
+    }
+
+    fn application(&self, flow: &FlowContext) -> Application {
+        Application::Exchange(Box::new(DatagramExchange::new(Box::new(Coap::new(self, flow)), flow.header)))
+    }
+
+    fn offered_load(&self) -> OfferedLoad {
+        OfferedLoad::Packets { per_second: 2e9 / self.period.mean().max(1.0) }
+    }
+
+    fn packet(&self) -> Option<Bytes> {
+        Some(UDP_HEADER + self.fixed() + Bytes(u64::from(self.options)) + MARKER + Bytes(1024 + 6))
+    }
+
+    fn secondary_connections(&self) -> u32 {
+        1
+    }
+}
+
+/// A request, with or without payload.
+const REQUEST: u8 = 0;
+/// A response in an acknowledgement (piggybacked, RFC 7252, 5.2.1).
+const PIGGYBACKED: u8 = 1;
+/// An empty acknowledgement of a request.
+const EMPTY: u8 = 2;
+/// A separate response (5.2.2), or that to a non-confirmable request (5.2.3).
+const SEPARATE: u8 = 3;
+/// An empty acknowledgement of a separate response or of a notification.
+const ACKNOWLEDGED: u8 = 4;
+/// A registration (RFC 7641, 3.1).
+const REGISTER: u8 = 5;
+/// A notification (RFC 7641, 3.2).
+const NOTIFY: u8 = 6;
+
+/// A message of the application.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    since: Time,
+    total: Bytes,
+    /// Bytes of the blocks that the addressee has.
+    done: Bytes,
+}
+
+/// A confirmable message that waits for its acknowledgement, or a request that waits for its response.
+#[derive(Debug)]
+struct Outstanding {
+    from: End,
+    bytes: Bytes,
+    message: Message,
+    first_sent: Time,
+    schedule: Schedule,
+    retransmissions: u32,
+    due: Time,
+    /// The acknowledgement is there, the response is not.
+    acknowledged: bool,
+}
+
+/// The state of client and server.
+#[derive(Debug)]
+struct Coap {
+    config: Config,
+    stop: Time,
+    sizes: Stream,
+    times: Stream,
+    random: Stream,
+    timeouts: Timeouts,
+    /// Timeouts of a server's responses.
+    response_timeouts: Timeouts,
+    /// Time of the next message of the application.
+    next: Time,
+    generated: u64,
+    ended: u64,
+    waiting: VecDeque<Job>,
+    active: Vec<Job>,
+    outstanding: Vec<Outstanding>,
+    /// Responses that a server is working on.
+    responses: Vec<(Time, Message)>,
+    /// Messages that were received in the last lifetime of an exchange: end, kind, start and offset.
+    known: BTreeSet<(Time, u64, u8)>,
+    /// The client is registered, and the time at which it registers again.
+    registered: bool,
+    stale: Time,
+    notified: u64,
+    started: bool,
+}
+
+impl Coap {
+    fn new(config: &Config, flow: &FlowContext) -> Self {
+        let timeouts = || Timeouts::new(config.control, config.ack_timeout, config.ack_random_factor);
+        Self {
+            config: config.clone(),
+            stop: flow.stop,
+            sizes: flow.stream(Purpose::Size),
+            times: flow.stream(Purpose::Time),
+            random: flow.stream(Purpose::Other),
+            timeouts: timeouts(),
+            response_timeouts: timeouts(),
+            next: NEVER,
+            generated: 0,
+            ended: 0,
+            waiting: VecDeque::new(),
+            active: Vec::new(),
+            outstanding: Vec::new(),
+            responses: Vec::new(),
+            known: BTreeSet::new(),
+            registered: false,
+            stale: NEVER,
+            notified: 0,
+            started: false,
+        }
+    }
+
+    /// Whether a payload of this size is sent in blocks.
+    fn has_blocks(&self, total: Bytes) -> bool {
+        total > self.config.block
+    }
+
+    /// Length of the block at `offset` of a payload.
+    fn block(&self, total: Bytes, offset: Bytes) -> Bytes {
+        (total - offset).min(self.config.block)
+    }
+
+    /// Bytes of the option Block1 or Block2 at `offset` (RFC 7959, 2.2): number, more, size exponent in 0 to 3 bytes. Block1
+    /// (27) follows Uri-Path (11), so that its delta takes a further byte; Block2 (23) does not.
+    fn block_option(&self, total: Bytes, offset: Bytes, first: bool) -> Bytes {
+        if !self.has_blocks(total) {
+            return Bytes::ZERO;
+        }
+        let more = u64::from(offset + self.config.block < total);
+        let exponent = u64::from(self.config.block.0.trailing_zeros()) - 4;
+        let value = (offset.0 / self.config.block.0) << 4 | more << 3 | exponent;
+        Bytes(1 + u64::from(first) + uint_bytes(value))
+    }
+
+    /// Size of a message that carries `payload`.
+    fn with_payload(&self, options: Bytes, payload: Bytes) -> Bytes {
+        let marked = if payload == Bytes::ZERO { Bytes::ZERO } else { MARKER + payload };
+        self.config.fixed() + options + marked
+    }
+
+    /// Size of the request for, or with, the block at `offset`.
+    fn request_bytes(&self, job: Job) -> Bytes {
+        let post = self.config.method == Method::Post;
+        let option = match (post, job.done) {
+            // The first request for a payload does not know that it comes in blocks.
+            (false, Bytes::ZERO) => Bytes::ZERO,
+            _ => self.block_option(job.total, job.done, post),
+        };
+        let payload = if post { self.block(job.total, job.done) } else { Bytes::ZERO };
+        self.with_payload(Bytes(u64::from(self.config.options)) + option, payload)
+    }
+
+    /// Size of the response to that request.
+    fn response_bytes(&self, job: Job) -> Bytes {
+        let post = self.config.method == Method::Post;
+        let payload = if post { Bytes::ZERO } else { self.block(job.total, job.done) };
+        self.with_payload(self.block_option(job.total, job.done, post), payload)
+    }
+
+    /// Size of a notification: the option Observe has a sequence number of 24 bits (RFC 7641, 2 and 4.4).
+    fn notification_bytes(&self, payload: Bytes) -> Bytes {
+        self.with_payload(Bytes(1 + uint_bytes(self.notified & 0xff_ffff)), payload)
+    }
+
+    fn empty_bytes(&self) -> Bytes {
+        HEADER + Bytes(u64::from(self.config.security))
+    }
+
+    fn job(&self, since: Time) -> Option<Job> {
+        self.active.iter().copied().find(|job| job.since == since)
+    }
+
+    /// Generates a message of the application.
+    fn generate(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let total = sample_size(&self.config.payload, &mut self.sizes);
+        self.generated += 1;
+        let more = self.config.count.is_none_or(|count| self.generated < count);
+        // The start of a message is its identity: no two are equal.
+        let pause = sample_pause(&self.config.period, &mut self.times).max(Duration::from_nanos(1));
+        self.next = if more { now + pause } else { NEVER };
+        actions.push(Action::Offer(now, total));
+        if !self.config.confirmable {
+            let before = self.active.len();
+            self.active.retain(|job| now - job.since <= EXCHANGE_LIFETIME);
+            self.ended += (before - self.active.len()) as u64;
+        }
+        if self.config.method == Method::Observe {
+            if !self.registered {
+                self.ended += 1;
+                return; // nobody listens
+            }
+            // A newer state replaces one that waits (RFC 7641, 4.5.2).
+            self.ended += self.waiting.len() as u64;
+            self.waiting.clear();
+        }
+        self.waiting.push_back(Job { since: now, total, done: Bytes::ZERO });
+        self.send_waiting(now, actions);
+    }
+
+    /// Sends the messages for which there is a place.
+    fn send_waiting(&mut self, now: Time, actions: &mut Vec<Action>) {
+        loop {
+            let places = !self.config.confirmable || self.active.len() < self.config.nstart as usize;
+            let Some(job) = self.waiting.pop_front_if(|_| places) else { return };
+            self.active.push(job);
+            self.send_job(job, now, actions);
+        }
+    }
+
+    /// Sends the request, or the notification, for the next block of a message.
+    fn send_job(&mut self, job: Job, now: Time, actions: &mut Vec<Action>) {
+        let notify = self.config.method == Method::Observe;
+        let kind = if notify { NOTIFY } else { REQUEST };
+        let from = if notify { End::Sender } else { self.config.client() };
+        let message = Message { kind, size: job.done, since: job.since };
+        let bytes = if notify {
+            self.notified += 1;
+            self.notification_bytes(job.total)
+        } else {
+            self.request_bytes(job)
+        };
+        self.send(from, bytes, message, now, actions);
+    }
+
+    /// Sends a message, which is retransmitted if it is confirmable.
+    fn send(&mut self, from: End, bytes: Bytes, message: Message, now: Time, actions: &mut Vec<Action>) {
+        if self.config.confirmable || message.kind == REGISTER {
+            let others = self.outstanding.iter().filter(|one| one.from == from).count() as u64;
+            let responds = message.kind == SEPARATE;
+            let timeouts = if responds { &mut self.response_timeouts } else { &mut self.timeouts };
+            let schedule = timeouts.start(now, others, &mut self.random);
+            let due = now + schedule.current;
+            self.outstanding.push(Outstanding {
+                from,
+                bytes,
+                message,
+                first_sent: now,
+                schedule,
+                retransmissions: 0,
+                due,
+                acknowledged: false,
+            });
+        }
+        actions.push(Action::Send(from, bytes, message));
+    }
+
+    /// Handles the timers of messages that wait for an answer.
+    fn retransmit(&mut self, now: Time, actions: &mut Vec<Action>) {
+        for at in (0..self.outstanding.len()).rev() {
+            let one = &mut self.outstanding[at];
+            if one.due > now {
+                continue;
+            }
+            if one.acknowledged || one.retransmissions >= self.config.max_retransmit {
+                let given_up = self.outstanding.swap_remove(at);
+                self.give_up(given_up.message, now, actions);
+                continue;
+            }
+            one.retransmissions += 1;
+            let timeouts = if one.message.kind == SEPARATE { &self.response_timeouts } else { &self.timeouts };
+            timeouts.back_off(&mut one.schedule, one.retransmissions);
+            one.due = now + one.schedule.current;
+            actions.push(Action::Send(one.from, one.bytes, one.message));
+        }
+    }
+
+    /// A message without an answer: its sender goes on with the next one, or forgets the client (RFC 7641, 4.5).
+    fn give_up(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        match message.kind {
+            REGISTER => self.register(now, actions),
+            SEPARATE => {}
+            kind => {
+                if kind == NOTIFY {
+                    self.registered = false;
+                    self.ended += self.waiting.len() as u64;
+                    self.waiting.clear();
+                }
+                self.end_job(message.since, now, actions);
+            }
+        }
+    }
+
+    /// Removes a message of the application; a next one may be sent.
+    fn end_job(&mut self, since: Time, now: Time, actions: &mut Vec<Action>) {
+        self.active.retain(|job| job.since != since);
+        self.ended += 1;
+        self.send_waiting(now, actions);
+        if self.config.count.is_some_and(|count| self.ended >= count) {
+            actions.push(Action::Finish);
+        }
+    }
+
+    /// Sends the client's registration.
+    fn register(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.stale = NEVER;
+        let observe = Bytes(1); // the option Observe with value 0 has no bytes of value
+        let bytes = self.with_payload(Bytes(u64::from(self.config.options)) + observe, Bytes::ZERO);
+        let message = Message { kind: REGISTER, size: Bytes::ZERO, since: now };
+        self.send(End::Receiver, bytes, message, now, actions);
+    }
+
+    /// Takes the acknowledgement of a message of this kind; returns whether the message waited for it.
+    fn acknowledge(&mut self, kind: u8, message: Message, now: Time) -> bool {
+        let waits = |one: &Outstanding| {
+            (one.message.kind, one.message.since, one.message.size) == (kind, message.since, message.size)
+        };
+        let Some(at) = self.outstanding.iter().position(waits) else { return false };
+        let one = self.outstanding.swap_remove(at);
+        if !one.acknowledged {
+            let timeouts = if kind == SEPARATE { &mut self.response_timeouts } else { &mut self.timeouts };
+            timeouts.on_answer(now, one.first_sent, one.retransmissions);
+        }
+        true
+    }
+
+    /// Whether a message is received for the first time.
+    fn is_new(&mut self, message: Message, now: Time) -> bool {
+        while self.known.first().is_some_and(|&(since, ..)| now - since > EXCHANGE_LIFETIME) {
+            self.known.pop_first();
+        }
+        self.known.insert((message.since, message.size.0, message.kind))
+    }
+
+    /// The server has a request.
+    fn on_request(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        let server = other(self.config.client());
+        let first = self.is_new(message, now);
+        let Some(job) = self.job(message.since) else { return }; // given up by its client
+        let at_offset = Job { done: message.size, ..job };
+        if first && self.config.method == Method::Post && message.size + self.config.block >= job.total {
+            actions.push(Action::Deliver(message.since));
+        }
+        let separate = self.config.processing != Distribution::Fixed(0.0);
+        if self.config.confirmable {
+            let (kind, bytes) = if separate {
+                (EMPTY, self.empty_bytes())
+            } else {
+                (PIGGYBACKED, self.response_bytes(at_offset))
+            };
+            actions.push(Action::Send(server, bytes, Message { kind, ..message }));
+        }
+        if first && separate {
+            let due = now + sample_pause(&self.config.processing, &mut self.times);
+            self.responses.push((due, Message { kind: SEPARATE, ..message }));
+        } else if first && !self.config.confirmable {
+            let response = Message { kind: SEPARATE, ..message };
+            self.send(server, self.response_bytes(at_offset), response, now, actions);
+        }
+    }
+
+    /// The client has a response.
+    fn on_response(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        if message.kind == SEPARATE && self.config.confirmable {
+            let acknowledgement = Message { kind: ACKNOWLEDGED, ..message };
+            actions.push(Action::Send(self.config.client(), self.empty_bytes(), acknowledgement));
+        }
+        let waited = self.acknowledge(REQUEST, message, now);
+        let Some(job) = self.active.iter_mut().find(|job| job.since == message.since) else { return };
+        if self.config.confirmable && !waited {
+            return;
+        }
+        job.done = message.size + self.config.block;
+        let job = *job;
+        if job.done < job.total {
+            self.send_job(job, now, actions);
+            return;
+        }
+        if self.config.method == Method::Get {
+            actions.push(Action::Deliver(job.since));
+        }
+        actions.push(Action::Record(job.since, job.total));
+        self.end_job(job.since, now, actions);
+    }
+
+    /// The client has a notification.
+    fn on_notification(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        self.stale = now + self.config.max_age;
+        if self.is_new(message, now) {
+            actions.push(Action::Deliver(message.since));
+            if let Some(job) = self.job(message.since).filter(|_| !self.config.confirmable) {
+                actions.push(Action::Record(job.since, job.total));
+                self.end_job(job.since, now, actions);
+            }
+        }
+        if self.config.confirmable {
+            let acknowledgement = Message { kind: ACKNOWLEDGED, ..message };
+            actions.push(Action::Send(End::Receiver, self.empty_bytes(), acknowledgement));
+        }
+    }
+
+    /// The flow's sender has a registration: the acknowledgement carries the state; messages follow at their times.
+    fn on_registration(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        if !std::mem::replace(&mut self.registered, true) && self.next == NEVER && self.generated == 0 {
+            self.next = now + sample_pause(&self.config.period, &mut self.times);
+        }
+        let state = sample_size(&self.config.payload, &mut self.sizes).min(self.config.block);
+        let bytes = self.notification_bytes(state);
+        actions.push(Action::Send(End::Sender, bytes, Message { kind: PIGGYBACKED, ..message }));
+    }
+}
+
+impl Exchange for Coap {
+    fn due(&self) -> Time {
+        let outstanding = self.outstanding.iter().map(|one| one.due);
+        let responses = self.responses.iter().map(|&(due, _)| due);
+        let first = outstanding.chain(responses).min().unwrap_or(NEVER);
+        first.min(self.next).min(self.stale).min(self.stop)
+    }
+
+    fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if now >= self.stop {
+            actions.push(Action::Finish);
+            return;
+        }
+        if !std::mem::replace(&mut self.started, true) {
+            match self.config.method {
+                Method::Observe => self.register(now, actions),
+                Method::Post | Method::Get => self.next = now,
+            }
+        }
+        self.retransmit(now, actions);
+        while let Some(at) = self.responses.iter().position(|&(due, _)| due <= now) {
+            let (_, message) = self.responses.swap_remove(at);
+            if let Some(job) = self.job(message.since) {
+                let bytes = self.response_bytes(Job { done: message.size, ..job });
+                self.send(other(self.config.client()), bytes, message, now, actions);
+            }
+        }
+        if self.stale <= now {
+            self.register(now, actions);
+        }
+        if self.next <= now {
+            self.generate(now, actions);
+        }
+    }
+
+    fn on_datagram(&mut self, _: End, message: Message, now: Time, actions: &mut Vec<Action>) {
+        match message.kind {
+            REQUEST => self.on_request(message, now, actions),
+            REGISTER => self.on_registration(message, now, actions),
+            NOTIFY => self.on_notification(message, now, actions),
+            // A registration is acknowledged with the present state.
+            PIGGYBACKED if self.acknowledge(REGISTER, message, now) => self.stale = now + self.config.max_age,
+            PIGGYBACKED | SEPARATE => self.on_response(message, now, actions),
+            EMPTY => {
+                let waits = |one: &&mut Outstanding| {
+                    let (kind, since, size) = (one.message.kind, one.message.since, one.message.size);
+                    kind == REQUEST && (since, size) == (message.since, message.size) && !one.acknowledged
+                };
+                if let Some(one) = self.outstanding.iter_mut().find(waits) {
+                    one.acknowledged = true;
+                    one.due = one.first_sent + EXCHANGE_LIFETIME;
+                    self.timeouts.on_answer(now, one.first_sent, one.retransmissions);
+                }
+            }
+            _ if self.acknowledge(SEPARATE, message, now) => {}
+            _ if self.acknowledge(NOTIFY, message, now) => {
+                if let Some(job) = self.job(message.since) {
+                    actions.push(Action::Record(job.since, job.total));
+                }
+                self.end_job(message.since, now, actions);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialogue::End::{Receiver, Sender};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn at(seconds: u64) -> Time {
+        Time::from_nanos(seconds * SECOND)
+    }
+
+    fn config(method: Method, payload: f64) -> Config {
+        Config {
+            method,
+            confirmable: true,
+            payload: Distribution::Fixed(payload),
+            period: Distribution::Fixed(100e9),
+            count: None,
+            control: CongestionControl::Rfc7252,
+            ack_timeout: Duration::from_secs(2),
+            ack_random_factor: 1.0,
+            max_retransmit: 4,
+            nstart: 1,
+            processing: Distribution::Fixed(0.0),
+            block: Bytes(1024),
+            token: 4,
+            options: 16,
+            max_age: Duration::from_secs(60),
+            security: 0,
+        }
+    }
+
+    fn device(config: &Config) -> Coap {
+        Coap::new(config, &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: UDP_HEADER })
+    }
+
+    fn at_timer(device: &mut Coap, now: Time) -> Vec<Action> {
+        let mut actions = Vec::new();
+        device.on_timer(now, &mut actions);
+        actions
+    }
+
+    fn at_arrival(device: &mut Coap, end: End, message: Message, now: Time) -> Vec<Action> {
+        let mut actions = Vec::new();
+        device.on_datagram(end, message, now, &mut actions);
+        actions
+    }
+
+    fn message(kind: u8, since: u64) -> Message {
+        Message { kind, size: Bytes::ZERO, since: at(since) }
+    }
+
+    /// RFC 7252, section 4.2 and table 2, with ACK_RANDOM_FACTOR 1: a confirmable message without an answer is sent at 0, 2, 6,
+    /// 14 and 30 s and given up at 62 s, the shortest MAX_TRANSMIT_WAIT (31 timeouts of 2 s); the next one starts at once.
+    #[test]
+    fn a_confirmable_message_is_sent_five_times_and_given_up_after_31_timeouts() {
+        let mut device = device(&Config { period: Distribution::Fixed(61e9), ..config(Method::Post, 10.0) });
+        // Header, token, options, marker and payload: 4 + 4 + 16 + 1 + 10.
+        let request = |since| Action::Send(Sender, Bytes(35), message(REQUEST, since));
+        let offer = |since| Action::Offer(at(since), Bytes(10));
+        assert_eq!(at_timer(&mut device, at(0)), [offer(0), request(0)]);
+        for second in [2, 6, 14, 30] {
+            assert_eq!(device.due(), at(second));
+            assert_eq!(at_timer(&mut device, at(second)), [request(0)]);
+        }
+        assert_eq!(device.due(), at(61));
+        assert_eq!(at_timer(&mut device, at(61)), [offer(61)], "NSTART is 1");
+        assert_eq!(device.due(), at(62));
+        assert_eq!(at_timer(&mut device, at(62)), [request(61)]);
+    }
+
+    /// RFC 7252, sections 4.5 and 5.2.1: each copy is acknowledged with the response, the message is delivered once.
+    #[test]
+    fn a_repeated_request_is_acknowledged_and_delivered_once() {
+        let mut device = device(&config(Method::Post, 10.0));
+        at_timer(&mut device, at(0));
+        let response = Action::Send(Receiver, Bytes(8), message(PIGGYBACKED, 0));
+        let request = message(REQUEST, 0);
+        assert_eq!(at_arrival(&mut device, Receiver, request, at(1)), [Action::Deliver(at(0)), response]);
+        assert_eq!(at_arrival(&mut device, Receiver, request, at(2)), [response]);
+        let record = Action::Record(at(0), Bytes(10));
+        assert_eq!(at_arrival(&mut device, Sender, message(PIGGYBACKED, 0), at(3)), [record]);
+        assert_eq!(at_arrival(&mut device, Sender, message(PIGGYBACKED, 0), at(4)), []);
+        assert_eq!(device.due(), at(100));
+    }
+
+    /// RFC 7252, section 5.2.2: an empty acknowledgement of 4 bytes stops the retransmissions; the response is confirmable,
+    /// and its own acknowledgement has 4 bytes.
+    #[test]
+    fn a_separate_response_follows_an_empty_acknowledgement() {
+        let mut device = device(&Config { processing: Distribution::Fixed(5e9), ..config(Method::Post, 10.0) });
+        at_timer(&mut device, at(0));
+        let empty = Action::Send(Receiver, Bytes(4), message(EMPTY, 0));
+        let delivered = Action::Deliver(at(0));
+        assert_eq!(at_arrival(&mut device, Receiver, message(REQUEST, 0), at(1)), [delivered, empty]);
+        assert_eq!(at_arrival(&mut device, Sender, message(EMPTY, 0), at(1)), []);
+        assert_eq!(device.due(), at(6));
+        let response = Action::Send(Receiver, Bytes(8), message(SEPARATE, 0));
+        assert_eq!(at_timer(&mut device, at(6)), [response]);
+        assert_eq!(device.due(), at(8));
+        assert_eq!(at_timer(&mut device, at(8)), [response]);
+        let acknowledgement = Action::Send(Sender, Bytes(4), message(ACKNOWLEDGED, 0));
+        let record = Action::Record(at(0), Bytes(10));
+        assert_eq!(at_arrival(&mut device, Sender, message(SEPARATE, 0), at(9)), [acknowledgement, record]);
+        assert_eq!(at_arrival(&mut device, Receiver, message(ACKNOWLEDGED, 0), at(9)), []);
+        assert_eq!(device.due(), at(100));
+    }
+
+    /// RFC 7959, section 2.2: 2500 bytes in blocks of 1024 are three requests; the value of Block1 has one byte (block 0 to 2,
+    /// SZX 6), the option 3 with its header and extended delta. By hand: 24 + 3 + 1 + 1024, the same, and 24 + 3 + 1 + 452.
+    #[test]
+    fn a_large_payload_takes_one_exchange_per_block() {
+        let mut device = device(&config(Method::Post, 2500.0));
+        let first = at_timer(&mut device, at(0))[1];
+        let block = |offset| Message { kind: REQUEST, size: Bytes(offset), since: at(0) };
+        assert_eq!(first, Action::Send(Sender, Bytes(1052), block(0)));
+        for (offset, next, bytes) in [(0, 1024, 1052), (1024, 2048, 480)] {
+            let response = Message { kind: PIGGYBACKED, ..block(offset) };
+            let reply = at_arrival(&mut device, Receiver, block(offset), at(1));
+            assert_eq!(reply, [Action::Send(Receiver, Bytes(11), response)]);
+            let more = at_arrival(&mut device, Sender, response, at(1));
+            assert_eq!(more, [Action::Send(Sender, Bytes(bytes), block(next))]);
+        }
+        let reply = at_arrival(&mut device, Receiver, block(2048), at(2));
+        assert_eq!(reply[0], Action::Deliver(at(0)));
+        let last = Message { kind: PIGGYBACKED, ..block(2048) };
+        assert_eq!(at_arrival(&mut device, Sender, last, at(3)), [Action::Record(at(0), Bytes(2500))]);
+    }
+
+    /// RFC 7641, section 4.5.2: while a confirmable notification waits for its acknowledgement, a newer state replaces one that
+    /// waits. Section 4.5: without an acknowledgement the server forgets the client, which registers again after Max-Age.
+    #[test]
+    fn a_newer_state_replaces_one_that_waits() {
+        let mut device = device(&Config { period: Distribution::Fixed(1e9), ..config(Method::Observe, 10.0) });
+        let register = Action::Send(Receiver, Bytes(25), message(REGISTER, 0));
+        assert_eq!(at_timer(&mut device, at(0)), [register]);
+        // Header, token, the option Observe with an empty value, marker, payload: 4 + 4 + 1 + 1 + 10.
+        let state = Action::Send(Sender, Bytes(20), message(PIGGYBACKED, 0));
+        assert_eq!(at_arrival(&mut device, Sender, message(REGISTER, 0), at(0)), [state]);
+        at_arrival(&mut device, Receiver, message(PIGGYBACKED, 0), at(0));
+        let notify = |since| Action::Send(Sender, Bytes(21), message(NOTIFY, since));
+        assert_eq!(at_timer(&mut device, at(1)), [Action::Offer(at(1), Bytes(10)), notify(1)]);
+        for second in [2, 3] {
+            let actions = at_timer(&mut device, at(second));
+            assert_eq!(actions.iter().filter(|one| matches!(one, Action::Offer(..))).count(), 1);
+        }
+        let arrived = at_arrival(&mut device, Receiver, message(NOTIFY, 1), at(3));
+        let acknowledgement = Action::Send(Receiver, Bytes(4), message(ACKNOWLEDGED, 1));
+        assert_eq!(arrived, [Action::Deliver(at(1)), acknowledgement]);
+        let acknowledged = at_arrival(&mut device, Sender, message(ACKNOWLEDGED, 1), at(3));
+        assert_eq!(acknowledged, [Action::Record(at(1), Bytes(10)), notify(3)], "the state of 2 s was replaced");
+    }
+
+    /// A non-confirmable message is sent once; its lost response ends nothing.
+    #[test]
+    fn a_non_confirmable_message_is_not_repeated() {
+        let mut device = device(&Config { confirmable: false, ..config(Method::Post, 10.0) });
+        let request = message(REQUEST, 0);
+        assert_eq!(at_timer(&mut device, at(0))[1], Action::Send(Sender, Bytes(35), request));
+        assert_eq!(device.due(), at(100));
+        let response = Action::Send(Receiver, Bytes(8), message(SEPARATE, 0));
+        assert_eq!(at_arrival(&mut device, Receiver, request, at(1)), [Action::Deliver(at(0)), response]);
+        at_timer(&mut device, at(100));
+        assert_eq!(device.due(), at(200));
+    }
+}
