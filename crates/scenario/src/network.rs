@@ -131,8 +131,8 @@ fn build_topology<'a>(
     match &schema.network.topology {
         Topology::Dumbbell(links) => (dumbbell(schema, links, network, faults), Vec::new()),
         Topology::ParkingLot(links) => (parking_lot(schema, links, network, faults), Vec::new()),
-        Topology::Graph(nodes, links) => {
-            let routed = graph(schema, nodes, links, network, faults);
+        Topology::Graph(declared) => {
+            let routed = graph(schema, declared, network, faults);
             (routed, radio_links::media(schema, network, faults))
         }
         Topology::Wlan(lan) => wlan(schema, lan, network, faults),

@@ -126,3 +126,34 @@ fn a_plan_may_have_10_000_flows_with_their_own_links() {
     assert_eq!(plan.flows[7.into()].reverse, route([33, 1, 31]));
     assert_eq!(plan.link_name(33.into()), "d7-r2");
 }
+
+/// Three beds at an access point are three links in each direction, and five flows are distributed over them in turn.
+#[test]
+fn a_node_with_a_count_stands_for_several() {
+    let document = json!({
+        "schema_version": 1, "duration": "1 s",
+        "node": [{ "name": "server" }, { "name": "ap" }, { "name": "bed", "count": 3 }],
+        "link": [
+            { "from": "server", "to": "ap", "delay": "1 ms" },
+            { "from": "ap", "to": "bed", "rate": "1 Mbps", "delay": "1 ms" },
+        ],
+        "flow": [{ "algorithm": "reno", "from": "bed", "to": "server", "count": 5 },
+            { "algorithm": "reno", "from": "server", "to": "bed-2" }],
+    });
+    let scenario = Scenario::from_json(&document.to_string(), None).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let names: Vec<String> = plan.nodes.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["server", "ap", "bed-1", "bed-2", "bed-3"]);
+    assert_eq!(plan.links.len(), 2 + 2 * 3);
+    let name = |id: LinkId| plan.links[id].name(&plan.nodes);
+    let first = |flow: u32| name(plan.flows[flow.into()].forward[0]);
+    let firsts: Vec<String> = (0..6).map(first).collect();
+    assert_eq!(firsts, ["bed-1-ap", "bed-2-ap", "bed-3-ap", "bed-1-ap", "bed-2-ap", "server-ap"]);
+    assert_eq!(name(plan.flows[5.into()].forward[1]), "ap-bed-2");
+
+    let mut uneven = document;
+    uneven["node"][1]["count"] = json!(2);
+    let scenario = Scenario::from_json(&uneven.to_string(), None).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let faults = scenario.plan(&catalogue()).expect_err("2 access points and 3 beds do not match");
+    assert_eq!(faults[0].what, "'ap' has 2 nodes, 'bed' has 3");
+}

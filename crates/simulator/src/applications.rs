@@ -21,7 +21,9 @@ impl Simulation<'_> {
             match plan.workload.application_kind() {
                 ApplicationKind::ByteSource { bulk: true } if plan.needs_no_agent() => bulk.push(flow),
                 ApplicationKind::ByteSource { .. } => {}
-                ApplicationKind::Arrivals | ApplicationKind::Dialogue(_) | ApplicationKind::Exchange => self.begin(flow),
+                ApplicationKind::Arrivals | ApplicationKind::Dialogue(_) | ApplicationKind::Exchange => {
+                    self.begin(flow)
+                }
                 ApplicationKind::Datagrams => {
                     self.begin(flow);
                     if let Some(datagrams) = self.connections[flow.into()].datagrams.as_mut().filter(|_| duplicates) {

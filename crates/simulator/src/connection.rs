@@ -19,10 +19,10 @@ use cwndlab_transport::wire::{AckPacket, Output, PlainAck};
 use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, IndexVec, Time};
 
 use crate::dialogue::Direction;
-use crate::run_exchanges::ExchangeDirection;
 use crate::end_samples::{SampleCounters, Samples};
 use crate::no_control::NoControl;
 use crate::packet_sink::{feedback, PacketSink, WireFormat};
+use crate::run_exchanges::ExchangeDirection;
 use crate::totals::Totals;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, Tag, ACK, DATA, SYN, SYN_ACK};

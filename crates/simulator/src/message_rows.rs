@@ -27,7 +27,8 @@ pub(crate) fn rows(flow: FlowId, connection: &mut Connection) -> impl Iterator<I
 
 /// The messages of a dialogue or of arrivals, which keep a log, or else the transfers of an application that only writes.
 fn transfers(connection: &mut Connection) -> Vec<LoggedMessage> {
-    let times = |row: &cwndlab_records::rows::TransferRow| (Time::from_nanos(row.start_ns), Time::from_nanos(row.end_ns));
+    let times =
+        |row: &cwndlab_records::rows::TransferRow| (Time::from_nanos(row.start_ns), Time::from_nanos(row.end_ns));
     let mut log = connection.messages.take().map_or_else(MessageLog::default, |log| *log);
     if log.is_empty() {
         for row in &connection.transfers {

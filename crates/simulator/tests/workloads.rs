@@ -457,3 +457,102 @@ fn scheduled_writes_limit_the_flow_until_a_step() {
     assert_eq!(delivered[9], delivered[10], "nothing is written after 4 s, and the queue is empty");
     assert!(records.transfers.is_empty());
 }
+
+/// A flow of CoAP over a line of 1 Mbit/s with a base RTT of 100 ms.
+fn coap(workload: &Value, loss: &Value, duration: &str) -> Records {
+    let mut one = json!({ "kind": "coap", "payload": "10 B", "period": "10 s" });
+    one.as_object_mut().unwrap().extend(workload.as_object().unwrap().clone());
+    let flow = json!({ "transport": "udp", "rtt": "100 ms", "workload": one, "service": { "deadline": "1 s" } });
+    let mut document = dumbbell("1 Mbps", "100 packets", duration, json!([flow]));
+    document["dumbbell"]["bottleneck"]["loss"] = loss.clone();
+    simulate(&document, 1)
+}
+
+/// By hand: a request of 28 + 4 + 4 + 16 + 1 + 10 = 63 bytes takes 504 us on the line and 50 ms on its way, the response of 28 + 4
+/// + 4 = 36 bytes 288 us and 50 ms. Ten requests start in 100 s.
+#[test]
+fn a_coap_request_takes_a_round_trip() {
+    let records = coap(&json!({}), &json!([]), "99 s");
+    let times: Vec<_> =
+        records.messages.iter().map(|row| (row.generated_ns, row.delivered_ns, row.size_bytes)).collect();
+    let at = |n: u64| n * 10_000_000_000;
+    assert_eq!(times, (0..10).map(|n| (at(n), Some(at(n) + 50_504_000), 10)).collect::<Vec<_>>());
+    let transfers: Vec<_> = records.transfers.iter().map(|row| row.end_ns - row.start_ns).collect();
+    assert_eq!(transfers, [100_792_000; 10]);
+    let flow = &records.flows[0];
+    assert_eq!((flow.sent_packets, flow.sent_bytes, flow.wire_bytes), (10, 350, 630));
+    assert_eq!((flow.min_delay_ns, flow.max_delay_ns), (Some(50_504_000), Some(50_504_000)));
+}
+
+/// RFC 7252, section 4.8.2: on a line that loses everything, a confirmable message is sent five times in at most 45 s (MAX_TRANSMIT_SPAN)
+/// and given up after 62 to 93 s (MAX_TRANSMIT_WAIT), when the next one starts. Nothing is delivered, everything is recorded.
+#[test]
+fn coap_gives_a_message_up_after_max_transmit_wait() {
+    let records = coap(&json!({}), &json!([{ "kind": "bernoulli", "p": 1.0 }]), "189 s");
+    assert_eq!(records.messages.len(), 19);
+    assert!(records.messages.iter().all(|row| row.delivered_ns.is_none()));
+    assert!((10..=15).contains(&records.flows[0].sent_packets), "{}", records.flows[0].sent_packets);
+}
+
+/// RFC 7959: 2500 bytes in blocks of 1024 take three round trips, of 28 + 1052, 28 + 1052 and 28 + 480 bytes; responses with the
+/// option Block1 have 28 + 11. By hand: 3 · 100 ms + (1080 + 1080 + 508 + 3 · 39) · 8 us.
+#[test]
+fn blocks_are_sent_in_lock_step() {
+    let records = coap(&json!({ "payload": "2500 B" }), &json!([]), "5 s");
+    assert_eq!(records.transfers[0].end_ns, 300_000_000 + (1080 + 1080 + 508 + 3 * 39) * 8_000);
+    assert_eq!(records.messages[0].delivered_ns, Some(250_000_000 + (1080 + 1080 + 508 + 2 * 39) * 8_000));
+}
+
+/// Without loss and queues, an observer has each state after half a round trip; a flow has its messages whatever its workload.
+#[test]
+fn messages_of_every_workload_are_recorded() {
+    let records = coap(&json!({ "method": "observe", "period": "1 s" }), &json!([]), "5 s");
+    assert!(records.messages.len() >= 4);
+    let delay = |row: &cwndlab_records::rows::MessageRow| row.delivered_ns.unwrap() - row.generated_ns;
+    assert!(records.messages.iter().all(|row| delay(row) == 50_000_000 + (28 + 21) * 8_000), "{:?}", records.messages);
+    for (transport, workload) in [
+        ("tcp", json!({ "kind": "bulk", "bytes": "20 kB" })),
+        ("tcp", json!({ "kind": "transfers", "bytes": "20 kB", "count": 3, "gap": "1 s" })),
+        ("tcp", json!({ "kind": "arrivals", "per_second": 1, "size": "20 kB", "count": 5 })),
+        ("tcp", json!({ "kind": "request-response", "request": "1 kB", "response": "20 kB", "count": 5 })),
+        ("tcp", json!({ "kind": "mqtt", "qos": 2, "period": "1 s" })),
+        ("tcp", json!({ "kind": "page-loads", "count": 2, "think": "1 s" })),
+        ("udp", json!({ "kind": "cbr", "rate": "100 kbps", "packet": "500 B" })),
+        ("udp", json!({ "kind": "vbr", "rate": "400 kbps" })),
+    ] {
+        let mut flow =
+            json!({ "transport": transport, "rtt": "100 ms", "workload": workload, "service": { "class": "a" } });
+        if transport == "tcp" {
+            flow["algorithm"] = json!("cubic");
+        }
+        let records = simulate(&dumbbell("1 Mbps", "100 packets", "9 s", json!([flow])), 1);
+        let delivered = records.messages.iter().filter(|row| row.delivered_ns.is_some()).count();
+        assert!(delivered > 0, "{workload}");
+        if transport == "tcp" {
+            assert_eq!(delivered, records.transfers.len().max(delivered), "{workload}");
+        }
+        let order: Vec<_> = records.messages.iter().map(|row| (row.message, row.generated_ns)).collect();
+        assert!(order.is_sorted(), "{workload}");
+    }
+}
+
+/// A transfer that the end of the run interrupts is a message that was not delivered. By hand: 1 MB takes more than 8 s at 1 Mbit/s.
+#[test]
+fn a_transfer_that_does_not_end_is_an_undelivered_message() {
+    for workload in [
+        json!({ "kind": "bulk", "bytes": "1 MB" }),
+        json!({ "kind": "arrivals", "per_second": 1e3, "size": "1 MB", "count": 1 }),
+    ] {
+        let flow = json!({ "algorithm": "cubic", "rtt": "100 ms", "workload": workload, "service": { "class": "a" } });
+        let records = simulate(&dumbbell("1 Mbps", "100 packets", "5 s", json!([flow])), 1);
+        let messages: Vec<_> = records.messages.iter().map(|row| (row.delivered_ns, row.size_bytes)).collect();
+        assert_eq!(messages, [(None, 1_000_000)], "{workload}");
+    }
+}
+
+/// A flow without a service level leaves the table empty: its records, and their hash, are those of earlier releases.
+#[test]
+fn only_flows_with_a_service_level_record_messages() {
+    let flow = json!({ "algorithm": "cubic", "rtt": "100 ms", "workload": { "kind": "mqtt", "period": "1 s" } });
+    assert_eq!(simulate(&dumbbell("1 Mbps", "100 packets", "5 s", json!([flow])), 1).messages, []);
+}

@@ -114,9 +114,7 @@ impl Timeouts {
     /// The timeouts of a message that is first sent at `now`, beside `others` that are not answered yet.
     pub fn start(&mut self, now: Time, others: u64, stream: &mut Stream) -> Schedule {
         let first = match self.control {
-            CongestionControl::Rfc7252 => {
-                scaled(self.ack_timeout, 1.0 + (self.random_factor - 1.0) * stream.unit())
-            }
+            CongestionControl::Rfc7252 => scaled(self.ack_timeout, 1.0 + (self.random_factor - 1.0) * stream.unit()),
             CongestionControl::Cocoa => {
                 self.age(now);
                 // Before the first round-trip time, each parallel message adds the initial timeout (section 4.1).

@@ -170,13 +170,7 @@ impl DatagramExchange {
     }
 
     /// Handles the datagram `seq` with `len` bytes of payload, sent at `sent`, which arrived at the end `at`.
-    pub fn receive(
-        &mut self,
-        at: End,
-        now: Time,
-        (sent, seq, len): (Time, u32, u32),
-        send: impl FnMut(End, Datagram),
-    ) {
+    pub fn receive(&mut self, at: End, now: Time, (sent, seq, len): (Time, u32, u32), send: impl FnMut(End, Datagram)) {
         let direction = if at == End::Receiver { &mut self.forward } else { &mut self.backward };
         if let Some(message) = direction.receive(now, sent, seq, len) {
             self.application.on_datagram(at, message, now, &mut self.actions);

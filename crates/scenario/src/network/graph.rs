@@ -9,19 +9,19 @@ use super::builder::Network;
 use super::radio_links;
 use super::routed_flows::{flow_instances, RoutedFlow};
 use super::routes::Routes;
-use crate::schema::{Flow, Link, Medium, NamedLink, Schema};
+use crate::schema::{Flow, Graph, Link, Medium, NamedLink, Schema};
 
 /// Maximum number of nodes listed in a message.
 const MAX_LISTED_NODES: usize = 20;
 
 pub(super) fn graph<'a>(
     schema: &'a Schema,
-    nodes: &[String],
-    links: &[NamedLink],
+    declared: &Graph,
     network: &mut Network,
     faults: &mut Faults,
 ) -> Vec<RoutedFlow<'a>> {
-    for node in nodes {
+    let links = &declared.links;
+    for node in &declared.nodes {
         network.node(node);
     }
     let pairs: BTreeSet<(&str, &str)> = links.iter().map(|one| (one.from.as_str(), one.to.as_str())).collect();
@@ -34,8 +34,9 @@ pub(super) fn graph<'a>(
     let mut routes = Routes::new(network);
     for one in flow_instances(schema) {
         let flow = one.flow;
-        let from = endpoint(flow, "from", flow.from.as_ref(), network, faults);
-        let to = endpoint(flow, "to", flow.to.as_ref(), network, faults);
+        let node = |name: &Option<String>| name.as_ref().map(|name| declared.instance(name, one.number));
+        let from = endpoint(flow, "from", node(&flow.from).as_ref(), network, faults);
+        let to = endpoint(flow, "to", node(&flow.to).as_ref(), network, faults);
         let (Some(from), Some(to)) = (from, to) else { continue };
         let there = flow.route.as_deref();
         let back = flow.reverse_route.as_deref();

@@ -53,6 +53,9 @@ fields! {
         path: TablePath,
         /// unique name
         name: String = required("'name = \"r1\"'"),
+        /// number of equal nodes, with the suffixes `-1`, `-2`, …: a link of the name is one for each of them, and flows with
+        /// a `count` are distributed over them in turn
+        count: Option<u64> = absent("one node, without a suffix") in 1..=1_000_000,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads the network: its topology and its media.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Tables};
 
@@ -55,9 +55,31 @@ pub enum Topology {
     /// Bottlenecks in series, and access links.
     ParkingLot(ParkingLot),
     /// Nodes and links.
-    Graph(Vec<String>, Vec<NamedLink>),
+    Graph(Graph),
     /// A wireless LAN.
     Wlan(Wlan),
+}
+
+/// Nodes and links, of which a node with a count, and each link at it, stands for several.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// Names of the nodes.
+    pub nodes: Vec<String>,
+    /// The links.
+    pub links: Vec<NamedLink>,
+    /// Nodes with a count.
+    pub groups: BTreeMap<String, u64>,
+}
+
+impl Graph {
+    /// The node that stands for `name` in the instance `number`, from 0: itself, or one of its group in turn.
+    #[must_use]
+    pub fn instance(&self, name: &str, number: u64) -> String {
+        match self.groups.get(name) {
+            Some(count) => format!("{name}-{}", number % count + 1),
+            None => name.to_owned(),
+        }
+    }
 }
 
 impl Network {
@@ -141,16 +163,26 @@ impl FieldType for NamedLinks {
 
 /// The topology of these nodes and links; with faulty nodes left out, `all_nodes` is false.
 fn graph(declared: &[Node], all_nodes: bool, links: Vec<NamedLink>, faults: &mut Faults) -> Topology {
-    let mut nodes = Vec::new();
+    let mut graph = Graph { nodes: Vec::new(), links, groups: BTreeMap::new() };
     let mut known = BTreeSet::new();
-    for Node { path, name } in declared {
-        if !known.insert(name.clone()) {
-            faults.add(format!("{path}.name"), format!("'{name}' is the name of another node"), "names are unique");
+    for Node { path, name, count } in declared {
+        let members: Vec<String> = match *count {
+            Some(count) => {
+                graph.groups.insert(name.clone(), count);
+                (0..count).map(|number| graph.instance(name, number)).collect()
+            }
+            None => vec![name.clone()],
+        };
+        let whole = count.map(|_| name);
+        for one in members.iter().chain(whole) {
+            if !known.insert(one.clone()) {
+                faults.add(format!("{path}.name"), format!("'{one}' is the name of another node"), "names are unique");
+            }
         }
-        nodes.push(name.clone());
+        graph.nodes.extend(members);
     }
     let mut names = BTreeSet::new();
-    for one in &links {
+    for one in &graph.links {
         let path = &one.link.path;
         for (key, node) in [("from", &one.from), ("to", &one.to)] {
             if known.insert(node.clone()) {
@@ -158,7 +190,7 @@ fn graph(declared: &[Node], all_nodes: bool, links: Vec<NamedLink>, faults: &mut
                     let hint = "add a '[[node]]', or remove all '[[node]]'s";
                     faults.add(format!("{path}.{key}"), format!("no node is called '{node}'"), hint);
                 }
-                nodes.push(node.clone());
+                graph.nodes.push(node.clone());
             }
         }
         if one.from == one.to {
@@ -169,5 +201,33 @@ fn graph(declared: &[Node], all_nodes: bool, links: Vec<NamedLink>, faults: &mut
             faults.add(format!("{path}.name"), format!("'{name}' is the name of another link"), "names are unique");
         }
     }
-    Topology::Graph(nodes, links)
+    graph.links = instances(&graph, faults);
+    Topology::Graph(graph)
+}
+
+/// The links of a graph, each at a node with a count once for every such node.
+fn instances(graph: &Graph, faults: &mut Faults) -> Vec<NamedLink> {
+    let mut all = Vec::new();
+    for one in &graph.links {
+        let counts = [&one.from, &one.to].map(|node| graph.groups.get(node).copied());
+        let count = match counts {
+            [Some(from), Some(to)] if from != to => {
+                let what = format!("'{}' has {from} nodes, '{}' has {to}", one.from, one.to);
+                faults.add(format!("{}.to", one.link.path), what, "a link between two groups joins equal numbers");
+                continue;
+            }
+            [None, None] => {
+                all.push(one.clone());
+                continue;
+            }
+            [from, to] => from.or(to).unwrap_or(1),
+        };
+        all.extend((0..count).map(|number| NamedLink {
+            name: one.name.as_ref().map(|name| format!("{name}-{}", number + 1)),
+            from: graph.instance(&one.from, number),
+            to: graph.instance(&one.to, number),
+            ..one.clone()
+        }));
+    }
+    all
 }

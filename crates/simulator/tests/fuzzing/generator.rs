@@ -165,7 +165,7 @@ impl Generator {
             5 => json!({ "kind": "request-response", "request": self.size(), "response": self.size(),
                 "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
             6 => {
-                json!({ "kind": "mqtt", "qos": self.below(2), "period": self.time(10.0 * MS, 10.0 * S), "nagle": self.bernoulli(0.3) })
+                json!({ "kind": "mqtt", "qos": self.below(3), "period": self.time(10.0 * MS, 10.0 * S), "nagle": self.bernoulli(0.3) })
             }
             7 => json!({ "kind": "page-loads", "main": self.size(), "object": self.size(), "parse": self.time(MS, S),
                 "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
@@ -174,10 +174,24 @@ impl Generator {
         (workload, events)
     }
 
+    fn coap(&mut self) -> (Value, f64) {
+        let period = self.log_uniform(10.0 * MS, 10.0 * S);
+        let workload = json!({ "kind": "coap",
+            "method": self.choose(&["post", "get", "observe"]), "confirmable": true,
+            "control": self.choose(&["rfc7252", "cocoa", "fasor"]),
+            "payload": format!("{} B", self.log_uniform(1.0, 1e4) as u64), "period": ns(period),
+            "block": self.choose(&["16 B", "256 B", "1024 B"]), "nstart": 1 + self.below(4),
+            "processing": if self.bernoulli(0.3) { self.time(MS, S) } else { "0 s".into() } });
+        (workload, S / period)
+    }
+
     fn udp(&mut self, rate: f64) -> (Value, f64) {
         let mut rate = (rate * self.log_uniform(0.01, 100.0)).clamp(1e3, 1e12);
         let packet = self.log_uniform(29.0, 9000.0) as u64;
-        let kind = self.below(3);
+        let kind = self.below(4);
+        if kind == 3 {
+            return self.coap();
+        }
         if kind == 0 {
             // All packets of a frame, 25 of which are sent in a second, are sent at once.
             rate = rate.min(PACKETS / 10.0 * 25.0 * 8.0 * packet as f64);
