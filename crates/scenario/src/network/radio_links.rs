@@ -1,6 +1,6 @@
 //! Media of 802.11 and their links.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_config::Faults;
 use cwndlab_network::aqm::CapacitySpec;
@@ -53,7 +53,7 @@ pub(super) fn media(schema: &Schema, network: &Network, faults: &mut Faults) -> 
     }
     let plans =
         schema.network.media.iter().zip(&on).map(|(medium, on)| plan_medium(medium, on, network, faults)).collect();
-    reject_queues(network, faults);
+    reject_unequal_queues(network, faults);
     plans
 }
 
@@ -75,16 +75,11 @@ fn plan_medium(medium: &Medium, on: &[&LinkPlan], network: &Network, faults: &mu
     medium.plan(sender)
 }
 
-/// Rejects shapers of stations, which fill their device when it is empty, and different queues of links that leave the same
-/// station on a medium, since a station has one queue.
-fn reject_queues(network: &Network, faults: &mut Faults) {
+/// Rejects different queues of links that leave the same station on a medium, since a station has one queue.
+fn reject_unequal_queues(network: &Network, faults: &mut Faults) {
     let mut firsts = BTreeMap::new();
     for (id, link) in network.links.enumerate() {
         let Some(radio) = link.radio else { continue };
-        if link.discipline.shapes() {
-            let path = format!("{}.queue.bandwidth", network.sizes[id].1);
-            faults.add(path, "a station on a medium has no shaper", "remove it, or shape on a link before the medium");
-        }
         let first = *firsts.entry((radio.medium, link.from)).or_insert(id);
         if network.links[first].discipline != link.discipline || network.sizes[first].0 != network.sizes[id].0 {
             faults.add(
@@ -97,6 +92,16 @@ fn reject_queues(network: &Network, faults: &mut Faults) {
                 "a station has one queue for all its links on a medium",
             );
         }
+    }
+}
+
+/// Rejects shapers of stations, which take packets from their queue when their device is empty, and at no other time.
+pub(super) fn reject_shapers(network: &Network, faults: &mut Faults) {
+    let shapers = network.links.enumerate().filter(|(_, link)| link.radio.is_some() && link.discipline.shapes());
+    let places: BTreeSet<&str> = shapers.map(|(id, _)| &*network.sizes[id].1).collect();
+    for place in places {
+        let hint = "remove 'bandwidth' of its queue, or shape on a link before the medium";
+        faults.add(place, "a station on a medium has no shaper", hint);
     }
 }
 
