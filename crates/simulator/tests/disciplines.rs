@@ -234,8 +234,8 @@ fn a_policer_protects_the_other_classes_from_voice() {
 }
 
 /// "Piece of CAKE", sections III and IV: the shaper moves the queue of a slow modem to itself. By hand: bulk has 1/16 of the
-/// 10 Mbit/s while best effort wants the rest, two flows of a tin share equally whatever their RTTs, and voice waits for a
-/// packet of the shaper.
+/// 10 Mbit/s while best effort wants the rest, two flows of a tin share equally whatever their RTTs, as long as both have a
+/// queue, for which the target is 50 ms; voice waits for a packet of the shaper.
 #[test]
 fn cake_shares_a_shaped_line_by_tins_and_flows() {
     let flow =
@@ -245,7 +245,7 @@ fn cake_shares_a_shaped_line_by_tins_and_flows() {
         "workload": { "kind": "cbr", "rate": "80 kbps", "packet": "200 B" },
     });
     let flows = json!([flow("near", "CS0", "20 ms"), flow("far", "CS0", "50 ms"), flow("bulk", "LE", "40 ms"), voice]);
-    let queue = json!({ "kind": "cake", "bandwidth": "10 Mbps" });
+    let queue = json!({ "kind": "cake", "bandwidth": "10 Mbps", "rtt": "1 s" });
     let records = simulate(&path("12 Mbps", queue, flows), 1);
     let sent = bottleneck(&records).sent_bytes as f64 * 8.0 / 60e6;
     assert!((9.7..10.0).contains(&sent), "{sent}");

@@ -16,7 +16,8 @@
 //! Units: ns, bytes. The module `tins` has the tins, `cobalt` the AQM. A packet has no host here, hence the fairness between
 //! hosts of the source (`triple-isolate`) is left out; with one flow for each host it is fairness between flows. Left out
 //! as well: the ACK filter, `ingress`, `autorate-ingress`, `wash`, ATM and PTM framing. The limit of the source counts the
-//! memory of packets, here it counts their size on the wire. The quantum of a flow has no dither.
+//! memory of packets, here it counts their size on the wire; its heap loses the order of queues that shrink, so that the
+//! queue that it drops from is not always the longest. The quantum of a flow has no dither.
 
 use std::collections::VecDeque;
 
@@ -34,7 +35,7 @@ use crate::random::Stream;
 /// CAKE's declaration.
 pub static SPEC: Table = Table::new(
     "cake",
-    "CAKE: a shaper, tins by `dscp` of the flow, fair queueing within a tin, CoDel and BLUE in each queue (Høiland-Jørgensen, Täht, Morton 2018; Linux' sch_cake). An overflow drops the head of the longest queue. ECN-capable packets are marked by CoDel. Fairness between hosts and the ACK filter are left out. The default capacity is Linux' up to 84 Mbit/s with `rtt`; above, it is four times the bandwidth-delay product.",
+    "CAKE: a shaper, tins by `dscp` of the flow, fair queueing within a tin, CoDel and BLUE in each queue (Høiland-Jørgensen, Täht, Morton 2018; Linux' sch_cake). An overflow drops the head of the longest queue. ECN-capable packets are marked by CoDel. Fairness between hosts and the ACK filter are left out. The default capacity is that of Linux up to 84 Mbit/s; above, Linux has four times `bandwidth` × `rtt`.",
     &[&[capacity::field("4 MiB")], Config::FIELDS],
 )
 .class("Cake");

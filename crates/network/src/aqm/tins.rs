@@ -16,7 +16,7 @@ words! {
         Diffserv3 = "diffserv3",
         /// the classes of `priority`: best effort, bulk (1/16), video (1/2), voice (1/4)
         Diffserv4 = "diffserv4",
-        /// eight tins, each with 7/8 of the threshold of the tin before: LE and CS1; AF1x; CS0; AF3x, AF4x and CS3; AF2x; CS2; CS4, CS5, VA and EF; CS6 and CS7
+        /// eight tins, each with 7/8 of the threshold of the tin before: LE; CS1 and AF1x; CS0; AF3x, AF4x and CS3; AF2x; CS2; CS4, CS5, VA and EF; CS6 and CS7
         Diffserv8 = "diffserv8",
         /// the class selectors CS0 to CS7, by the first three bits of the DSCP; thresholds as those of `diffserv8`
         Precedence = "precedence",
@@ -66,8 +66,8 @@ impl Tins {
                 Class::Voice => 3,
             },
             Self::Diffserv8 => match dscp {
-                Dscp::Le | Dscp::Cs1 => 0,
-                Dscp::Af11 | Dscp::Af12 | Dscp::Af13 => 1,
+                Dscp::Le => 0,
+                Dscp::Cs1 | Dscp::Af11 | Dscp::Af12 | Dscp::Af13 => 1,
                 Dscp::Cs0 => 2,
                 Dscp::Cs3 | Dscp::Af31 | Dscp::Af32 | Dscp::Af33 | Dscp::Af41 | Dscp::Af42 | Dscp::Af43 => 3,
                 Dscp::Af21 | Dscp::Af22 | Dscp::Af23 => 4,
@@ -97,14 +97,14 @@ mod tests {
         assert_eq!(Tins::Diffserv8.quanta(), [256, 224, 196, 171, 149, 130, 113, 98]);
     }
 
-    /// The tables of the source, as comments of `cake_config_diffserv8` list them; LE by RFC 8622.
+    /// The tables of the source.
     #[test]
     fn codepoints_have_the_tins_of_the_source() {
         use Dscp::{Af11, Af21, Af31, Af41, Cs0, Cs1, Cs2, Cs3, Cs4, Cs5, Cs6, Cs7, Ef, Le, Va};
         for (dscp, tins) in [
             (Cs0, [0, 0, 0, 2, 0]),
             (Le, [0, 1, 1, 0, 0]),
-            (Cs1, [0, 1, 1, 0, 1]),
+            (Cs1, [0, 1, 1, 1, 1]),
             (Af11, [0, 0, 0, 1, 1]),
             (Cs2, [0, 0, 2, 5, 2]),
             (Af21, [0, 0, 2, 4, 2]),
