@@ -150,9 +150,8 @@ fn python(kind: &Kind) -> String {
             types.join(" | ")
         }
         Kind::Custom(custom) => custom.python.to_owned(),
-        Kind::Table(inner) => inner.name.to_owned(),
         Kind::Choice(choice) => choice.name.to_owned(),
-        Kind::Tables(_) | Kind::List(_) | Kind::Keyed(_) | Kind::Values => "object".into(),
+        Kind::Table(_) | Kind::Tables(_) | Kind::List(_) | Kind::Keyed(_) | Kind::Values => "object".into(),
         Kind::Duration | Kind::Rate | Kind::RateOrOutage | Kind::Bytes | Kind::Text | Kind::Lines => "str".into(),
     }
 }

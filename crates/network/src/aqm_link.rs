@@ -13,7 +13,7 @@ use crate::line::{Departures, Line};
 pub struct Woken<P> {
     /// The packet whose last bit leaves the line now.
     pub sent: Option<QueuedPacket<P>>,
-    /// Time of the next event; `None` while the line is idle.
+    /// Time of the next event; `None` while the queue is empty and the line idle.
     pub next: Option<Time>,
 }
 
@@ -23,6 +23,8 @@ enum Work<P> {
     Idle,
     /// The packet in service, and the departure time of its last bit.
     Sending(QueuedPacket<P>, Time),
+    /// A shaper withholds the next packet until this time.
+    Withheld(Time),
 }
 
 /// A queue and its line.
@@ -74,14 +76,14 @@ impl<P: Copy> AqmLink<P> {
     }
 
     /// Enqueues a packet, and appends the packets that are dropped to `dropped`. Returns the time of the next
-    /// [`wake`](Self::wake) if the line was idle.
+    /// [`wake`](Self::wake) if none was scheduled.
     pub fn offer(&mut self, now: Time, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) -> Option<Time> {
         self.count(now);
         self.offered += 1;
         let before = dropped.len();
         let serving = self.serving();
         self.queue.enqueue(now, serving, one, dropped);
-        let next = if serving == 0 { self.begin(now, dropped) } else { None };
+        let next = if matches!(self.work, Work::Idle) { self.begin(now, dropped) } else { None };
         self.dropped += (dropped.len() - before) as u64;
         self.max_queue_length = self.max_queue_length.max(self.queue.backlog().0);
         next
@@ -99,6 +101,10 @@ impl<P: Copy> AqmLink<P> {
                 Some(one)
             }
             Work::Sending(_, at) => return Woken { sent: None, next: Some(at) },
+            Work::Withheld(_) => {
+                self.work = Work::Idle;
+                None
+            }
             Work::Idle => None,
         };
         let before = dropped.len();
@@ -108,7 +114,11 @@ impl<P: Copy> AqmLink<P> {
     }
 
     fn begin(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<Time> {
-        let one = self.queue.dequeue(now, dropped)?;
+        let Some(one) = self.queue.dequeue(now, dropped) else {
+            let at = self.queue.next_release()?;
+            self.work = Work::Withheld(at);
+            return Some(at);
+        };
         let at = self.line.serve(&mut self.departures, now, one.size);
         self.work = Work::Sending(one, at);
         Some(at)
@@ -127,7 +137,7 @@ impl<P: Copy> AqmLink<P> {
     pub fn serving(&self) -> u32 {
         match self.work {
             Work::Sending(one, _) => one.size,
-            Work::Idle => 0,
+            Work::Withheld(_) | Work::Idle => 0,
         }
     }
 
@@ -153,7 +163,7 @@ impl<P: Copy> AqmLink<P> {
     #[must_use]
     pub fn backlog_time(&self, now: Time) -> Duration {
         let rest = match self.work {
-            Work::Sending(_, at) => at.saturating_since(now),
+            Work::Sending(_, at) | Work::Withheld(at) => at.saturating_since(now),
             Work::Idle => Duration::ZERO,
         };
         rest + self.rate.time_for_backlog(Bytes(self.queue.backlog().1))

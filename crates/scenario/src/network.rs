@@ -68,6 +68,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         return Err(faults.0);
     }
     let (routed, media) = build_topology(schema, &mut network, &mut faults);
+    radio_links::reject_shapers(&network, &mut faults);
     reject_equal_names(&routed, &mut faults);
     reject_long_routes(&routed, &mut faults);
     if faults.0.is_empty() {

@@ -126,6 +126,10 @@ fn each_fault_of_a_medium_has_its_message() {
             "link[1].queue: 'ap' has a different queue on the link 'ap-sta'\n  hint: a station has one queue for all its links on a medium",
         ),
         (
+            format!("{CELL}{AIR}queue = {{ kind = \"cake\", bandwidth = \"5 Mbps\" }}\n{END}"),
+            "link[0]: a station on a medium has no shaper\n  hint: remove 'bandwidth' of its queue, or shape on a link before the medium",
+        ),
+        (
             format!("{CELL}{AIR}agents = [\"rcp\"]\n{END}"),
             "link[0].agents: a medium has no capacity to allocate\n  hint: remove them",
         ),

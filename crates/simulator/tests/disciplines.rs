@@ -134,6 +134,8 @@ fn ecn_capable_packets_are_marked_instead_of_dropped() {
         json!({ "kind": "pie", "ecn": true }),
         json!({ "kind": "fq-codel" }),
         json!({ "kind": "dualpi2" }),
+        json!({ "kind": "cake" }),
+        json!({ "kind": "cake", "bandwidth": "15 Mbps" }),
     ] {
         for (ecn, marks) in [("classic", true), ("off", false)] {
             let flows = json!([{ "algorithm": "reno", "rtt": "50 ms", "count": 2, "stack": { "ecn": ecn } }]);
@@ -154,8 +156,8 @@ proptest! {
     /// With every discipline each packet is dropped, sent or still queued; delivered data does not exceed sent data;
     /// the same seed gives the same records.
     #[test]
-    fn packets_are_conserved(kind in 0usize..10, capacity in 3u32..200, flows in 1u32..5, ecn in any::<bool>(), seed in 0u64..9) {
-        let kind = ["red", "ared", "codel", "pie", "dualpi2", "fq", "fq-codel", "fq-pie", "priority", "drr"][kind];
+    fn packets_are_conserved(kind in 0usize..11, capacity in 3u32..200, flows in 1u32..5, ecn in any::<bool>(), seed in 0u64..9) {
+        let kind = ["red", "ared", "codel", "pie", "dualpi2", "fq", "fq-codel", "fq-pie", "priority", "drr", "cake"][kind];
         let stack = json!({ "ecn": if ecn { "classic" } else { "off" } });
         let mut document = path(
             "10 Mbps",
@@ -204,4 +206,53 @@ fn classes_share_the_line_by_weight() {
     let records = simulate(&path("10 Mbps", queue, json!([flow("data", "CS0"), flow("video", "AF41")])), 1);
     let [data, video] = [0, 1].map(|flow| records.flows[flow].delivered_bytes as f64);
     assert!((video / data - 3.0).abs() < 0.3, "{}", video / data);
+}
+
+/// RFC 3246, section 2.8: traffic that preempts other needs a limit. By hand: 12 Mbit/s of EF take the whole line of 10 Mbit/s
+/// by strict priority. A policer of 1 Mbit/s leaves 9 Mbit/s to CUBIC; it drops the excess, or the excess competes with CUBIC.
+#[test]
+fn a_policer_protects_the_other_classes_from_voice() {
+    let flood = json!({
+        "name": "flood", "transport": "udp", "rtt": "40 ms", "dscp": "EF",
+        "workload": { "kind": "cbr", "rate": "12 Mbps", "packet": "1000 B" },
+    });
+    let flows = json!([flood, { "algorithm": "cubic", "rtt": "40 ms" }]);
+    let mbps = |police: Value| {
+        let mut queue = json!({ "kind": "priority", "capacity": "100 packets" });
+        if !police.is_null() {
+            queue["police"] = police;
+        }
+        let records = simulate(&path("10 Mbps", queue, flows.clone()), 1);
+        [0, 1].map(|flow| records.flows[flow].delivered_bytes as f64 * 8.0 / 60e6)
+    };
+    let [_, starved] = mbps(Value::Null);
+    assert!(starved < 0.01, "{starved}");
+    let [flood, cubic] = mbps(json!({ "rate": "1 Mbps", "burst": "12 kB" }));
+    assert!((0.9..1.01).contains(&flood) && (7.5..9.0).contains(&cubic), "{flood} {cubic}");
+    let [flood, cubic] = mbps(json!({ "rate": "1 Mbps", "burst": "12 kB", "excess": "demote" }));
+    assert!(flood > 8.0 && cubic < 1.0, "{flood} {cubic}");
+}
+
+/// "Piece of CAKE", sections III and IV: the shaper moves the queue of a slow modem to itself. By hand: bulk has 1/16 of the
+/// 10 Mbit/s while best effort wants the rest, two flows of a tin share equally whatever their RTTs, as long as both have a
+/// queue, for which the target is 50 ms; voice waits for a packet of the shaper.
+#[test]
+fn cake_shares_a_shaped_line_by_tins_and_flows() {
+    let flow =
+        |name: &str, dscp: &str, rtt: &str| json!({ "name": name, "algorithm": "cubic", "rtt": rtt, "dscp": dscp });
+    let voice = json!({
+        "name": "voice", "transport": "udp", "rtt": "40 ms", "dscp": "EF",
+        "workload": { "kind": "cbr", "rate": "80 kbps", "packet": "200 B" },
+    });
+    let flows = json!([flow("near", "CS0", "20 ms"), flow("far", "CS0", "50 ms"), flow("bulk", "LE", "40 ms"), voice]);
+    let queue = json!({ "kind": "cake", "bandwidth": "10 Mbps", "rtt": "1 s" });
+    let records = simulate(&path("12 Mbps", queue, flows), 1);
+    let sent = bottleneck(&records).sent_bytes as f64 * 8.0 / 60e6;
+    assert!((9.7..10.0).contains(&sent), "{sent}");
+    let [near, far, bulk] = [0, 1, 2].map(|flow| records.flows[flow].delivered_bytes as f64 * 8.0 / 60e6);
+    assert!((0.9..1.1).contains(&(far / near)), "{near} {far}");
+    assert!((0.5..0.75).contains(&bulk), "{bulk}");
+    let delay = records.flows[3].mean_delay_ns.expect("packets arrived") as f64 / 1e6;
+    // 20 ms of propagation, 0.13 ms on the line, and less than 1.2 ms of a packet of another tin.
+    assert!((20.1..21.4).contains(&delay), "{delay}");
 }

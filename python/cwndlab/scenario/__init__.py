@@ -8,7 +8,7 @@ from cwndlab.scenario import losses, media, presets, queues, routers, stacks, tr
 from cwndlab.scenario.document import NamedValues, Scenario
 from cwndlab.scenario.flows import Control, Flow, WriteStep
 from cwndlab.scenario.like import ScenarioLike
-from cwndlab.scenario.links import Harq, Jitter, Link, Step, TokenBucket, Trace
+from cwndlab.scenario.links import Harq, Jitter, Link, Police, Step, TokenBucket, Trace
 from cwndlab.scenario.topology import Access, Dumbbell, Node, ParkingLot
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "NamedValues",
     "Node",
     "ParkingLot",
+    "Police",
     "Scenario",
     "ScenarioLike",
     "Step",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Literal
 
 from cwndlab.scenario.losses import Loss
 from cwndlab.scenario.queues import Queue
 from cwndlab.scenario.routers import Agent
 from cwndlab.scenario.schema_tables import TABLES, Table
 
-__all__ = ["Harq", "Jitter", "Link", "Step", "TokenBucket", "Trace"]
+__all__ = ["Harq", "Jitter", "Link", "Police", "Step", "TokenBucket", "Trace"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,25 @@ class TokenBucket(Table):
     burst: str
     _: KW_ONLY
     peak: str | None = None
+
+
+@dataclass(frozen=True)
+class Police(Table):
+    """The policer of the queue ``priority``: tokens at ``rate``, at most ``burst`` of them kept; a packet without
+    tokens is in ``excess``: ``"drop"`` (the default) or ``"demote"``, best effort at this queue.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import Police
+    >>> from cwndlab.scenario.queues import Priority
+    >>> Priority(police=Police(rate="1 Mbps", burst="12 kB")).to_document()
+    {'kind': 'priority', 'police': {'rate': '1 Mbps', 'burst': '12 kB'}}
+    """
+
+    rate: str
+    burst: str
+    _: KW_ONLY
+    excess: Literal["drop", "demote"] | None = None
 
 
 @dataclass(frozen=True)
@@ -195,6 +215,7 @@ class Link(Table):
 
 
 TABLES.update({"jitter": Jitter, "trace": Trace, "token_bucket": TokenBucket, "schedule": Step, "harq": Harq})
+TABLES["police"] = Police
 
 
 def __dir__() -> list[str]:

@@ -9,14 +9,16 @@
 //! an empty class loses its credit                                                                      (3)
 //! overflow: the newest packet of the least urgent class (priority), or of the longest queue by
 //!           bytes over weight (drr), is dropped                                                        (4)
+//! police: a packet of voice above the policer's rate and burst is dropped, or becomes best effort      (5)
 //! ```
 
 use std::collections::VecDeque;
 
 use cwndlab_units::Time;
 
+use super::police::{Excess, Policer};
 use super::{Discipline, QueuedPacket};
-use crate::dscp::Class;
+use crate::dscp::{Class, Dscp};
 use crate::queue::Limit;
 
 /// Which class is served next.
@@ -38,6 +40,7 @@ pub(super) enum Service {
 pub(super) struct Classes<P> {
     service: Service,
     limit: Limit,
+    policer: Option<Policer>,
     queues: [VecDeque<QueuedPacket<P>>; Class::COUNT],
     lengths: [u64; Class::COUNT],
     credits: [i64; Class::COUNT],
@@ -45,10 +48,10 @@ pub(super) struct Classes<P> {
 }
 
 impl<P> Classes<P> {
-    /// Empty queues; `limit` applies to their sum.
-    pub(super) fn new(service: Service, limit: Limit) -> Self {
+    /// Empty queues; `limit` applies to their sum, `policer` to the most urgent class.
+    pub(super) fn new(service: Service, limit: Limit, policer: Option<Policer>) -> Self {
         let queues = std::array::from_fn(|_| VecDeque::new());
-        Self { service, limit, queues, lengths: [0; Class::COUNT], credits: [0; Class::COUNT], turn: 0 }
+        Self { service, limit, policer, queues, lengths: [0; Class::COUNT], credits: [0; Class::COUNT], turn: 0 }
     }
 
     /// (4).
@@ -96,7 +99,14 @@ impl<P> Classes<P> {
 }
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Classes<P> {
-    fn enqueue(&mut self, _: Time, _: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
+    fn enqueue(&mut self, now: Time, _: u32, mut one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
+        // (5)
+        let policer = self.policer.as_mut().filter(|_| one.dscp.class() == Class::Voice);
+        match policer.and_then(|policer| policer.excess(now, one.size)) {
+            Some(Excess::Drop) => return dropped.push(one),
+            Some(Excess::Demote) => one.dscp = Dscp::Cs0,
+            None => {}
+        }
         let (packets, bytes) = self.backlog();
         let overflows = !self.limit.admits(packets, bytes, one.size);
         let class = one.dscp.class().index();

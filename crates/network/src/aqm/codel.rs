@@ -47,6 +47,11 @@ impl Configuration for Config {
     }
 }
 
+/// (2).
+pub(super) fn control_law(interval: Duration, from: Time, count: u32) -> Time {
+    from + Duration::from_nanos((interval.as_nanos() as f64 / maths::sqrt(f64::from(count))) as u64)
+}
+
 /// CoDel's control state for one queue, which the caller owns ([`Codel`], or one queue of FQ-CoDel).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CodelState {
@@ -75,11 +80,6 @@ impl CodelState {
             return false;
         }
         now >= self.first_above
-    }
-
-    /// (2).
-    fn control_law(config: &Config, from: Time, count: u32) -> Time {
-        from + Duration::from_nanos((config.interval.as_nanos() as f64 / maths::sqrt(f64::from(count))) as u64)
     }
 
     /// Dequeues packets by `next` until one is not dropped, and returns it; dropped packets are appended to `dropped`.
@@ -132,13 +132,13 @@ impl CodelState {
         while self.dropping && now >= self.next {
             self.count += 1;
             if config.ecn && one.mark() {
-                self.next = Self::control_law(config, self.next, self.count);
+                self.next = control_law(config.interval, self.next, self.count);
                 return Some(one);
             }
             dropped.push(one);
             (one, self.dropping) = self.take(config, now, &mut next)?;
             if self.dropping {
-                self.next = Self::control_law(config, self.next, self.count);
+                self.next = control_law(config.interval, self.next, self.count);
             }
         }
         Some(one)
@@ -159,7 +159,7 @@ impl CodelState {
         let recent = now.saturating_since(self.next) < config.interval * 16;
         self.count = if delta > 1 && recent { delta } else { 1 };
         self.last_count = self.count;
-        self.next = Self::control_law(config, now, self.count);
+        self.next = control_law(config.interval, now, self.count);
         if config.ecn && one.mark() {
             return Some(one);
         }
@@ -220,7 +220,7 @@ mod tests {
     /// `known-answers.csv`: interval / √count.
     #[test]
     fn the_drop_interval_decreases_with_the_square_root_of_the_count() {
-        let spacing = |count| CodelState::control_law(&CONFIG, Time::ZERO, count).as_nanos() as f64 / 1e6;
+        let spacing = |count| control_law(CONFIG.interval, Time::ZERO, count).as_nanos() as f64 / 1e6;
         for (count, expected) in [
             (1, 100.0),
             (2, 70.710_678_118_654_75),

@@ -43,6 +43,11 @@ pub trait Configuration: Sized {
     fn build<P: Packet>(&self, _: QueueContext) -> Option<Box<dyn Discipline<P>>> {
         None
     }
+
+    /// Whether the discipline withholds packets from an idle line.
+    fn shapes(&self) -> bool {
+        false
+    }
 }
 
 /// The ECN capability of a packet.
@@ -94,8 +99,13 @@ pub trait Discipline<P>: fmt::Debug + Send {
     /// idle.
     fn enqueue(&mut self, now: Time, serving: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>);
 
-    /// Removes and returns the next packet for the line at `now`; `None` if the queue is empty.
+    /// Removes and returns the next packet for the line at `now`; `None` if the queue is empty, or a shaper withholds it.
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<QueuedPacket<P>>;
+
+    /// Time at which a shaper releases the next packet, after `dequeue` returned none; `None` if the queue is empty.
+    fn next_release(&self) -> Option<Time> {
+        None
+    }
 
     /// Queue length in packets and in bytes.
     fn backlog(&self) -> (u64, u64);

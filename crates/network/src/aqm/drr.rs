@@ -44,7 +44,7 @@ impl Config {
 impl Configuration for Config {
     fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
         let weights = [self.bulk, self.best_effort, self.video, self.voice];
-        Some(Box::new(Classes::new(Service::Deficit { quantum: self.quantum.0, weights }, context.limit)))
+        Some(Box::new(Classes::new(Service::Deficit { quantum: self.quantum.0, weights }, context.limit, None)))
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
     }
 
     fn queue(weights: [u32; 4]) -> Classes<u64> {
-        Classes::new(Service::Deficit { quantum: 1514, weights }, Limit::Unlimited)
+        Classes::new(Service::Deficit { quantum: 1514, weights }, Limit::Unlimited, None)
     }
 
     /// Shreedhar and Varghese 1996, theorem 2: the bytes of backlogged classes are as their weights, whatever the sizes.

@@ -11,10 +11,13 @@
 
 pub mod capacity;
 mod classes;
+mod cobalt;
 pub mod discipline;
 mod fair;
 pub mod fifo;
 mod longest;
+pub mod police;
+mod tins;
 
 use cwndlab_config::{registry, Choice};
 
@@ -48,6 +51,14 @@ macro_rules! disciplines {
                     $(Self::$name(config) => config.build(context),)*
                 }
             }
+
+            /// Whether the discipline withholds packets from an idle line.
+            #[must_use]
+            pub fn shapes(&self) -> bool {
+                match self {
+                    $(Self::$name(config) => config.shapes(),)*
+                }
+            }
         }
     };
 }
@@ -66,6 +77,7 @@ disciplines! {
     Blue => blue,
     Priority => priority,
     Drr => drr,
+    Cake => cake,
 }
 
 /// The selection of a queue discipline by `kind`.

@@ -46,6 +46,19 @@ impl TokenBucket {
         self.peak.map_or(begin, |peak| self.peaks.next(begin, ServiceTime::new(peak, size)))
     }
 
+    /// Takes the tokens of a packet that arrives at `now`, as a policer does: with too few tokens the packet is in excess,
+    /// and takes none (RFC 2697, section 3, without the excess burst).
+    pub fn conforms(&mut self, now: Time, size: u32) -> bool {
+        let earned = u128::from(now.as_nanos()) * u128::from(self.rate.0);
+        self.used = self.used.max(earned);
+        let used = self.used + u128::from(size) * BYTE;
+        let conforms = used <= earned + u128::from(self.burst.0) * BYTE;
+        if conforms {
+            self.used = used;
+        }
+        conforms
+    }
+
     /// As [`Line::offered`](super::Line::offered): the initial burst and all tokens since.
     #[must_use]
     pub fn offered(&self, now: Time) -> u64 {
@@ -80,6 +93,22 @@ mod tests {
             })
             .collect();
         assert_eq!(left, [10, 10, 10, 11]);
+    }
+
+    /// By hand: 800 kbit/s are 100 bytes per ms. The bucket of 500 bytes admits two packets of 200 bytes; 100 bytes remain,
+    /// hence the third is in excess, and conforms after 1 ms. After 9 ms the bucket is full, not more.
+    #[test]
+    fn a_policer_admits_the_burst_and_then_the_rate() {
+        let mut bucket = TokenBucket::new(Rate(800_000), Bytes(500), None);
+        let mut conforms = |at: u64, size| bucket.conforms(Time::from_nanos(at), size);
+        assert_eq!([0; 3].map(|at| conforms(at, 200)), [true, true, false]);
+        assert!(!conforms(MS - 1, 200));
+        assert!(conforms(MS, 200));
+        assert!(!conforms(MS, 1));
+        assert_eq!([10 * MS; 3].map(|at| conforms(at, 200)), [true, true, false]);
+        // A packet larger than the bucket never conforms, and takes no tokens.
+        assert!(!conforms(30 * MS, 501));
+        assert!(conforms(30 * MS, 500));
     }
 
     /// By hand: at a peak rate of 120 Mbit/s a packet takes 0.1 ms, in which a tenth of its tokens accumulate.

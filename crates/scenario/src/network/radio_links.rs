@@ -1,6 +1,6 @@
 //! Media of 802.11 and their links.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_config::Faults;
 use cwndlab_network::aqm::CapacitySpec;
@@ -92,6 +92,16 @@ fn reject_unequal_queues(network: &Network, faults: &mut Faults) {
                 "a station has one queue for all its links on a medium",
             );
         }
+    }
+}
+
+/// Rejects shapers of stations, which take packets from their queue when their device is empty, and at no other time.
+pub(super) fn reject_shapers(network: &Network, faults: &mut Faults) {
+    let shapers = network.links.enumerate().filter(|(_, link)| link.radio.is_some() && link.discipline.shapes());
+    let places: BTreeSet<&str> = shapers.map(|(id, _)| &*network.sizes[id].1).collect();
+    for place in places {
+        let hint = "remove 'bandwidth' of its queue, or shape on a link before the medium";
+        faults.add(place, "a station on a medium has no shaper", hint);
     }
 }
 

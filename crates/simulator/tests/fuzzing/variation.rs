@@ -68,10 +68,24 @@ fn use_classes(draw: &mut Draw, scenario: &mut Value) {
         let kind = link.pointer("/queue/kind").and_then(Value::as_str).unwrap_or("droptail");
         if link.get("medium").is_none() && kind == "droptail" {
             let capacity = link.pointer("/queue/capacity").cloned().unwrap_or_else(|| json!("100 packets"));
-            link["queue"] = if draw.bernoulli(0.5) {
-                json!({ "kind": "priority", "capacity": capacity })
-            } else {
-                json!({ "kind": "drr", "capacity": capacity, "voice": draw.between(1, 1000) })
+            link["queue"] = match draw.between(0, 4) {
+                0 => json!({ "kind": "priority", "capacity": capacity }),
+                1 => json!({ "kind": "priority", "capacity": capacity, "police": {
+                    "rate": format!("{} kbps", draw.between(1, 10_000)),
+                    "burst": format!("{} B", draw.between(1, 100_000)),
+                    "excess": draw.choose(&["drop", "demote"]),
+                } }),
+                2 => json!({ "kind": "drr", "capacity": capacity, "voice": draw.between(1, 1000) }),
+                shaped => {
+                    let tins = ["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"];
+                    let mut cake = json!({ "kind": "cake", "capacity": capacity, "tins": draw.choose(&tins) });
+                    if shaped == 3 {
+                        cake["bandwidth"] = json!(format!("{} kbps", draw.between(10, 100_000)));
+                        cake["overhead"] = json!(format!("{} B", draw.between(0, 256)));
+                    }
+                    cake["rtt"] = json!(draw.ms(1, 1000));
+                    cake
+                }
             };
         }
     }
