@@ -44,9 +44,7 @@ _G113 = "ITU-T G.113, Appendix I, Table I.3, as quoted by amplet2"
 CODECS = {
     "g711": Codec(0.0, 4.3, 0.0, f"{_G113}: without concealment of losses"),
     "g711-plc": Codec(0.0, 25.1, 0.0, f"{_G113}: with concealment of losses (G.711, Appendix I)"),
-    "g729a": Codec(
-        11.0, 19.0, 5.0, "secondary source: G.729A with voice activity detection, as quoted by several programs"
-    ),
+    "g729a": Codec(11.0, 19.0, 5.0, "G.729A with voice activity detection, as quoted by several programs"),
 }
 
 # Defaults of G.107: send and receive loudness ratings (dB) and the noise (dBm0p) that follows from all defaults, (7-3).
@@ -60,7 +58,7 @@ _LEAST_PERCEIVED_MS = 100.0
 
 
 def mos(rating: float) -> float:
-    """The mean opinion score of a rating R: 1 + 0.035 R + R (R − 60)(100 − R) 7·10⁻⁶, from 1 at R = 0 to 4.5 at R = 100.
+    """The mean opinion score of a rating R: 1 + 0.035 R + R (R − 60)(100 − R) 7·10⁻⁶; 1 at R = 0, 4.5 at R = 100.
 
     Source: G.107, annex B. R from 90 on is "very satisfied", from 80 "satisfied", from 70 "some users dissatisfied",
     from 60 "many users dissatisfied".
@@ -100,7 +98,7 @@ def delay_impairment(delay_ms: float, *, telr_db: float = 65.0, wepl_db: float =
     talker = 0.0
     if t >= 1:
         talker = ((roe - re) / 2 + math.sqrt((roe - re) ** 2 / 4 + 100) - 1) * (1 - math.exp(-t))  # (7-19)
-    rle = 10.5 * (wepl_db + 7) * (2 * t + 1) ** -0.25  # (7-26)
+    rle = 10.5 * (wepl_db + 7) * math.pow(2 * t + 1, -0.25)  # (7-26)
     listener = (_BASIC - rle) / 2 + math.sqrt((_BASIC - rle) ** 2 / 4 + 169)  # (7-25)
     return talker + listener + too_long(t)
 
@@ -119,7 +117,7 @@ def too_long(delay_ms: float) -> float:
     if delay_ms <= _LEAST_PERCEIVED_MS:
         return 0.0
     x = math.log2(delay_ms / _LEAST_PERCEIVED_MS)
-    return 25 * ((1 + x**6) ** (1 / 6) - 3 * (1 + (x / 3) ** 6) ** (1 / 6) + 2)
+    return 25 * (math.pow(1 + x**6, 1 / 6) - 3 * math.pow(1 + (x / 3) ** 6, 1 / 6) + 2)
 
 
 def loss_impairment(codec: Codec, loss_percent: float, burst_ratio: float = 1.0) -> float:
@@ -221,10 +219,9 @@ def voice(delays: Times, playout_ns: float, codec: str = "g711-plc", *, packet_m
     (80.0, 4.4)
     """
     if codec not in CODECS:
-        hint = f"{near(codec, CODECS)}; wideband codecs need the scale of ITU-T G.107.1"
-        raise ArgumentError(
-            parameter_fault("codec", f"no codec of the narrowband E-model is called '{codec}'", hint=hint)
-        )
+        hint = f"{near(codec, list(CODECS))}; wideband codecs need the scale of ITU-T G.107.1"
+        what = f"no codec of the narrowband E-model is called '{codec}'"
+        raise ArgumentError(parameter_fault("codec", what, hint=hint))
     if not len(delays):
         return None
     used, lost = CODECS[codec], delays > playout_ns

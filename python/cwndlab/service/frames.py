@@ -1,7 +1,7 @@
 """Video: frames that are late for their playout, and freezes.
 
-The video model of ITU-T G.1070 is left out: its coefficients belong to a codec, a format and a display each, and no text
-of them was at hand. The model of ITU-T P.1203 is left out because its licence allows research use only.
+The video model of ITU-T G.1070 is left out: its coefficients belong to a codec, a format and a display each, and no
+text of them was at hand. The model of ITU-T P.1203 is left out because its licence allows research use only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FREEZE_NS = 150e6
 class Freezes(NamedTuple):
     """Freezes of a video."""
 
-    count: int
+    number: int
     total_s: float
 
 
@@ -35,8 +35,8 @@ def late_share(delays: Times, playout_ns: float) -> float | None:
 
 
 def freezes(rendered_ns: Times) -> Freezes:
-    """Freezes: a frame is frozen if the time until the next one is at least max(3 a, a + 150 ms), where a is the average
-    duration of the last 30 rendered frames, or of as many as there are.
+    """Freezes: a frame is frozen if the time until the next one is at least max(3 a, a + 150 ms), where a is the
+    average duration of the last 30 rendered frames, or of as many as there are.
 
     Source: ``freezeCount`` and ``totalFreezesDuration`` of the W3C's statistics of WebRTC, as the documentation of
     several programs quotes them. The first frame has no average before it.
@@ -51,7 +51,7 @@ def freezes(rendered_ns: Times) -> Freezes:
     By hand: frames of 40 ms freeze from 190 ms on, the larger one of 120 and 190 ms.
 
     >>> freezes(np.array([0, 40e6, 80e6, 269e6])), freezes(np.array([0, 40e6, 80e6, 270e6]))
-    (Freezes(count=0, total_s=0.0), Freezes(count=1, total_s=0.19))
+    (Freezes(number=0, total_s=0.0), Freezes(number=1, total_s=0.19))
     """
     durations = np.diff(np.sort(rendered_ns[np.isfinite(rendered_ns)]))
     if len(durations) < 2:

@@ -87,8 +87,8 @@ def levels(
 ) -> pl.DataFrame:
     """The service levels of a run, or of several runs of one scenario with different seeds.
 
-    A message is *decided* if it was generated within the interval and its generation + limit is not after the end of the
-    run, where the limit is the deadline, or for loss the lifetime. Undecided messages are left out.
+    A message is *decided* if it was generated within the interval and its generation + limit is not after the end of
+    the run, where the limit is the deadline, or for loss the lifetime. Undecided messages are left out.
 
     Parameters
     ----------
@@ -119,8 +119,8 @@ def levels(
             the interval is on the right side. A requirement of all is met if no run broke it; the interval shows how
             large the share may be in further runs
 
-        A class without any requirement has the verdict null. From one run the interval takes its messages as
-        independent, and ``requirements`` ends with ``one run``.
+        A class without any requirement has the verdict null. The interval of one run takes its messages as
+        independent; tables then say ``one run`` beside the verdict.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def levels(
     >>> len(levels(cwndlab.run(scenario, seed=1)))
     0
     """
-    runs = [records] if hasattr(records, "rows") else list(records)
+    runs = list(records) if isinstance(records, Iterable) else [records]
     return frame(judge([measured(one, start_s=start_s, end_s=end_s) for one in runs]))
 
 
@@ -270,4 +270,4 @@ def _verdict(found: Sequence[Judged], runs: int) -> Row:
         return row | {"verdict": None, "requirements": None}
     worst = next(level for level in Level if any(one.level is level for one in found))
     names = ", ".join(one.what for one in found if one.level is worst)
-    return row | {"verdict": worst.value, "requirements": f"{names}; one run" if runs == 1 else names}
+    return row | {"verdict": worst.value, "requirements": names}

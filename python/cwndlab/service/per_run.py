@@ -250,7 +250,7 @@ def video_quality(records: Records) -> pl.DataFrame:
         if (late := late_share(one.delays, playout)) is not None:
             rendered = one.generated_ns[in_time(one.delays, playout)] + playout
             found = freezes(rendered)
-            rows.append({"flow": flow, "class": name, "late": late, "freezes": found.count, "frozen_s": found.total_s})
+            rows.append({"flow": flow, "class": name, "late": late, "freezes": found.number, "frozen_s": found.total_s})
     schema = {"flow": pl.UInt32, "class": pl.String, "late": pl.Float64, "freezes": pl.Int64, "frozen_s": pl.Float64}
     return pl.DataFrame(rows, schema=schema)
 

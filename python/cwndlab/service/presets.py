@@ -9,8 +9,10 @@ import polars as pl
 
 from cwndlab.errors import ArgumentError, near, parameter_fault
 
-#: The source was not at hand; the numbers are from programs and documents that quote it.
+#: The standard was not at hand; its numbers are from programs and documents that quote it.
 SECONDARY = "secondary source"
+#: Neither the standard nor a quotation was at hand: compare the numbers with the standard before you rely on them.
+UNCHECKED = "not checked"
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Standard:
     source
         The standard, and the part that states the numbers.
     basis
-        Whether the numbers were read in the standard or are from a secondary source.
+        `SECONDARY` or `UNCHECKED`.
     note
         What the fields leave out.
     """
@@ -37,27 +39,28 @@ class Standard:
     service: dict[str, Any]
     of: str
     source: str
-    basis: str = SECONDARY
+    basis: str = UNCHECKED
     note: str = ""
 
 
-_G1010 = "ITU-T G.1010 (11/2001), tables I.1 and I.2"
-_Y1541 = "ITU-T Y.1541 (12/2011), table 1"
+_G1010 = "ITU-T G.1010 (11/2001)"
+_Y1541 = "ITU-T Y.1541 (12/2011)"
 _MEAN = "the standard bounds the mean delay; here every message meets it"
 
 
 def _y1541(number: int, delay: str, loss: float, variation: str = "") -> Standard:
     notes = [_MEAN, *([f"IPDV at most {variation} is not a field: compare `ipdv_s`"] if variation else [])]
     service = {"deadline": delay, "loss": loss}
-    return Standard(f"y1541-{number}", service, f"IP network, class {number}", _Y1541, note="; ".join(notes))
+    basis = SECONDARY if number < 2 else UNCHECKED
+    return Standard(f"y1541-{number}", service, f"IP network, class {number}", _Y1541, basis, "; ".join(notes))
 
 
 _STANDARDS = (
-    Standard("g114-voice", {"deadline": "150 ms"}, "conversation, good for most", "ITU-T G.114 (05/2003)"),
-    Standard("g114-limit", {"deadline": "400 ms"}, "conversation, limit of planning", "ITU-T G.114 (05/2003)"),
+    Standard("g114-voice", {"deadline": "150 ms"}, "conversation, good for most", "ITU-T G.114", SECONDARY),
+    Standard("g114-limit", {"deadline": "400 ms"}, "conversation, limit of planning", "ITU-T G.114", SECONDARY),
     Standard("g1010-voice", {"deadline": "150 ms", "loss": 0.03}, "conversation, preferred", _G1010),
     Standard("g1010-videophone", {"deadline": "150 ms", "loss": 0.01}, "videophone, preferred", _G1010),
-    Standard("g1010-command", {"deadline": "250 ms", "loss": 0.0}, "command and control", _G1010),
+    Standard("g1010-command", {"deadline": "250 ms", "loss": 0.0}, "command and control", _G1010, SECONDARY),
     Standard("g1010-transaction", {"deadline": "2 s", "loss": 0.0}, "transactions, preferred", _G1010),
     Standard("g1010-web", {"deadline": "2 s", "loss": 0.0, "apdex": "2 s"}, "a page, preferred", _G1010),
     Standard("g1010-bulk", {"deadline": "15 s", "loss": 0.0}, "bulk data, still images, preferred", _G1010),
@@ -78,7 +81,7 @@ def standards() -> pl.DataFrame:
     -------
     polars.DataFrame
         A row per service level: ``name``, ``application``, ``deadline``, ``loss``, ``apdex``, ``source``, ``basis``
-        (whether the numbers were read there or are from a secondary source), ``note``.
+        (how far the numbers were checked), ``note``.
 
     Examples
     --------

@@ -56,13 +56,13 @@ class Requirement:
     @classmethod
     def of(cls, service: Mapping[str, Any], name: str = "") -> Requirement:
         """The requirement of a table ``service`` of a flow; ``name`` is the class if it states none."""
-        times = {
+        fields: dict[str, Any] = {
             f"{key}_ns": round(duration(str(service[key])) * 1e9)
             for key in ("deadline", "lifetime", "gap", "apdex", "playout")
             if key in service
         }
-        shares = {key: float(service[key]) for key in ("within", "loss", "availability") if key in service}
-        return cls(name=str(service.get("class", name)), **times, **shares)
+        fields |= {key: float(service[key]) for key in ("within", "loss", "availability") if key in service}
+        return cls(name=str(service.get("class", name)), **fields)
 
     @property
     def lost_after_ns(self) -> int | None:
