@@ -20,7 +20,7 @@ from cwndlab.service.emodel import (
 from cwndlab.service.frames import Freezes, freezes, late_share
 from cwndlab.service.freshness import Age, age_of_information, longest_silence_s, observed, outage_s
 from cwndlab.service.judgement import Level, judge, levels
-from cwndlab.service.per_run import Messages, by_flow, measured, video_quality, voice_quality
+from cwndlab.service.per_run import measured, video_quality, voice_quality
 from cwndlab.service.presets import Standard, standard, standards
 from cwndlab.service.requirement import Requirement, requirements
 from cwndlab.service.variation import delay_variation_s, interarrival_jitter_s
@@ -32,14 +32,12 @@ __all__ = [
     "Codec",
     "Freezes",
     "Level",
-    "Messages",
     "Requirement",
     "Standard",
     "Voice",
     "age_of_information",
     "apdex",
     "burst_ratio",
-    "by_flow",
     "decided",
     "delay_impairment",
     "delay_variation_s",

@@ -65,7 +65,13 @@ def nearest_rank(values: Times, percent: float) -> float | None:
 
 
 class ApdexCounts(NamedTuple):
-    """Messages by satisfaction."""
+    """Messages by satisfaction.
+
+    Examples
+    --------
+    >>> ApdexCounts(satisfied=60, tolerating=30, frustrated=10).value
+    0.75
+    """
 
     satisfied: int
     tolerating: int

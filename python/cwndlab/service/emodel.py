@@ -31,6 +31,11 @@ class Codec:
         The look-ahead of the encoder.
     source
         Whence the values are.
+
+    Examples
+    --------
+    >>> CODECS["g711"].robustness
+    4.3
     """
 
     impairment: float
@@ -177,6 +182,11 @@ class Voice:
         The mouth-to-ear delay.
     rating, mos
         R, and the mean opinion score.
+
+    Examples
+    --------
+    >>> Voice(loss=0.0, burst_ratio=1.0, delay_ms=80.0, rating=91.4, mos=4.4).mos
+    4.4
     """
 
     loss: float

@@ -19,7 +19,13 @@ _FREEZE_NS = 150e6
 
 
 class Freezes(NamedTuple):
-    """Freezes of a video."""
+    """Freezes of a video.
+
+    Examples
+    --------
+    >>> Freezes(number=1, total_s=0.19).number
+    1
+    """
 
     number: int
     total_s: float

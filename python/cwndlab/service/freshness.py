@@ -73,7 +73,13 @@ def _instants(delivered_ns: Times, begin_ns: float, until_ns: float) -> Times:
 
 
 class Age(NamedTuple):
-    """The age of information."""
+    """The age of information.
+
+    Examples
+    --------
+    >>> Age(mean_s=2.0, peak_s=3.0).peak_s
+    3.0
+    """
 
     mean_s: float
     peak_s: float

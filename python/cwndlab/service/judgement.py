@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 class Level(Enum):
-    """The verdict on a requirement; of several, the worst is that of the class."""
+    """The verdict on a requirement; of several, the worst is that of the class.
+
+    Examples
+    --------
+    >>> [level.value for level in Level]
+    ['missed', 'cannot tell', 'met']
+    """
 
     MISSED = "missed"
     OPEN = "cannot tell"
@@ -147,6 +153,11 @@ def judge(runs: Sequence[Sequence[Row]]) -> list[Row]:
     ----------
     runs
         The rows of `cwndlab.service.measured` of each run.
+
+    Examples
+    --------
+    >>> judge([[], []])
+    []
     """
     by_class: dict[str, list[Row]] = {}
     for rows in runs:

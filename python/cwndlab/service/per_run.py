@@ -104,6 +104,16 @@ def measured(records: Records, *, start_s: float | None = None, end_s: float | N
         ``apdex``, the numbers of satisfied, tolerating and frustrated responses whose 4 T is not after the end of the
         run; ``age_mean_s``, the mean over flows, and ``age_peak_s``, the highest one; ``jitter_s``, the mean over
         flows, and ``ipdv_s``, the largest one. Values that do not exist are ``None``.
+
+    Examples
+    --------
+    No flow of this run requires anything.
+
+    >>> import cwndlab
+    >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> scenario = cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=[cwndlab.Flow("cubic", rtt="40 ms")])
+    >>> measured(cwndlab.run(scenario, seed=1))
+    []
     """
     required = requirements(records.document)
     if not required:
@@ -220,6 +230,16 @@ def voice_quality(records: Records, codec: str = "g711-plc", *, packet_ms: float
         A row per flow whose ``service`` has ``playout`` and that has packets: ``flow``, ``class``, ``loss``,
         ``burst_ratio``, ``delay_ms``, ``rating``, ``mos`` (`Voice`). Packets whose playout is after the end of the run
         are left out.
+
+    Examples
+    --------
+    No flow of this run has a playout.
+
+    >>> import cwndlab
+    >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> scenario = cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=[cwndlab.Flow("cubic", rtt="40 ms")])
+    >>> voice_quality(cwndlab.run(scenario, seed=1)).columns[2:]
+    ['loss', 'burst_ratio', 'delay_ms', 'rating', 'mos']
     """
     rows = [
         {"flow": flow, "class": name, **vars(quality)}
@@ -244,6 +264,16 @@ def video_quality(records: Records) -> pl.DataFrame:
         A row per flow whose ``service`` has ``playout`` and that has frames: ``flow``, ``class``, ``late``, the share
         of frames that are lost or late; ``freezes`` and ``frozen_s``, of a receiver that renders a frame at its
         playout and leaves out lost and late ones. Frames whose playout is after the end of the run are left out.
+
+    Examples
+    --------
+    No flow of this run has a playout.
+
+    >>> import cwndlab
+    >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
+    >>> scenario = cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=[cwndlab.Flow("cubic", rtt="40 ms")])
+    >>> video_quality(cwndlab.run(scenario, seed=1)).columns
+    ['flow', 'class', 'late', 'freezes', 'frozen_s']
     """
     rows = []
     for flow, name, one, playout in _played(records):

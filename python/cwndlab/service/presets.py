@@ -33,6 +33,11 @@ class Standard:
         `SECONDARY` or `UNCHECKED`.
     note
         What the fields leave out.
+
+    Examples
+    --------
+    >>> standard("y1541-0").basis
+    'secondary source'
     """
 
     name: str
