@@ -85,36 +85,46 @@ class Age(NamedTuple):
     peak_s: float
 
 
-def age_of_information(generated_ns: Times, delivered_ns: Times) -> Age | None:
+def age_of_information(generated_ns: Times, delivered_ns: Times, until_ns: float | None = None) -> Age | None:
     """The age of the newest message that the receiver has: its mean over time, and its peak.
 
     Deliveries are taken in the order of arrival, without those that are not newer than one before. Between the
     deliveries i and i+1 at r, of messages generated at g, the age grows from rᵢ − gᵢ to rᵢ₊₁ − gᵢ, which is a peak: its
-    area is (rᵢ₊₁ − rᵢ)((rᵢ − gᵢ) + (rᵢ₊₁ − gᵢ)) / 2. The mean is the area from the first to the last delivery over this
-    time; what comes after the last delivery does not count, and `longest_silence_s` has it.
+    area is (rᵢ₊₁ − rᵢ)((rᵢ − gᵢ) + (rᵢ₊₁ − gᵢ)) / 2. The mean is the area from the first delivery to ``until_ns``, by
+    default the last delivery, over this time.
 
     Source: S. Kaul, R. Yates, M. Gruteser, "Real-time status: how often should one update?", INFOCOM 2012,
     doi:10.1109/INFCOM.2012.6195689.
 
+    Parameters
+    ----------
+    until_ns
+        The end of the time that counts, after the last delivery: the age grows until then.
+
     Returns
     -------
     Age
-        In seconds; ``None`` with fewer than two deliveries.
+        In seconds; ``None`` with less than two instants.
 
     Examples
     --------
-    By hand: a message every 2 s with a delay of 1 s. The age grows from 1 to 3 s.
+    By hand: a message every 2 s with a delay of 1 s. The age grows from 1 to 3 s, and in two more seconds from 1 to 3 s
+    once more.
 
     >>> age_of_information(np.array([0.0, 2e9, 4e9]), np.array([1e9, 3e9, 5e9]))
+    Age(mean_s=2.0, peak_s=3.0)
+    >>> age_of_information(np.array([0.0, 2e9, 4e9]), np.array([1e9, 3e9, 5e9]), until_ns=7e9)
     Age(mean_s=2.0, peak_s=3.0)
     """
     order = np.lexsort((generated_ns, delivered_ns))
     r, g = delivered_ns[order], generated_ns[order]
     r, g = r[np.isfinite(r)], g[np.isfinite(r)]
-    if len(r) < 2:
+    if not len(r):
         return None
     newer = np.concatenate([[True], g[1:] > np.maximum.accumulate(g)[:-1]])
     r, g = r[newer], g[newer]
+    if until_ns is not None and until_ns > r[-1]:
+        r, g = np.append(r, until_ns), np.append(g, until_ns)
     if len(r) < 2:
         return None
     first, peaks = r[:-1] - g[:-1], r[1:] - g[:-1]

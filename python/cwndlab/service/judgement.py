@@ -40,7 +40,7 @@ class Judged:
     Parameters
     ----------
     what
-        The requirement: ``deadline``, ``loss``, ``gap`` or ``availability``.
+        The requirement: ``deadline``, ``loss``, ``gap``, ``age`` or ``availability``.
     level
         The verdict.
     share
@@ -71,13 +71,18 @@ _SCHEMA: dict[str, Any] = {
     "lost": pl.Float64,
     "lost_low": pl.Float64,
     "lost_high": pl.Float64,
+    "loss_limit": pl.Float64,
     "silence_s": pl.Float64,
+    "gap_s": pl.Float64,
+    "age_mean_s": pl.Float64,
+    "age_peak_s": pl.Float64,
+    "age_limit_s": pl.Float64,
     "availability": pl.Float64,
     "availability_low": pl.Float64,
     "availability_high": pl.Float64,
+    "availability_limit": pl.Float64,
     "apdex": pl.Float64,
-    "age_mean_s": pl.Float64,
-    "age_peak_s": pl.Float64,
+    "apdex_s": pl.Float64,
     "jitter_s": pl.Float64,
     "ipdv_s": pl.Float64,
     "judged_runs": pl.Int64,
@@ -106,19 +111,20 @@ def levels(
     Returns
     -------
     polars.DataFrame
-        A row per class; empty if no flow has a table ``service``. ``messages`` and ``decided`` count those of all runs.
-        ``in_time`` and ``lost`` are shares of decided messages, with the interval of `cwndlab.statistics.pooled_share`,
-        which counts what the messages of a run have in common; ``availability`` is the mean over runs with its
-        t-interval, or without one if the runs do not differ. Delays, ages and jitters are means over runs, null where a
+        A row per class; empty if no flow has a table ``service``. ``deadline_s``, ``within``, ``loss_limit``,
+        ``gap_s``, ``age_limit_s``, ``availability_limit`` and ``apdex_s`` are what it requires. ``messages`` and
+        ``decided`` count those of all runs. ``in_time`` and ``lost`` are shares of decided messages, with the interval
+        of `cwndlab.statistics.pooled_share`, which counts what the messages of a run have in common; ``availability``
+        is the mean over runs with its t-interval, or without one if the runs do not differ. Delays, ages and jitters are means over runs, null where a
         run has no such value; ``silence_s`` and ``age_peak_s`` are the largest of all runs. ``apdex`` is that of all
-        responses. ``missed_probability`` = ``missed_runs`` / ``judged_runs``: the share of runs in which some
+        messages. ``missed_probability`` = ``missed_runs`` / ``judged_runs``: the share of runs in which some
         requirement was missed. ``verdict`` is the worst of the class's requirements, and ``requirements`` names those
         that have it:
 
         ``missed``
             the interval is on the wrong side of the requirement. A requirement of all messages (``within = 1``,
-            ``loss = 0``), of all time (``availability = 1``) or of the longest silence (``gap``) is missed if one run
-            broke it
+            ``loss = 0``), of all time (``availability = 1``), of the longest silence (``gap``) or of the highest age
+            (``age``) is missed if one run broke it
         ``cannot tell``
             the interval includes the requirement, or there is nothing to judge
         ``met``
@@ -177,12 +183,16 @@ def _level(rows: Sequence[Row]) -> Row:
         "runs": len(rows),
         "messages": sum(one["messages"] for one in rows),
         "decided": _decided(required, rows),
-        "deadline_s": None if required.deadline_ns is None else required.deadline_ns / 1e9,
         "within": None if required.deadline_ns is None else required.within,
+        "loss_limit": required.loss,
+        "availability_limit": required.availability,
         "apdex": None if apdex is None else apdex.value,
         "silence_s": max((one["silence_s"] for one in rows if one["silence_s"] is not None), default=None),
         "age_peak_s": max((one["age_peak_s"] for one in rows if one["age_peak_s"] is not None), default=None),
     }
+    limits = {"deadline_s": required.deadline_ns, "gap_s": required.gap_ns, "age_limit_s": required.age_ns}
+    limits["apdex_s"] = required.apdex_ns
+    row |= {name: None if limit is None else limit / 1e9 for name, limit in limits.items()}
     row |= {name: _mean(rows, name) for name in ("p50_delay_s", "p99_delay_s", "age_mean_s", "jitter_s", "ipdv_s")}
     shown = {"in_time": found.get("deadline"), "availability": found.get("availability")}
     for name, one in shown.items():
@@ -223,10 +233,10 @@ def _requirements(required: Requirement, rows: Sequence[Row]) -> list[Judged]:
         found.append(_deadline(required.within, rows))
     if required.loss is not None:
         found.append(_loss(required.loss, rows))
-    if required.gap_ns is not None:
-        limit = required.gap_ns / 1e9
-        broken = [None if row["silence_s"] is None else row["silence_s"] > limit for row in rows]
-        found.append(Judged("gap", _of_all(broken), None, broken))
+    for what, limit_ns, name in (("gap", required.gap_ns, "silence_s"), ("age", required.age_ns, "age_peak_s")):
+        if limit_ns is not None:
+            broken = [None if row[name] is None else row[name] > limit_ns / 1e9 for row in rows]
+            found.append(Judged(what, _of_all(broken), None, broken))
     if required.availability is not None:
         found.append(_availability(required.availability, rows))
     return found

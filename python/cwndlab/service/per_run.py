@@ -30,19 +30,11 @@ class Messages(NamedTuple):
 
     generated_ns: Times
     delivered_ns: Times
-    completed_ns: Times
-    """When the sender knew of the delivery."""
 
     @property
     def delays(self) -> Times:
         """Delivery − generation, ns."""
         return delays_ns(self.generated_ns, self.delivered_ns)
-
-    @property
-    def responses(self) -> Times:
-        """Completion − generation, ns; of a flow without any completion, `delays`."""
-        completes = bool(np.isfinite(self.completed_ns).any())
-        return delays_ns(self.generated_ns, self.completed_ns) if completes else self.delays
 
     def of(self, chosen: Flags) -> Messages:
         """Some of the messages."""
@@ -72,14 +64,12 @@ class Window(NamedTuple):
 def by_flow(records: Records) -> dict[int, Messages]:
     """The messages of each flow of a run, by the flow's index, in the order of their generation."""
     frame = records.frame("messages").sort("flow", "message")
-    times = [
-        pl.col(f"{name}_ns").cast(pl.Float64).fill_null(np.inf) for name in ("generated", "delivered", "completed")
-    ]
+    times = [pl.col(name).cast(pl.Float64).fill_null(np.inf) for name in ("generated_ns", "delivered_ns")]
     parts = frame.select("flow", *times).partition_by("flow", as_dict=True, include_key=False)
     return {int(key[0]): Messages(*(part[name].to_numpy() for name in part.columns)) for key, part in parts.items()}
 
 
-_NONE = Messages(*(np.array([], dtype=float),) * 3)
+_NONE = Messages(*(np.array([], dtype=float),) * 2)
 
 
 def measured(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> list[Row]:
@@ -101,7 +91,7 @@ def measured(records: Records, *, start_s: float | None = None, end_s: float | N
         those that met it; ``loss_decided`` and ``lost`` by the lifetime; ``p50_delay_s`` and ``p99_delay_s`` of the
         messages that are decided by the lifetime, lost ones counted as infinite, or without one of the delivered
         ones; ``silence_s``, the longest silence of any flow; ``outage_s`` and ``observed_s`` over all flows;
-        ``apdex``, the numbers of satisfied, tolerating and frustrated responses whose 4 T is not after the end of the
+        ``apdex``, the numbers of satisfied, tolerating and frustrated messages whose 4 T is not after the end of the
         run; ``age_mean_s``, the mean over flows, and ``age_peak_s``, the highest one; ``jitter_s``, the mean over
         flows, and ``ipdv_s``, the largest one. Values that do not exist are ``None``.
 
@@ -140,8 +130,8 @@ def _measured(required: Requirement, flows: Sequence[Messages], window: Window) 
         row["apdex"] = None
     else:
         known = decided(every.generated_ns, 4 * required.apdex_ns, window.run_end_ns)
-        row["apdex"] = list(apdex(every.responses[known], required.apdex_ns))
-    return row | _ages(inside)
+        row["apdex"] = list(apdex(every.delays[known], required.apdex_ns))
+    return row | _ages(inside, window)
 
 
 def _counts(names: tuple[str, str], messages: Messages, limit_ns: int | None, window: Window) -> Row:
@@ -179,9 +169,13 @@ def _over_time(required: Requirement, flows: Sequence[Messages], window: Window)
     return {"silence_s": max(silences, default=None), **outage}
 
 
-def _ages(flows: Sequence[Messages]) -> Row:
+def _ages(flows: Sequence[Messages], window: Window) -> Row:
     """Age of information and variation of the delay."""
-    ages = [age for one in flows if (age := age_of_information(one.generated_ns, one.delivered_ns)) is not None]
+    ages = []
+    for one in flows:
+        span = observed(one.generated_ns, one.delivered_ns, window.start_ns, window.end_ns)
+        age = age_of_information(one.generated_ns, one.delivered_ns, None if span is None else span[1])
+        ages += [] if age is None else [age]
     jitters = [interarrival_jitter_s(one.generated_ns, one.delivered_ns) for one in flows]
     variations = [delay_variation_s(one.delays) for one in flows]
     return {

@@ -50,7 +50,7 @@ class Standard:
 
 _G1010 = "ITU-T G.1010 (11/2001)"
 _Y1541 = "ITU-T Y.1541 (12/2011)"
-_MEAN = "the standard bounds the mean delay; here every message meets it"
+_MEAN = "the standard bounds the mean delay, not that of 99 % of the messages"
 
 
 def _y1541(number: int, delay: str, loss: float, variation: str = "") -> Standard:

@@ -30,6 +30,8 @@ class Requirement:
         The share of lost messages, at most.
     gap_ns
         The longest time between deliveries, ns; also the survival time of the availability.
+    age_ns
+        The highest age of information, ns.
     availability
         The share of time without an outage, at least.
     apdex_ns
@@ -45,10 +47,11 @@ class Requirement:
 
     name: str
     deadline_ns: int | None = None
-    within: float = 1.0
+    within: float = 0.99
     lifetime_ns: int | None = None
     loss: float | None = None
     gap_ns: int | None = None
+    age_ns: int | None = None
     availability: float | None = None
     apdex_ns: int | None = None
     playout_ns: int | None = None
@@ -58,7 +61,7 @@ class Requirement:
         """The requirement of a table ``service`` of a flow; ``name`` is the class if it states none."""
         fields: dict[str, Any] = {
             f"{key}_ns": round(duration(str(service[key])) * 1e9)
-            for key in ("deadline", "lifetime", "gap", "apdex", "playout")
+            for key in ("deadline", "lifetime", "gap", "age", "apdex", "playout")
             if key in service
         }
         fields |= {key: float(service[key]) for key in ("within", "loss", "availability") if key in service}

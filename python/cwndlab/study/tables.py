@@ -140,16 +140,24 @@ def pairs(delta: Difference) -> str:
     return str(count) if delta.differing == count else f"{delta.differing} of {count} differ"
 
 
-#: The columns of a table of service levels: title, column, factor to the unit of the title.
+#: The columns of a table of service levels: title, column, factor to the unit of the title, and the column of the
+#: requirement without which it is left out.
 _LEVELS = (
-    ("deadline\ns", "deadline_s", 1.0),
-    ("required\n%", "within", 100.0),
-    ("in time\n%", "in_time", 100.0),
-    ("p99 delay\ns", "p99_delay_s", 1.0),
-    ("lost\n%", "lost", 100.0),
-    ("longest silence\ns", "silence_s", 1.0),
-    ("availability\n%", "availability", 100.0),
-    ("Apdex", "apdex", 1.0),
+    ("in time\n%", "in_time", 100.0, "deadline_s"),
+    ("p99 delay\ns", "p99_delay_s", 1.0, "p99_delay_s"),
+    ("lost\n%", "lost", 100.0, "loss_limit"),
+    ("longest silence\ns", "silence_s", 1.0, "gap_s"),
+    ("highest age\ns", "age_peak_s", 1.0, "age_limit_s"),
+    ("availability\n%", "availability", 100.0, "availability_limit"),
+    ("Apdex", "apdex", 1.0, "apdex_s"),
+)
+#: Requirements in words.
+_REQUIRED = (
+    ("loss_limit", 100.0, "lost ≤ {} %"),
+    ("gap_s", 1.0, "silence ≤ {} s"),
+    ("age_limit_s", 1.0, "age ≤ {} s"),
+    ("availability_limit", 100.0, "available ≥ {} %"),
+    ("apdex_s", 1.0, "Apdex of {} s"),
 )
 
 
@@ -169,7 +177,8 @@ def levels(result: Result) -> Table:
 
 
 def levels_of(frame: pl.DataFrame, titles: Sequence[str] = (), words: Sequence[Sequence[str]] = ()) -> Table:
-    """The table of a frame of service levels (`cwndlab.service.levels`); columns without any value are left out.
+    """The table of a frame of service levels (`cwndlab.service.levels`); measures that no class
+    requires are left out.
 
     Parameters
     ----------
@@ -178,17 +187,18 @@ def levels_of(frame: pl.DataFrame, titles: Sequence[str] = (), words: Sequence[S
     """
     rows = frame.to_dicts()
     labels = words or [()] * len(rows)
-    shown = [one for one in _LEVELS if any(row[one[1]] is not None for row in rows)]
+    shown = [one for one in _LEVELS if any(row[one[3]] is not None for row in rows)]
     counts = {row["runs"] for row in rows}
-    header = ["class", *titles, *(["n"] if len(counts) > 1 else []), "messages", "decided"]
-    header += [*(title for title, _, _ in shown), "runs that missed", "verdict"]
+    header = ["class", *titles, "requires", *(["n"] if len(counts) > 1 else []), "messages", "decided"]
+    header += [*(title for title, _, _, _ in shown), "runs that missed", "verdict"]
     cells = [
         [
             row["class"],
             *names,
+            _required(row),
             *([str(row["runs"])] if len(counts) > 1 else []),
             *("–" if row[name] is None else str(row[name]) for name in ("messages", "decided")),
-            *(_level(row, name, factor) for _, name, factor in shown),
+            *(_level(row, name, factor) for _, name, factor, _ in shown),
             f"{row['missed_runs']} of {row['judged_runs']}" if row["judged_runs"] else "–",
             _level_verdict(row),
         ]
@@ -196,7 +206,15 @@ def levels_of(frame: pl.DataFrame, titles: Sequence[str] = (), words: Sequence[S
     ]
     many = f"; n = {min(counts)} run{'s' if min(counts) > 1 else ''} of each" if len(counts) == 1 else ""
     caption = f"Service levels of decided messages, shares with their 95 % intervals{many}"
-    return Table(caption, header, cells, 1 + len(titles), rows)
+    return Table(caption, header, cells, 2 + len(titles), rows)
+
+
+def _required(row: Row) -> str:
+    """What a class requires."""
+    deadline = row["deadline_s"]
+    words = [] if deadline is None else [f"{100 * row['within']:g} % within {deadline:g} s"]
+    words += [text.format(f"{row[name] * factor:g}") for name, factor, text in _REQUIRED if row[name] is not None]
+    return ", ".join(words) or "–"
 
 
 def _level(row: Row, name: str, factor: float) -> str:
