@@ -115,11 +115,11 @@ def levels(
         ``gap_s``, ``age_limit_s``, ``availability_limit`` and ``apdex_s`` are what it requires. ``messages`` and
         ``decided`` count those of all runs. ``in_time`` and ``lost`` are shares of decided messages, with the interval
         of `cwndlab.statistics.pooled_share`, which counts what the messages of a run have in common; ``availability``
-        is the mean over runs with its t-interval, or without one if the runs do not differ. Delays, ages and jitters are means over runs, null where a
-        run has no such value; ``silence_s`` and ``age_peak_s`` are the largest of all runs. ``apdex`` is that of all
-        messages. ``missed_probability`` = ``missed_runs`` / ``judged_runs``: the share of runs in which some
-        requirement was missed. ``verdict`` is the worst of the class's requirements, and ``requirements`` names those
-        that have it:
+        is the mean over runs with its t-interval, or without one if the runs do not differ. Delays, ages and jitters
+        are means over runs, null where a run has no such value; ``silence_s`` and ``age_peak_s`` are the largest of all
+        runs. ``apdex`` is that of all messages. ``missed_probability`` = ``missed_runs`` / ``judged_runs``: the share
+        of runs in which some requirement was missed. ``verdict`` is the worst of the class's requirements, and
+        ``requirements`` names those that have it:
 
         ``missed``
             the interval is on the wrong side of the requirement. A requirement of all messages (``within = 1``,

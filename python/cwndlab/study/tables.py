@@ -198,7 +198,7 @@ def levels_of(frame: pl.DataFrame, titles: Sequence[str] = (), words: Sequence[S
             _required(row),
             *([str(row["runs"])] if len(counts) > 1 else []),
             *("–" if row[name] is None else str(row[name]) for name in ("messages", "decided")),
-            *(_level(row, name, factor) for _, name, factor, _ in shown),
+            *("–" if row[limit] is None else _level(row, name, factor) for _, name, factor, limit in shown),
             f"{row['missed_runs']} of {row['judged_runs']}" if row["judged_runs"] else "–",
             _level_verdict(row),
         ]
