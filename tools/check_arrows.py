@@ -111,6 +111,7 @@ PYTHON: dict[str, set[str]] = {
     "gym": {"errors", "lazy", "engine", "files", "custom", "scenario", "records", "simulate"},
     "kernel": {"errors", "engine", "custom"},
     "metrics": {"errors", "records", "statistics"},
+    "service": {"errors", "scenario", "records", "statistics", "metrics"},
     "emulation": {"errors", "engine", "custom", "scenario", "records", "simulate", "kernel", "metrics"},
     "export": {"errors", "files", "records"},
     "plot": {"errors", "lazy", "records", "metrics", "statistics"},
@@ -126,6 +127,7 @@ PYTHON: dict[str, set[str]] = {
         "records",
         "simulate",
         "metrics",
+        "service",
     },
     "live": {
         "errors",
@@ -177,6 +179,7 @@ PYTHON: dict[str, set[str]] = {
         "records",
         "simulate",
         "metrics",
+        "service",
         "plot",
         "study",
         "live",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cwndlab import reproduction as reproduction
     from cwndlab import saved as saved
     from cwndlab import scenario as scenario
+    from cwndlab import service as service
     from cwndlab import simulate as simulate
     from cwndlab import statistics as statistics
     from cwndlab import study as study
@@ -121,6 +122,7 @@ _PUBLIC = (
     "metrics",
     "plot",
     "scenario",
+    "service",
     "statistics",
     "study",
     "suites",

@@ -41,18 +41,39 @@ SHOWN_CELLS = 20
 
 def show_run(records: Records, format: Format) -> None:
     flows, links = records.rows("flows"), records.rows("links")
+    levels = _service(records)
     match format:
         case Format.json:
-            write_json({"flows": flows, "links": links, "findings": records.rows("findings")})
+            service = {} if levels is None else {"levels": levels.values}
+            write_json({"flows": flows, "links": links, **service, "findings": records.rows("findings")})
         case Format.csv:
             write_csv(flows, tuple(flows[0]) if flows else ())
             write("")
             write_csv(links, tuple(links[0]) if links else ())
+            if levels is not None:
+                write("\n" + levels.to("csv"))
         case Format.table:
             _flows_and_links(flows, links)
             _transfers(records, flows)
+            if levels is not None:
+                _levels(levels, format)
     say_findings(records.rows("findings"))
     say_seed(records.seed)
+
+
+def _service(records: Records) -> Table | None:
+    """The service levels of a run; ``None``, and nothing is imported, if no flow requires any."""
+    if not any("service" in flow for flow in records.document["flow"]):
+        return None
+    return cwndlab.study.tables.levels_of(cwndlab.service.levels(records))
+
+
+def _levels(table: Table, format: Format) -> None:
+    """Prints service levels, if there are any."""
+    if table.rows:
+        write("")
+        write(visible(table.to(FORMS[format])))
+        say(table.caption)
 
 
 def _milliseconds(value: float | None) -> str:
@@ -182,6 +203,8 @@ def show_result(
         write_csv([rounded(row) for row in rows], tuple(rows[0]))
     else:
         _means(result, format, metrics, most)
+    if is_table:
+        _levels(tables.levels(result), format)
     if is_compared and is_table:
         _differences(result, format, metrics)
     elif result.header.kind == "matrix" and is_table:

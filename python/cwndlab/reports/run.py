@@ -12,8 +12,10 @@ from cwndlab.plot.series import flow_labels
 from cwndlab.records import Records
 from cwndlab.reports.page import Page
 from cwndlab.reports.sections import MOST_ABREAST, described_scenario, over_time
-from cwndlab.reports.tables import Table, frame_table, table
+from cwndlab.reports.tables import Table, frame_table, presented, table
+from cwndlab.service.judgement import levels
 from cwndlab.statistics.digits import number
+from cwndlab.study.tables import levels_of
 
 
 def _command(records: Records, scenario: str, out: str) -> str:
@@ -29,7 +31,7 @@ def run_page(records: Records) -> str:
     facts = [described_scenario(records.scenario, titled=False)]
     facts += [] if fair is None else [f"Jain's index of the flows' goodputs: {number(fair)}."]
     facts += _convergence(records)
-    page = Page()
+    page, service = Page(), levels_of(levels(records))
     flows = flow_labels(records)
     return page.render(
         "run.html",
@@ -42,6 +44,7 @@ def run_page(records: Records) -> str:
         facts=facts,
         flows=frame_table("Flows of the run (n = 1 run: no intervals)", _flows(records)),
         stations=_stations(records),
+        levels=presented(service) if service.rows else None,
         links=frame_table("Bottlenecks of the run (n = 1 run: no intervals)", per_link(records)),
         over_time=over_time(page, {"run": records}, "Over time", linked=True),
         scenarios=[("Scenario", records.scenario.to_toml())],

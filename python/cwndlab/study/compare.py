@@ -22,6 +22,7 @@ from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import ScenarioLike
 from cwndlab.scenario.reader import check
+from cwndlab.service.per_run import requires
 from cwndlab.simulate import run
 from cwndlab.statistics import Until, enough
 from cwndlab.study.arguments import Algorithms, algorithms_of, seeds_of, unknown
@@ -275,7 +276,7 @@ def compare(
     study = Study(
         points=points,
         seeds=header.seeds,
-        measure=_measured(header),
+        measure=_measured(header, points),
         rule=rule,
         together=True,
         classes=base.classes,
@@ -283,7 +284,7 @@ def compare(
     )
     frame = study.table()
     keeper = _Keeper(local(out), first[0], records, labels(frame, axes(frame, header.axes)))
-    study = replace(study, measure=partial(_measure_of, keeper, _measured(header)))
+    study = replace(study, measure=partial(_measure_of, keeper, _measured(header, points)))
     with Store(out, write=True) as store:
         _refuse_another(store, header)
         result = execute(Plan(study, store), store, executor=threads(workers, base.classes), progress=progress)
@@ -372,12 +373,13 @@ def _set_up(header: Header) -> tuple[Any, ...]:
     return scenario, header.flows, header.against
 
 
-def _measured(header: Header) -> Measure:
-    """Every metric, with those of single flows that are compared."""
+def _measured(header: Header, points: Sequence[Point]) -> Measure:
+    """Every metric, with those of single flows that are compared, and service levels if a flow requires them."""
     of_flows = flow_metrics(header.scenario, header.flows)
     of_flows += [metric for metric in header.metrics or () if parse(metric)]
     names = tuple(dict.fromkeys([*COLUMNS, *of_flows]))
-    return Measure(names, header.start_s, header.end_s, header.warm_up)
+    service = requires(point.document for point in points)
+    return Measure(names, header.start_s, header.end_s, header.warm_up, service=service)
 
 
 class _Keeper:
@@ -432,7 +434,7 @@ class _Kept(Measure):
 
 def _measure_of(keeper: _Keeper, measure: Measure, point: Point, _seed: int) -> Measure:
     keep = partial(keeper, keeper.labels[point.number])
-    return _Kept(measure.metrics, measure.start_s, measure.end_s, measure.warm_up, keep=keep)
+    return _Kept(measure.metrics, measure.start_s, measure.end_s, measure.warm_up, service=measure.service, keep=keep)
 
 
 def _notes(

@@ -18,7 +18,14 @@ __all__ = ["FORMS", "Table", "notebook"]
 #: The output formats of a table.
 FORMS = ("text", "html", "markdown", "latex", "csv")
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--"}
-_LATEX |= {letter: "\\" + letter for letter in "&%$#_{}"} | {"−": "$-$", "…": r"\dots{}", "µ": r"\textmu{}", "<": "$<$"}
+_LATEX |= {letter: "\\" + letter for letter in "&%$#_{}"} | {
+    "−": "$-$",
+    "…": r"\dots{}",
+    "µ": r"\textmu{}",
+    "<": "$<$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from io import StringIO
@@ -15,6 +16,7 @@ from cwndlab.files import csv_cell, json_text
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.summary import requested
 from cwndlab.records import Records
+from cwndlab.service.judgement import frame, judge
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.study.cells import MOST_NAMED, Cells
 from cwndlab.study.differences import Test, columns_of, paired, tests, values, verdict_columns
@@ -46,7 +48,21 @@ JUDGED = (
 #: The names for tab completion.
 _PUBLIC = (
     *("against", "axes", "columns", "compared", "difference", "differences", "estimate", "examples", "findings"),
-    *("flows", "header", "labels", "metrics", "notes", "plot", "points", "read", "report", "runs", "save", "scenario"),
+    *(
+        "flows",
+        "header",
+        "labels",
+        "levels",
+        "metrics",
+        "notes",
+        "plot",
+        "points",
+        "read",
+        "report",
+        "runs",
+        "save",
+        "scenario",
+    ),
     *("scenario_of", "seeds", "summary", "table", "title", "to_dict", "to_json", "values", "verdicts"),
 )
 
@@ -123,7 +139,11 @@ class Result(Cells):
         return f"<Result: {cells} {what}, {len(self.runs)} of {max(self.outcome.total, len(self.runs))} runs>"
 
     def _repr_html_(self) -> str:
-        return notebook(self.table(), [*lines(self.finding_rows()), *self.verdicts()])
+        from cwndlab.study.tables import levels
+
+        made = notebook(self.table(), [*lines(self.finding_rows()), *self.verdicts()])
+        service = levels(self)
+        return made + (service.to("html") if service.rows else "")
 
     # Numbers.
 
@@ -288,6 +308,31 @@ class Result(Cells):
         types |= dict.fromkeys(("difference", "low", "high", "p", "adjusted_p"), pl.Float64)
         return pl.DataFrame(rows, schema_overrides=types if rows else None, infer_schema_length=None)
 
+    def levels(self) -> pl.DataFrame:
+        """The service levels of each cell: whether each class of flows got what its ``service`` requires.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row per class and cell: ``cell``, its labels, and the columns of `cwndlab.service.levels`; empty if no
+            flow has a table ``service``.
+
+        Examples
+        --------
+        >>> import cwndlab
+        >>> len(cwndlab.compare("single", ["cubic"], seeds=1).levels())
+        0
+        """
+        rows: list[Row] = []
+        has_levels = "levels" in self.runs.columns
+        for part in self.runs.partition_by("cell", maintain_order=True) if has_levels else []:
+            measured = [json.loads(one) for one in part["levels"].drop_nulls()]
+            labels = {name: part[name][0] for name in ("cell", *self.columns)}
+            rows += [labels | row for row in judge(measured)]
+        order = list(dict.fromkeys(row["class"] for row in rows))
+        rows.sort(key=lambda row: order.index(row["class"]))
+        return frame(rows, {name: self.points[name].dtype for name in ("cell", *self.columns)})
+
     def method(self) -> str:
         """A sentence on the test of the differences of a comparison."""
         if self.idle_flows:
@@ -414,6 +459,7 @@ class Result(Cells):
             "seeds": self.seeds,
             "rows": self.rows,
             "summary": self.entries(),
+            "levels": self.levels().to_dicts(),
             "notes": self.notes,
             "findings": self.finding_rows(),
         }

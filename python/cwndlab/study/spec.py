@@ -17,6 +17,7 @@ from cwndlab.errors import RunError
 from cwndlab.files import json_text
 from cwndlab.metrics import summary, warm_up
 from cwndlab.metrics.summary import NAMES, metrics_version
+from cwndlab.service.per_run import measured, service_version
 from cwndlab.study.header import Header
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class Measure:
         A function of records that returns further numbers by name.
     payload
         A function of records that returns any JSON value, kept as text.
+    service
+        Whether a row has what each class of flows got (`cwndlab.service.measured`).
 
     Examples
     --------
@@ -80,6 +83,7 @@ class Measure:
     warm_up: str | None = None
     columns: Callable[[Records], Mapping[str, float | None]] | None = None
     payload: Callable[[Records], Any] | None = None
+    service: bool = False
 
     def __call__(self, records: Records) -> Row:
         """The row of a run."""
@@ -93,6 +97,9 @@ class Measure:
             values = self.columns(records)
             row |= {name: None if value is None else float(value) for name, value in values.items()}
         row["findings"] = json_text(records.rows("findings"), separators=(",", ":"), ensure_ascii=False)
+        if self.service:
+            levels = measured(records, start_s=row.get("from_s", self.start_s), end_s=self.end_s)
+            row["levels"] = json_text(levels, separators=(",", ":"), ensure_ascii=False)
         if self.payload is not None:
             row["payload"] = json_text(self.payload(records), separators=(",", ":"))
         # A number that is not finite is not a value: in memory, in the journal and in a file alike.
@@ -111,6 +118,7 @@ class Measure:
         """Changes whenever the same run would give another row: with the sources of the metrics and functions."""
         parts = [metrics_version(), "findings", repr((self.metrics, self.start_s, self.end_s, self.warm_up))]
         parts += ["" if one is None else _source(one) for one in (self.columns, self.payload)]
+        parts += [service_version()] if self.service else []
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

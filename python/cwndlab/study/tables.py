@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.errors import ArgumentError, Fault, Parameter, ScenarioError, unknown_metric
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.core import Metric
 from cwndlab.metrics.margins import verdict_of
+from cwndlab.service.judgement import Level
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.statistics.digits import effect_size, interval, mean_with_interval, number, p_value
 from cwndlab.study.axes import short
@@ -18,7 +19,22 @@ from cwndlab.study.rendering import Table
 from cwndlab.study.result import Result
 from cwndlab.study.spec import Row
 
-__all__ = ["Sentence", "by_cell", "chosen", "column", "differences", "means", "pairs", "pivot", "verdicts"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "Sentence",
+    "by_cell",
+    "chosen",
+    "column",
+    "differences",
+    "levels",
+    "levels_of",
+    "means",
+    "pairs",
+    "pivot",
+    "verdicts",
+]
 
 #: The maximum number of cells with differences.
 _MOST_COMPARED = 60
@@ -122,6 +138,101 @@ def pairs(delta: Difference) -> str:
     """The number of pairs, and the number that differ if some do not."""
     count = delta.paired.n
     return str(count) if delta.differing == count else f"{delta.differing} of {count} differ"
+
+
+#: The columns of a table of service levels: title, column, factor to the unit of the title, and the column of the
+#: requirement without which it is left out.
+_LEVELS = (
+    ("in time\n%", "in_time", 100.0, "deadline_s"),
+    ("p99 delay\ns", "p99_delay_s", 1.0, "p99_delay_s"),
+    ("lost\n%", "lost", 100.0, "loss_limit"),
+    ("longest silence\ns", "silence_s", 1.0, "gap_s"),
+    ("highest age\ns", "age_peak_s", 1.0, "age_limit_s"),
+    ("availability\n%", "availability", 100.0, "availability_limit"),
+    ("Apdex", "apdex", 1.0, "apdex_s"),
+)
+#: Requirements in words.
+_REQUIRED = (
+    ("loss_limit", 100.0, "lost ≤ {} %"),
+    ("gap_s", 1.0, "silence ≤ {} s"),
+    ("age_limit_s", 1.0, "age ≤ {} s"),
+    ("availability_limit", 100.0, "available ≥ {} %"),
+    ("apdex_s", 1.0, "Apdex of {} s"),
+)
+
+
+def levels(result: Result) -> Table:
+    """A row per class of flows and cell: what the class requires, what it got, and the verdict; without rows if no flow
+    has a table ``service``."""
+    axes = result.axes
+    cells = result.points["cell"].to_list()
+    texts = [dict(zip(axis.rows, axis.texts, strict=True)) for axis in axes]
+    values = [result.points.select(axis.columns).rows() for axis in axes]
+    words = {
+        cell: [one[value] for one, value in zip(texts, row, strict=True)]
+        for cell, row in zip(cells, zip(*values, strict=True) if axes else [()] * len(cells), strict=True)
+    }
+    frame = result.levels()
+    return levels_of(frame, short([axis.name for axis in axes]), [words[cell] for cell in frame["cell"]])
+
+
+def levels_of(frame: pl.DataFrame, titles: Sequence[str] = (), words: Sequence[Sequence[str]] = ()) -> Table:
+    """The table of a frame of service levels (`cwndlab.service.levels`); measures that no class
+    requires are left out.
+
+    Parameters
+    ----------
+    titles, words
+        The titles of further labels, and their values in each row.
+    """
+    rows = frame.to_dicts()
+    labels = words or [()] * len(rows)
+    shown = [one for one in _LEVELS if any(row[one[3]] is not None for row in rows)]
+    counts = {row["runs"] for row in rows}
+    header = ["class", *titles, "requires", *(["n"] if len(counts) > 1 else []), "messages", "decided"]
+    header += [*(title for title, _, _, _ in shown), "runs that missed", "verdict"]
+    cells = [
+        [
+            row["class"],
+            *names,
+            _required(row),
+            *([str(row["runs"])] if len(counts) > 1 else []),
+            *("–" if row[name] is None else str(row[name]) for name in ("messages", "decided")),
+            *("–" if row[limit] is None else _level(row, name, factor) for _, name, factor, limit in shown),
+            f"{row['missed_runs']} of {row['judged_runs']}" if row["judged_runs"] else "–",
+            _level_verdict(row),
+        ]
+        for row, names in zip(rows, labels, strict=True)
+    ]
+    many = f"; n = {min(counts)} run{'s' if min(counts) > 1 else ''} of each" if len(counts) == 1 else ""
+    caption = f"Service levels of decided messages, shares with their 95 % intervals{many}"
+    return Table(caption, header, cells, 2 + len(titles), rows)
+
+
+def _required(row: Row) -> str:
+    """What a class requires."""
+    deadline = row["deadline_s"]
+    words = [] if deadline is None else [f"{100 * row['within']:g} % within {deadline:g} s"]
+    words += [text.format(f"{row[name] * factor:g}") for name, factor, text in _REQUIRED if row[name] is not None]
+    return ", ".join(words) or "–"
+
+
+def _level(row: Row, name: str, factor: float) -> str:
+    """A value of a service level, with its interval if it has one."""
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    if row[name] is None:
+        return "–"
+    if low is None or high is None:
+        return number(row[name] * factor)
+    mean, *ends = interval(Estimate(row[name], low, high, row["runs"]), factor)
+    return f"{mean} [{ends[0]}, {ends[1]}]"
+
+
+def _level_verdict(row: Row) -> str:
+    if row["verdict"] is None:
+        return "–"
+    named = row["verdict"] if row["verdict"] == Level.MET.value else f"{row['verdict']}: {row['requirements']}"
+    return f"{named} (one run)" if row["runs"] == 1 else named
 
 
 class Sentence(NamedTuple):

@@ -15,6 +15,7 @@ from cwndlab.metrics.summary import NAMES
 from cwndlab.scenario.document import Scenario, toml_value
 from cwndlab.scenario.like import scenario_of
 from cwndlab.scenario.reader import Checked, check
+from cwndlab.service.per_run import requires
 from cwndlab.statistics.sequential import Until
 from cwndlab.study.arguments import seeds_of
 from cwndlab.study.fields import places, shown
@@ -396,10 +397,12 @@ class Sweep:
 
     def study(self) -> Study:
         """The runs of the sweep; raises with the faults of all cells."""
+        points, names = self.points(), tuple(sorted(self.metrics))
+        service = requires(point.document for point in points)
         return Study(
-            points=self.points(),
+            points=points,
             seeds=self.seeds,
-            measure=Measure(tuple(sorted(self.metrics)), self.start_s, self.end_s, columns=self.measure),
+            measure=Measure(names, self.start_s, self.end_s, columns=self.measure, service=service),
             rule=self.rule,
             classes=self.base.classes,
             header=self.header,
