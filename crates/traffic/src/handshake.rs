@@ -264,6 +264,30 @@ impl Dialogue for WithHandshake {
 }
 
 #[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use crate::Application;
+
+    /// The sizes of the flights of a dialogue's first connection, one row per round trip.
+    pub(crate) fn sent_sizes(application: Application) -> Vec<[u64; 2]> {
+        let Application::Dialogue(mut dialogue) = application else { panic!("{application:?}") };
+        let mut actions = Vec::new();
+        dialogue.on_timer(Time::ZERO, &mut actions);
+        let mut sizes = Vec::new();
+        while let Some(Action::Send(bytes, message)) = actions.iter().copied().find(is_flight) {
+            sizes.push(bytes.0);
+            actions.clear();
+            dialogue.on_message(message, Time::ZERO, &mut actions);
+        }
+        sizes.chunks(2).map(|two| [two[0], two.get(1).copied().unwrap_or(0)]).collect()
+    }
+
+    fn is_flight(action: &Action) -> bool {
+        matches!(action, Action::Send(_, Message { kind: FLIGHT, .. }))
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::configuration::Configuration;

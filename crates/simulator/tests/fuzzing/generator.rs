@@ -164,14 +164,26 @@ impl Generator {
                 "connections": 1 + self.below(1000), "count": 1 + self.below(500) }),
             5 => json!({ "kind": "request-response", "request": self.size(), "response": self.size(),
                 "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
-            6 => {
-                json!({ "kind": "mqtt", "qos": self.below(2), "period": self.time(10.0 * MS, 10.0 * S), "nagle": self.bernoulli(0.3) })
-            }
+            6 => self.protocol(),
             7 => json!({ "kind": "page-loads", "main": self.size(), "object": self.size(), "parse": self.time(MS, S),
                 "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
             _ => json!({ "kind": "bulk" }),
         };
         (workload, events)
+    }
+
+    /// A workload of a messaging or a medical protocol.
+    fn protocol(&mut self) -> Value {
+        let period = self.time(10.0 * MS, 10.0 * S);
+        let mut workload = match self.below(2) {
+            0 => {
+                json!({ "kind": "mqtt", "qos": self.below(3), "period": period, "burst": 1 + self.below(5), "nagle": self.bernoulli(0.3) })
+            }
+            _ => json!({ "kind": "amqp", "settlement": self.choose(&["settled", "first", "second"]), "period": period,
+                "payload": self.size(), "credit": 1 + self.below(100), "idle_timeout": self.time(2.0 * MS, 10.0 * S) }),
+        };
+        workload["tls"] = json!(self.choose(&["none", "1.2", "1.3", "1.3-0rtt"]));
+        workload
     }
 
     fn udp(&mut self, rate: f64) -> (Value, f64) {
