@@ -83,6 +83,11 @@ impl Tls {
         }
     }
 
+    /// Whether there is TLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.tls != TlsVersion::None
+    }
+
     fn authentication(&self) -> Authentication {
         let early = self.tls == TlsVersion::EarlyData;
         self.tls_authentication.unwrap_or(if early { Authentication::PskEcdhe } else { Authentication::Certificates })

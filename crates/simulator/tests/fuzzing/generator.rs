@@ -175,9 +175,15 @@ impl Generator {
     /// A workload of a messaging or a medical protocol.
     fn protocol(&mut self) -> Value {
         let period = self.time(10.0 * MS, 10.0 * S);
-        let mut workload = match self.below(2) {
+        let mut workload = match self.below(4) {
             0 => {
                 json!({ "kind": "mqtt", "qos": self.below(3), "period": period, "burst": 1 + self.below(5), "nagle": self.bernoulli(0.3) })
+            }
+            1 => json!({ "kind": "xmpp", "period": period, "payload": self.size(), "ack_every": self.below(7),
+                "login": self.choose(&["starttls", "direct", "sasl2"]), "keep_alive": self.time(MS, 10.0 * S),
+                "keep_alive_kind": self.choose(&["whitespace", "ping"]) }),
+            2 => {
+                json!({ "kind": "hl7", "period": period, "message": self.size(), "processing": self.time(MS, S) })
             }
             _ => json!({ "kind": "amqp", "settlement": self.choose(&["settled", "first", "second"]), "period": period,
                 "payload": self.size(), "credit": 1 + self.below(100), "idle_timeout": self.time(2.0 * MS, 10.0 * S) }),

@@ -66,7 +66,8 @@ fields! {
         credit: u32 = 100 in 1..=1_000_000,
         /// open, begin and attach are sent together; false: one after the other, each with a round trip
         pipelined: bool = true,
-        /// idle time-out of both ends; after half of it an end sends an empty frame; zero disables it
+        /// `idle-time-out` that both ends announce; after half of it without a frame an end sends an empty one, as go-amqp and
+        /// AMQP.Net Lite do; zero disables it
         idle_timeout: Duration = "60 s",
         /// largest frame; a larger message takes several transfer frames
         max_frame: Bytes = "65536 B",
