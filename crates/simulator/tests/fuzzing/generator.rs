@@ -175,7 +175,7 @@ impl Generator {
     /// A workload of a messaging or a medical protocol.
     fn protocol(&mut self) -> Value {
         let period = self.time(10.0 * MS, 10.0 * S);
-        let mut workload = match self.below(4) {
+        let mut workload = match self.below(6) {
             0 => {
                 json!({ "kind": "mqtt", "qos": self.below(3), "period": period, "burst": 1 + self.below(5), "nagle": self.bernoulli(0.3) })
             }
@@ -185,6 +185,11 @@ impl Generator {
             2 => {
                 json!({ "kind": "hl7", "period": period, "message": self.size(), "processing": self.time(MS, S) })
             }
+            3 => json!({ "kind": "dicom", "period": period, "images": 1 + self.below(20), "image": self.size(),
+                "window": 1 + self.below(4), "storage": self.time(MS, S) }),
+            4 => json!({ "kind": "rest", "gap": period, "client": self.choose(&["receiver", "sender"]),
+                "http": self.choose(&["2", "1.1"]), "request": self.size(), "response": self.size(),
+                "processing": self.time(MS, S), "idle_timeout": self.time(MS, S) }),
             _ => json!({ "kind": "amqp", "settlement": self.choose(&["settled", "first", "second"]), "period": period,
                 "payload": self.size(), "credit": 1 + self.below(100), "idle_timeout": self.time(2.0 * MS, 10.0 * S) }),
         };
