@@ -11,6 +11,7 @@ use cwndlab_records::findings::{
 };
 use cwndlab_records::rows::{FindingRow, FlowRow, Records};
 use cwndlab_scenario::plan::{Capacity, Ecn, FlowPlan, Plan, Workload};
+use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_units::{Duration, FlowId, LinkId};
 
 /// Round trips after its start in which a flow should deliver data, and the least time for them.
@@ -197,7 +198,7 @@ fn on_host_queue(plan: &Plan, flow: &FlowPlan, row: &FlowRow, records: &Records,
 /// Counters of a flow that do not add up.
 fn on_counters(plan: &Plan, flow: &FlowPlan, row: &FlowRow, found: &mut Vec<FindingRow>) {
     // Dialogues deliver data in both directions, and the other endpoint sends the requests.
-    let dialogue = matches!(flow.workload, Workload::RequestResponse(_) | Workload::Mqtt(_) | Workload::PageLoads(_));
+    let dialogue = matches!(flow.workload.application_kind(), ApplicationKind::Dialogue(_));
     let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
     let is_tcp = flow.algorithm.is_some();
     let wrong = if row.retransmitted_packets > row.sent_packets || row.retransmitted_bytes > row.sent_bytes {

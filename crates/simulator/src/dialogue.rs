@@ -12,7 +12,8 @@ pub(crate) struct Direction {
     pub(crate) peer: ConnectionId,
     /// The messages of this direction.
     pub(crate) messages: MessageQueue,
-    /// Time of the next action of the application.
+    /// Time of the next action of the application: of its opener in the direction of the plan's flow, of the other end in
+    /// the opposite direction.
     pub(crate) next: Time,
     /// The first connection has been opened.
     pub(crate) opened: bool,

@@ -24,8 +24,14 @@ impl Simulation<'_> {
         }
         if self.direction(id).next <= now {
             let opener = self.application(flow).opener();
-            self.application(flow).on_timer(now, &mut actions);
-            self.apply_actions(ends, opener, &mut actions, now);
+            let end = if id == flow.into() {
+                self.application(flow).on_timer(now, &mut actions);
+                opener
+            } else {
+                self.application(flow).on_responder_timer(now, &mut actions);
+                opener.other()
+            };
+            self.apply_actions(ends, end, &mut actions, now);
         }
         for one in [id, peer] {
             let connection = &mut self.connections[one];
@@ -57,11 +63,13 @@ impl Simulation<'_> {
         }
     }
 
-    /// Applies the actions of an endpoint's application, and sets its timer.
+    /// Applies the actions of an endpoint's application, and sets the timers.
     fn apply_actions(&mut self, ends: Endpoints, end: End, actions: &mut Vec<Action>, now: Time) {
         let flow = ends.flow;
-        let due = self.application(flow).due();
+        let application = self.application(flow);
+        let (due, responder_due) = (application.due(), application.responder_due());
         self.direction(flow.into()).next = due;
+        self.direction(ends.backward).next = responder_due;
         for action in actions.drain(..) {
             match action {
                 Action::Connect => self.connect(ends, end, now),

@@ -8,6 +8,8 @@ use std::fmt;
 
 use cwndlab_units::{Bytes, Time};
 
+use crate::NEVER;
+
 /// An end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -15,6 +17,17 @@ pub enum End {
     Sender,
     /// The receiving end of the flow.
     Receiver,
+}
+
+impl End {
+    /// The opposite end.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
 }
 
 /// The meaning of a message, whose values only the dialogue interprets.
@@ -47,8 +60,9 @@ pub enum Action {
 
 /// An application at both ends of a connection.
 ///
-/// The end that opens the connection has the timer. The actions of [`on_timer`](Self::on_timer) are those of the
-/// opener, the actions of [`on_message`](Self::on_message) those of the end that received the message.
+/// The actions of [`on_timer`](Self::on_timer) are those of the end that opens the connection, the actions of
+/// [`on_responder_timer`](Self::on_responder_timer) those of the other end, and the actions of
+/// [`on_message`](Self::on_message) those of the end that received the message.
 pub trait Dialogue: fmt::Debug + Send {
     /// The end that opens the connection.
     fn opener(&self) -> End;
@@ -58,12 +72,22 @@ pub trait Dialogue: fmt::Debug + Send {
         false
     }
 
-    /// Due time of the timer, after the first call at the start of the flow; [`NEVER`](crate::NEVER) while it is
-    /// stopped.
+    /// Due time of the opener's timer, after the first call at the start of the flow; [`NEVER`] while it is stopped.
     fn due(&self) -> Time;
 
-    /// Handles the timer, which is due at `now`; appends the actions.
+    /// Handles the opener's timer, which is due at `now`; appends the actions.
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>);
+
+    /// Handles the end of a connection's handshake at the opener (`handshake`); appends the actions.
+    fn on_connected(&mut self, _now: Time, _actions: &mut Vec<Action>) {}
+
+    /// Due time of the other end's timer, which a message to that end sets; [`NEVER`] while it is stopped.
+    fn responder_due(&self) -> Time {
+        NEVER
+    }
+
+    /// Handles the other end's timer, which is due at `now`; appends the actions.
+    fn on_responder_timer(&mut self, _now: Time, _actions: &mut Vec<Action>) {}
 
     /// Handles a message that has arrived in full at `now`; appends the actions.
     fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>);

@@ -22,4 +22,9 @@ impl FlowContext {
     pub fn stream(&self, purpose: Purpose) -> Stream {
         Stream::new(self.seed, purpose, u64::from(self.flow))
     }
+    /// A further random stream of the flow for this purpose, in an application that needs several.
+    #[must_use]
+    pub fn further_stream(&self, purpose: Purpose) -> Stream {
+        Stream::of_part(self.seed, purpose, 1, u64::from(self.flow))
+    }
 }

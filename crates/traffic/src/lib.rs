@@ -6,6 +6,8 @@
 //! - [`workloads`]: one file each, with declared fields, configuration ([`configuration`]) and, for a dialogue, its state
 //!   machine;
 //! - [`application`]: a flow's application, which takes an [`action`] at its timer: a [`byte_source`], an [`arrival_process`], a [`dialogue`], [`datagrams`] or an [`exchange`] of them;
+//! - [`handshake`]: what the ends of a dialogue exchange before its first message, such as TLS; [`schedule`]: the times of
+//!   messages;
 //! - [`flow_context`]: the properties of a flow that its application uses;
 //! - [`distribution`], [`distribution_fields`], [`sampling`]: distributions of sizes and times, their fields, and draws;
 //! - [`delays`]: one-way delays; [`message_log`]: the messages of a flow, delivered or not.
@@ -23,10 +25,13 @@ pub mod distribution;
 pub mod distribution_fields;
 pub mod exchange;
 pub mod flow_context;
+pub mod handshake;
 pub mod message_log;
 mod packets;
 mod repetition;
 pub mod sampling;
+pub mod schedule;
+mod server;
 pub mod workloads;
 pub mod write_schedule;
 

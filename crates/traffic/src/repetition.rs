@@ -13,7 +13,8 @@ use crate::NEVER;
 #[derive(Debug)]
 pub(crate) struct Repetition {
     count: Option<u64>,
-    new_connection: bool,
+    /// The next exchange opens a connection.
+    pub(crate) new_connection: bool,
     stop: Time,
     think: Distribution,
     times: Stream,

@@ -48,13 +48,6 @@ pub(crate) fn side_of(end: End) -> Side {
     }
 }
 
-fn other(end: End) -> End {
-    match end {
-        End::Sender => End::Receiver,
-        End::Receiver => End::Sender,
-    }
-}
-
 impl<'a> DialogueEndpoints<'a> {
     pub(crate) fn new(endpoint: Endpoint<'a>, dialogue: Box<dyn Dialogue>) -> Self {
         let client = dialogue.opener();
@@ -194,17 +187,24 @@ impl<'a> DialogueEndpoints<'a> {
     }
 
     fn serve(&self, socket: TcpStream) -> std::io::Result<()> {
-        let end = other(self.client);
+        let end = self.client.other();
         let mut connection = self.set_up_connection(end, socket)?;
         let mut actions = Vec::new();
         let mut result = Ok(());
         while !self.endpoint.run.is_over() && result.is_ok() {
-            result = self.exchange(end, &mut connection, Duration::MAX, &mut actions);
+            let due = lock(&self.shared).dialogue.responder_due();
+            let now = self.endpoint.run.now();
+            if due <= now {
+                lock(&self.shared).dialogue.on_responder_timer(now, &mut actions);
+            } else {
+                result = self.exchange(end, &mut connection, due.saturating_since(now), &mut actions);
+            }
             for action in actions.drain(..) {
                 match action {
                     Action::Send(bytes, message) => self.append(end, &mut connection, bytes, message),
                     Action::Offer(..) | Action::Deliver(_) | Action::Record(..) => self.record(action),
-                    Action::Connect | Action::Finish => {} // actions of the client
+                    Action::Finish => self.endpoint.state.end(self.endpoint.run.now()),
+                    Action::Connect => {} // the client's
                 }
             }
         }

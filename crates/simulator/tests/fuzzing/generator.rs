@@ -164,9 +164,7 @@ impl Generator {
                 "connections": 1 + self.below(1000), "count": 1 + self.below(500) }),
             5 => json!({ "kind": "request-response", "request": self.size(), "response": self.size(),
                 "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
-            6 => {
-                json!({ "kind": "mqtt", "qos": self.below(3), "period": self.time(10.0 * MS, 10.0 * S), "nagle": self.bernoulli(0.3) })
-            }
+            6 => self.protocol(),
             7 => json!({ "kind": "page-loads", "main": self.size(), "object": self.size(), "parse": self.time(MS, S),
                 "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
             _ => json!({ "kind": "bulk" }),
@@ -183,6 +181,31 @@ impl Generator {
             "block": self.choose(&["16 B", "256 B", "1024 B"]), "nstart": 1 + self.below(4),
             "processing": if self.bernoulli(0.3) { self.time(MS, S) } else { "0 s".into() } });
         (workload, S / period)
+    }
+
+    /// A workload of a messaging or a medical protocol.
+    fn protocol(&mut self) -> Value {
+        let period = self.time(10.0 * MS, 10.0 * S);
+        let mut workload = match self.below(6) {
+            0 => {
+                json!({ "kind": "mqtt", "qos": self.below(3), "period": period, "burst": 1 + self.below(5), "nagle": self.bernoulli(0.3) })
+            }
+            1 => json!({ "kind": "xmpp", "period": period, "payload": self.size(), "ack_every": self.below(7),
+                "login": self.choose(&["starttls", "direct", "sasl2"]), "keep_alive": self.time(MS, 10.0 * S),
+                "keep_alive_kind": self.choose(&["whitespace", "ping"]) }),
+            2 => {
+                json!({ "kind": "hl7", "period": period, "message": self.size(), "processing": self.time(MS, S) })
+            }
+            3 => json!({ "kind": "dicom", "period": period, "images": 1 + self.below(20), "image": self.size(),
+                "window": 1 + self.below(4), "storage": self.time(MS, S) }),
+            4 => json!({ "kind": "rest", "gap": period, "client": self.choose(&["receiver", "sender"]),
+                "http": self.choose(&["2", "1.1"]), "request": self.size(), "response": self.size(),
+                "processing": self.time(MS, S), "idle_timeout": self.time(MS, S) }),
+            _ => json!({ "kind": "amqp", "settlement": self.choose(&["settled", "first", "second"]), "period": period,
+                "payload": self.size(), "credit": 1 + self.below(100), "idle_timeout": self.time(2.0 * MS, 10.0 * S) }),
+        };
+        workload["tls"] = json!(self.choose(&["none", "1.2", "1.3", "1.3-0rtt"]));
+        workload
     }
 
     fn udp(&mut self, rate: f64) -> (Value, f64) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cwndlab_records::rows::{LinkRow, LinkSampleRow, Records, SampleRow};
 use cwndlab_scenario::plan::{LinePlan, LinkPlan, Plan, Workload};
+use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_units::{Bytes, Duration, Rate};
 
 type CheckResult = Result<(), String>;
@@ -134,8 +135,7 @@ fn flows(plan: &Plan, records: &Records) -> CheckResult {
         ensure(row.retransmitted_bytes <= row.sent_bytes, || describe("more bytes retransmitted than sent"))?;
         ensure(row.acked_bytes <= row.sent_bytes, || describe("more acknowledged than sent"))?;
         // Dialogues deliver data in both directions, and the other endpoint sends the requests.
-        let one_way =
-            !matches!(flow_plan.workload, Workload::RequestResponse(_) | Workload::Mqtt(_) | Workload::PageLoads(_));
+        let one_way = !matches!(flow_plan.workload.application_kind(), ApplicationKind::Dialogue(_));
         if one_way {
             ensure(row.delivered_bytes <= row.sent_bytes, || describe("more delivered than sent"))?;
             let first_transmissions = row.sent_bytes - row.retransmitted_bytes;

@@ -116,13 +116,6 @@ impl Config {
     }
 }
 
-fn other(end: End) -> End {
-    match end {
-        End::Sender => End::Receiver,
-        End::Receiver => End::Sender,
-    }
-}
-
 /// Bytes of an unsigned integer in an option, without leading zeros (RFC 7252, 3.2).
 fn uint_bytes(value: u64) -> u64 {
     u64::from((u64::BITS - value.leading_zeros()).div_ceil(8))
@@ -458,7 +451,7 @@ impl Coap {
 
     /// The server has a request.
     fn on_request(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
-        let server = other(self.config.client());
+        let server = self.config.client().other();
         let first = self.is_new(message, now);
         let Some(job) = self.job(message.since) else { return }; // given up by its client
         let at_offset = Job { done: message.size, ..job };
@@ -558,7 +551,7 @@ impl Exchange for Coap {
             let (_, message) = self.responses.swap_remove(at);
             if let Some(job) = self.job(message.since) {
                 let bytes = self.response_bytes(Job { done: message.size, ..job });
-                self.send(other(self.config.client()), bytes, message, now, actions);
+                self.send(self.config.client().other(), bytes, message, now, actions);
             }
         }
         if self.stale <= now {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_config::{fields, Faults, Positive, Reader, Table};
+use cwndlab_config::{fields, Faults, Reader, Table};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -12,13 +12,15 @@ use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::Sizes;
 use crate::flow_context::FlowContext;
+use crate::handshake::{Handshake, Tls};
 use crate::sampling::sample_size;
+use crate::schedule::{Generation, Schedule};
 use crate::NEVER;
 
 /// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "mqtt",
-    "A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then a PUBLISH every `period`, acknowledged by a PUBACK with QoS 1, and by PUBREC, PUBREL and PUBCOMP with QoS 2, and a PINGREQ and PINGRESP after an idle time of `keep_alive`. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.7, 3.12, 3.13), without will, user and password.",
+    "A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then one PUBLISH or a burst of them every `period`, acknowledged by a PUBACK with QoS 1, and by PUBREC, PUBREL and PUBCOMP with QoS 2, and a PINGREQ and PINGRESP after an idle time of `keep_alive`. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.7, 3.12, 3.13), without will, user and password.",
     &[Config::FIELDS],
 )
 .class("Mqtt");
@@ -43,9 +45,9 @@ fields! {
         receive_maximum: Option<u32> = absent("no limit") in 1..=65_535,
         /// payload of a message
         payload: Sizes = absent("uniform from 128 B to 1024 B", Distribution::Uniform(128.0, 1024.0)),
-        /// time between two messages
-        period: Positive<Duration> = required("'period = \"10 s\"'"),
-        /// maximum of the uniform random delay of each message
+        /// times of the messages
+        schedule: Schedule,
+        /// maximum of the uniform random delay of each message; requires a constant period
         jitter: Duration = "0 s",
         /// length of the topic name, bytes
         topic: u32 = 20 in 1..=65_535,
@@ -56,6 +58,8 @@ fields! {
         /// Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small
         /// segments (profile linux)
         nagle: bool = false,
+        /// TLS
+        tls: Tls,
     }
     check
 }
@@ -77,8 +81,8 @@ impl Config {
                 faults.add(table.at("payload"), "an MQTT message has less than 256 MiB", "");
             }
         }
-        if self.jitter > self.period {
-            faults.add(table.at("jitter"), "is longer than the period", "messages are sent in order");
+        if self.jitter != Duration::ZERO && self.schedule.constant().is_none_or(|period| self.jitter > period) {
+            faults.add(table.at("jitter"), "is longer than a constant period", "messages are sent in order");
         }
         if self.keep_alive != Duration::ZERO && self.keep_alive < SHORTEST_KEEP_ALIVE {
             faults.add(
@@ -113,11 +117,11 @@ impl Configuration for Config {
     }
 
     fn application(&self, flow: &FlowContext) -> Application {
-        Application::Dialogue(Box::new(Mqtt::new(self, flow)))
+        Application::Dialogue(Handshake::default().secure(&self.tls).wrap(Box::new(Mqtt::new(self, flow))))
     }
 
     fn offered_load(&self) -> OfferedLoad {
-        OfferedLoad::Transfers { per_second: 1e9 / self.period.as_nanos().max(1) as f64, count: None }
+        self.schedule.offered_load()
     }
 
     fn secondary_connections(&self) -> u32 {
@@ -146,20 +150,17 @@ enum Stage {
     Connecting,
     /// The broker accepted the connection.
     Connected,
-    Done,
 }
 
 /// The state of sensor and broker.
 #[derive(Debug)]
 struct Mqtt {
     config: Config,
-    stop: Time,
+    messages: Generation,
     payloads: Stream,
     jitter: Stream,
     stage: Stage,
-    /// Time of the next message without its random delay.
-    regular: Time,
-    /// Time at which the next message is published.
+    /// Time at which the next messages are published.
     publish: Time,
     /// Time of the last packet.
     last_sent: Time,
@@ -173,11 +174,10 @@ impl Mqtt {
     fn new(config: &Config, flow: &FlowContext) -> Self {
         Self {
             config: config.clone(),
-            stop: flow.stop,
+            messages: Generation::new(&config.schedule, flow),
             payloads: flow.stream(Purpose::Size),
             jitter: flow.stream(Purpose::Time),
             stage: Stage::Closed,
-            regular: Time::ZERO,
             publish: NEVER,
             last_sent: Time::ZERO,
             in_flight: 0,
@@ -185,29 +185,33 @@ impl Mqtt {
         }
     }
 
-    fn draw_jitter(&mut self) -> Duration {
-        Duration::from_nanos(self.jitter.below(self.config.jitter.as_nanos()))
+    /// Draws the random delay of the next messages.
+    fn set_publish(&mut self) {
+        let jitter = Duration::from_nanos(self.jitter.below(self.config.jitter.as_nanos()));
+        self.publish = if self.messages.next() == NEVER { NEVER } else { self.messages.next() + jitter };
     }
 
     /// Handles a CONNACK at `now`: publishing begins.
     fn on_connack(&mut self, now: Time) {
         self.stage = Stage::Connected;
-        (self.regular, self.last_sent) = (now, now);
-        self.publish = now + self.draw_jitter();
+        self.last_sent = now;
+        self.messages.start(now);
+        self.set_publish();
     }
 
-    /// Sends what is due at `now`: a PUBLISH or a PINGREQ.
+    /// Sends what is due at `now`: PUBLISHes or a PINGREQ.
     fn send_next(&mut self, now: Time, actions: &mut Vec<Action>) {
         if now < self.publish {
             self.last_sent = now;
             actions.push(Action::Send(PING, Message { kind: PINGREQ, size: Bytes::ZERO, since: now }));
             return;
         }
-        let payload = sample_size(&self.config.payload, &mut self.payloads);
-        self.regular += self.config.period;
-        self.publish = self.regular + self.draw_jitter();
-        self.waiting.push_back((now, payload));
-        actions.push(Action::Offer(now, payload));
+        for _ in 0..self.messages.take(now) {
+            let payload = sample_size(&self.config.payload, &mut self.payloads);
+            self.waiting.push_back((now, payload));
+            actions.push(Action::Offer(now, payload));
+        }
+        self.set_publish();
         self.send_waiting(now, actions);
     }
 
@@ -221,10 +225,15 @@ impl Mqtt {
         }
     }
 
+    fn complete(&mut self, message: Message, actions: &mut Vec<Action>) {
+        actions.push(Action::Record(message.since, message.size));
+        self.messages.complete(actions);
+    }
+
     /// Handles the last acknowledgement of a message, whose place is free then.
     fn on_acknowledged(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
         self.in_flight -= 1;
-        actions.push(Action::Record(message.since, message.size));
+        self.complete(message, actions);
         self.send_waiting(now, actions);
     }
 }
@@ -240,19 +249,19 @@ impl Dialogue for Mqtt {
 
     /// The time of the next message, or of a PINGREQ if the idle time reaches the keep-alive time before.
     fn due(&self) -> Time {
-        if self.stage != Stage::Connected {
+        if self.stage != Stage::Connected || self.messages.is_finished() {
             return NEVER;
         }
         let keep_alive = self.config.keep_alive;
         let ping = if keep_alive == Duration::ZERO { NEVER } else { self.last_sent + keep_alive };
-        self.publish.min(ping).min(self.stop)
+        self.publish.min(ping).min(self.messages.stop())
     }
 
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if now >= self.stop {
-            self.stage = Stage::Done;
-            actions.push(Action::Finish);
-        } else if self.stage == Stage::Connected {
+        if self.messages.ends(now, actions) {
+            return;
+        }
+        if self.stage == Stage::Connected {
             self.send_next(now, actions);
         } else {
             self.stage = Stage::Connecting;
@@ -276,7 +285,7 @@ impl Dialogue for Mqtt {
             PINGREQ => reply(PING, PINGRESP),
             CONNACK => self.on_connack(now),
             // A message with QoS 0 is complete on arrival, with QoS 1 and 2 when the sensor has the last acknowledgement.
-            PUBLISH => actions.push(Action::Record(message.since, message.size)),
+            PUBLISH => self.complete(message, actions),
             PUBACK | PUBCOMP => self.on_acknowledged(message, now, actions),
             _ => {}
         }
@@ -292,12 +301,13 @@ mod tests {
             qos,
             receive_maximum: None,
             payload: Distribution::Fixed(100.0),
-            period: Duration::from_secs(100),
+            schedule: Schedule::each(Duration::from_secs(100)),
             jitter: Duration::ZERO,
             topic: 20,
             client: 10,
             keep_alive: Duration::from_secs(40),
             nagle: false,
+            tls: Tls::NONE,
         }
     }
 
@@ -396,5 +406,26 @@ mod tests {
         sensor.on_message(Message { kind: PUBACK, ..first }, second(150), &mut actions);
         let second_message = Message { since: second(101), ..first };
         assert_eq!(actions, [Action::Record(second(1), Bytes(100)), Action::Send(Bytes(126), second_message)]);
+    }
+
+    /// A burst of three alarms is sent at once; the second burst has the last two of five messages, after which the sensor ends.
+    #[test]
+    fn a_burst_is_sent_at_once() {
+        let schedule = Schedule { burst: Some(3), count: Some(5), ..Schedule::each(Duration::from_secs(100)) };
+        let mut sensor = connected(&Config { schedule, keep_alive: Duration::ZERO, ..config(1) });
+        for (time, number) in [(1, 3), (101, 2)] {
+            let mut actions = Vec::new();
+            assert_eq!(sensor.due(), second(time));
+            sensor.on_timer(second(time), &mut actions);
+            let publish = Message { kind: PUBLISH, size: Bytes(100), since: second(time) };
+            let offers = vec![Action::Offer(second(time), Bytes(100)); number];
+            assert_eq!(actions, [offers, vec![Action::Send(Bytes(126), publish); number]].concat());
+            actions.clear();
+            for _ in 0..number {
+                sensor.on_message(Message { kind: PUBACK, ..publish }, second(time), &mut actions);
+            }
+            assert_eq!(actions.contains(&Action::Finish), number == 2);
+        }
+        assert_eq!(sensor.due(), NEVER);
     }
 }
