@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, unknown_name
 from cwndlab.reproduction.paper_file import FOLDER, Paper
 
 if TYPE_CHECKING:
@@ -50,6 +50,5 @@ def spaces(target: str = "") -> list[Space]:
         There is no such paper.
     """
     if target and target not in PAPERS:
-        message = f"no paper is called '{target}'"
-        raise ScenarioError(Fault("reproduce --multiverse", message, f"papers here: {', '.join(PAPERS)}"))
+        raise ScenarioError(unknown_name("reproduce --multiverse", "paper", target, PAPERS))
     return [space for name, paper in PAPERS.items() if target in ("", name) for space in paper.spaces]

@@ -239,11 +239,9 @@ class Cells:
         if not self.axes:
             return {(): {label: label for label in self.labels}}
         at = self.axes.index(self.axis(self.compared))
-        texts = [dict(zip(axis.rows, axis.texts, strict=True)) for axis in self.axes]
-        columns = [self.points.select(axis.columns).rows() for axis in self.axes]
-        for cell, row in zip(self.points["cell"], zip(*columns, strict=True), strict=True):
-            words = [one[value] for one, value in zip(texts, row, strict=True)]
-            made.setdefault((*words[:at], *words[at + 1 :]), {})[words[at]] = self.labels_by_cell[cell]
+        for row in self.points.iter_rows(named=True):
+            words = [axis.text_of(row) for axis in self.axes]
+            made.setdefault((*words[:at], *words[at + 1 :]), {})[words[at]] = self.labels_by_cell[row["cell"]]
         return made
 
     # Findings.

@@ -9,7 +9,7 @@ from html import escape
 from io import StringIO
 from typing import Any
 
-from cwndlab.errors import ArgumentError, near, parameter_fault
+from cwndlab.errors import ArgumentError, Parameter, unknown_name
 from cwndlab.files import csv_cell
 from cwndlab.scenario.html import html_table
 
@@ -69,7 +69,7 @@ class Table:
             There is no such form.
         """
         if form not in FORMS:
-            raise ArgumentError(parameter_fault("form", f"no form is called '{form}'", hint=near(form, FORMS)))
+            raise ArgumentError(unknown_name(Parameter("form"), "form", form, FORMS))
         made: str = getattr(self, f"_{form}")()
         return made
 
