@@ -150,8 +150,9 @@ def test_a_file_is_a_question_with_table_page_and_figure(tmp_path: Path, cli: Ca
     given = ("--out", out, "--report", page, "--figure", figure, "--format", "latex", "--by", "remedy")
     status, printed, said = cli("compare", file, *given)
     assert status == 0, said
-    assert printed.startswith("\\begin{tabular}{lllrr}")
-    assert "queue & goodput" in printed.splitlines()[2]
+    assert printed.splitlines()[0].startswith("% Mean ± half of the 95 % interval")
+    assert printed.splitlines()[1] == "\\begin{tabular}{lllrr}"
+    assert "queue & goodput" in printed.splitlines()[3]
     assert figure.read_bytes()[:5] == b"%PDF-"
     text = page.read_text(encoding="utf-8")
     assert "<title>remedy × path × algorithm</title>" in text

@@ -124,7 +124,7 @@ def test_list_as_table_and_csv(cli: Cli) -> None:
     assert cli("list", "--kind", "walk") == (
         2,
         "",
-        f"--kind: 'walk' is not a kind\n  hint: there are {', '.join(kinds)}\n",
+        f"--kind: no kind is called 'walk'\n  hint: there are {', '.join(kinds)}\n",
     )
 
 

@@ -350,7 +350,7 @@ def test_an_unknown_kind_is_named(records: cwndlab.Records) -> None:
     with pytest.raises(cwndlab.ScenarioError) as caught:
         series(records, "window")
     assert str(caught.value) == (
-        "kind: no time series is called 'window'\n  hint: there are cwnd, goodput, rtt, queue, loss"
+        "kind: no time series is called 'window'\n  hint: did you mean 'cwnd'?"
     )
     with pytest.raises(
         cwndlab.ScenarioError, match="of: no distribution is called 'loss'\n  hint: there are rtt, queue"

@@ -218,7 +218,7 @@ def near(name: str, known: Sequence[str]) -> str:
     >>> near("seds", ["base", "seeds"])
     "did you mean 'seeds'?"
     """
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, known, n=1)
     return f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
 
 

@@ -79,7 +79,7 @@ class Cells:
 
     @cached_property
     def axes(self) -> list[Axis]:
-        """What varies: each label, or several that change together (`cwndlab.study.sweeps.Sweep.zips`)."""
+        """What varies: each label, or several that change together (`cwndlab.study.sweeps.Sweep.zip`)."""
         return axes(self.points, self.header.axes)
 
     def axis(self, name: str, *, parameter: str = "x") -> Axis:
@@ -267,7 +267,7 @@ class Cells:
         """Findings on several runs, as rows of the table ``findings``."""
         found = []
         if self.idle_flows and len(self.points) > 1:
-            found.append(finding("flow-never-ran", f"{self.idle_flows[0]}; there are no verdicts"))
+            found.append(finding("flow-never-ran", "a flow never starts, so there are no verdicts"))
         measured = outcomes(self.grouped(self._comparable()), self.columns)
         found += [finding("equal-results", text) for text in equal_algorithms(measured)]
         return found + [finding("no-random-element", text) for text in equal_seeds(measured)]

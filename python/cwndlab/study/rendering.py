@@ -123,6 +123,7 @@ class Table:
         units = [line([unit for _, unit in heads])] if any(unit for _, unit in heads) else []
         columns = "".join("l" if self.is_text(at) else "r" for at in range(len(self.header)))
         top = [
+            *([f"% {self.caption}"] if self.caption else []),
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             line([title for title, _ in heads]),
