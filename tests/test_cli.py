@@ -266,7 +266,7 @@ def test_a_preset_is_found_by_its_name(cli: Cli) -> None:
     assert len(json.loads(out)["flows"]) == 2
     status, out, err = cli("run", "two-flow", "--seed", 1)
     assert (status, out) == (2, "")
-    assert err.startswith("two-flow: there is no preset and no file of this name\n  hint: ")
+    assert err.startswith("two-flow: there is no preset and no file of this name\n  hint: did you mean 'two-flows'?")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -134,3 +134,10 @@ def test_a_folder_of_folders_of_runs_names_them(tmp_path: Path) -> None:
     sides = f"{tmp_path}/emulate", f"{tmp_path}/simulate"
     hint = f"name one of {', '.join(sides)}; `cwndlab report {' '.join(sides)}` draws them side by side"
     assert str(error.value) == f"{tmp_path}: holds folders of runs\n  hint: {hint}"
+
+
+def test_records_are_no_sequence() -> None:
+    """They have tables by name; `jain` takes numbers."""
+    records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    with pytest.raises(TypeError, match="'Records' object is not iterable"):
+        cwndlab.metrics.jain(records)  # type: ignore[arg-type]

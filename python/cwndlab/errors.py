@@ -209,8 +209,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def near(name: str, known: Sequence[str]) -> str:
-    """A hint at the name that was probably meant.
+def near(name: str, known: Sequence[str], more: str = "") -> str:
+    """A hint at the name that was probably meant, then ``more``.
 
     Examples
     --------
@@ -219,7 +219,8 @@ def near(name: str, known: Sequence[str]) -> str:
     "did you mean 'seeds'?"
     """
     close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
+    text = f"did you mean '{close[0]}'? {more}" if close else f"there are {', '.join(known)}; {more}"
+    return text.rstrip("; ")
 
 
 def unknown_name(where: str, kind: str, name: object, known: Iterable[str]) -> Fault:

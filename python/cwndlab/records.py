@@ -93,6 +93,9 @@ class Records:
     def __getitem__(self, table: str) -> pl.DataFrame:
         return self.frame(table)
 
+    #: Without it, Python would iterate by ``records[0]``.
+    __iter__ = None
+
     def __eq__(self, other: object) -> bool:
         return self.hash() == other.hash() if isinstance(other, Records) else NotImplemented
 
