@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cwndlab.errors import ScenarioError, unknown_name
+from cwndlab.errors import Fault, ScenarioError, near, unknown_name
 from cwndlab.reproduction.paper_file import FOLDER, Paper
 
 if TYPE_CHECKING:
