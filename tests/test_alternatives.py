@@ -60,7 +60,7 @@ def test_each_cell_is_the_scenario_with_the_changes_of_its_alternatives(found: R
         changes = {KIND: "codel"} if row["@remedy"] == "CoDel" else {}
         changes |= {RATE: "5 Mbps"} if row["@path"] == "slow" else {}
         assert found.scenario_of(row["cell"]) == base.with_(changes | {"flow[0].algorithm": row["algorithm"]})
-    one = cwndlab.metrics.summary(cwndlab.run(found.scenario_of(5), seed=2), only=["goodput_bps"])
+    one = cwndlab.metrics.summary(cwndlab.run(found.scenario_of(5), seed=2), metrics=["goodput_bps"])
     assert found.by_seed("goodput_bps")["CoDel, slow, reno"][2] == one["goodput_bps"]
 
 

@@ -97,7 +97,7 @@ def test_one_metric_is_named_by_its_name(result: cwndlab.Result) -> None:
     assert cwndlab.compare("single", ["cubic"], seeds=1, metrics="queue_ms").shown == ["queue_ms"]
     assert cwndlab.sweep("single", algorithms=["cubic"], seeds=1, metrics="p95_queue_ms").shown[0] == "p95_queue_ms"
     records = result.examples["cubic"]
-    assert list(cwndlab.metrics.summary(records, only="jain")) == ["jain"]
+    assert list(cwndlab.metrics.summary(records, metrics="jain")) == ["jain"]
 
 
 def test_an_unknown_metric_is_named_as_it_was_written(result: cwndlab.Result, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_an_unknown_metric_is_named_as_it_was_written(result: cwndlab.Result, tm
         lambda: result.plot("queue_ms", thresholds={"foo": 1.0}),
         lambda: cwndlab.report(result, tmp_path / "page.html", metrics="foo"),
         lambda: cwndlab.report(result, tmp_path / "page.html", thresholds={"foo": 1.0}),
-        lambda: cwndlab.metrics.summary(records, only=["foo", "jain"]),
+        lambda: cwndlab.metrics.summary(records, metrics=["foo", "jain"]),
     ]
     for call in calls:
         with pytest.raises(cwndlab.ArgumentError, match="no metric is called 'foo'") as error:
