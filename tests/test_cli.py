@@ -713,3 +713,9 @@ def test_matrix_takes_classes(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
     assert (status, [row["algorithm"] for row in json.loads(out)]) == (0, ["still"]), err
     status, out, err = cli("matrix", "--algorithms", "still(w=5),renoo,vega", "--algorithm-file", file)
     assert (status, out, err.count("no algorithm is called")) == (2, "", 2)
+
+
+def test_run_writes_the_page_of_the_run(cli: Cli, tmp_path: Path) -> None:
+    status, _, err = cli("run", "single", "--seed", 1, "--report", tmp_path / "page.html")
+    assert (status, f"report: {tmp_path / 'page.html'}" in err) == (0, True)
+    assert re.search(r"<h1[^>]*>One CUBIC flow alone", (tmp_path / "page.html").read_text(encoding="utf-8"))
