@@ -46,7 +46,7 @@ sweep = Sweep(
             f"{part} bdp" for part in (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.5, 1.0, 1.5, 2.0)
         ]
     },
-    zips=[
+    zip=[
         {
             "dumbbell.bottleneck.rate": [f"{rate} Mbps" for rate in BANDWIDTHS],
             "dumbbell.access.rate": [f"{2 * rate} Mbps" for rate in BANDWIDTHS],

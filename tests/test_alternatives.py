@@ -60,7 +60,7 @@ def test_each_cell_is_the_scenario_with_the_changes_of_its_alternatives(found: R
         changes = {KIND: "codel"} if row["@remedy"] == "CoDel" else {}
         changes |= {RATE: "5 Mbps"} if row["@path"] == "slow" else {}
         assert found.scenario_of(row["cell"]) == base.with_(changes | {"flow[0].algorithm": row["algorithm"]})
-    one = cwndlab.metrics.summary(cwndlab.run(found.scenario_of(5), seed=2), only=["goodput_bps"])
+    one = cwndlab.metrics.summary(cwndlab.run(found.scenario_of(5), seed=2), metrics=["goodput_bps"])
     assert found.by_seed("goodput_bps")["CoDel, slow, reno"][2] == one["goodput_bps"]
 
 
@@ -150,8 +150,9 @@ def test_a_file_is_a_question_with_table_page_and_figure(tmp_path: Path, cli: Ca
     given = ("--out", out, "--report", page, "--figure", figure, "--format", "latex", "--by", "remedy")
     status, printed, said = cli("compare", file, *given)
     assert status == 0, said
-    assert printed.startswith("\\begin{tabular}{lllrr}")
-    assert "queue & goodput" in printed.splitlines()[2]
+    assert printed.splitlines()[0].startswith("% Mean ± half of the 95 % interval")
+    assert printed.splitlines()[1] == "\\begin{tabular}{lllrr}"
+    assert "queue & goodput" in printed.splitlines()[3]
     assert figure.read_bytes()[:5] == b"%PDF-"
     text = page.read_text(encoding="utf-8")
     assert "<title>remedy × path × algorithm</title>" in text

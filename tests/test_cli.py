@@ -124,7 +124,7 @@ def test_list_as_table_and_csv(cli: Cli) -> None:
     assert cli("list", "--kind", "walk") == (
         2,
         "",
-        f"--kind: 'walk' is not a kind\n  hint: there are {', '.join(kinds)}\n",
+        f"--kind: no kind is called 'walk'\n  hint: there are {', '.join(kinds)}\n",
     )
 
 
@@ -266,7 +266,7 @@ def test_a_preset_is_found_by_its_name(cli: Cli) -> None:
     assert len(json.loads(out)["flows"]) == 2
     status, out, err = cli("run", "two-flow", "--seed", 1)
     assert (status, out) == (2, "")
-    assert err.startswith("two-flow: there is no preset and no file of this name\n  hint: ")
+    assert err.startswith("two-flow: there is no preset and no file of this name\n  hint: did you mean 'two-flows'?")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -713,3 +713,9 @@ def test_matrix_takes_classes(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
     assert (status, [row["algorithm"] for row in json.loads(out)]) == (0, ["still"]), err
     status, out, err = cli("matrix", "--algorithms", "still(w=5),renoo,vega", "--algorithm-file", file)
     assert (status, out, err.count("no algorithm is called")) == (2, "", 2)
+
+
+def test_run_writes_the_page_of_the_run(cli: Cli, tmp_path: Path) -> None:
+    status, _, err = cli("run", "single", "--seed", 1, "--report", tmp_path / "page.html")
+    assert (status, f"report: {tmp_path / 'page.html'}" in err) == (0, True)
+    assert "<h1>A run of cubic</h1>" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -385,14 +385,20 @@ def test_own_scenarios_get_the_policy_in_their_first_flow() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Observation("sight"), "observation: 'sight' is unknown\n  hint: one of plain, aurora, orca"),
+        (
+            lambda: Observation("sight"),
+            "observation: no observation is called 'sight'\n  hint: there are plain, aurora, orca",
+        ),
         (lambda: Observation(history=-1), "history: '-1' is not a number of intervals\n  hint: write history=10"),
-        (lambda: Action("push"), "action: 'push' is unknown\n  hint: one of power-window, delta-window, delta-rate"),
+        (
+            lambda: Action("push"),
+            "action: no action is called 'push'\n  hint: there are power-window, delta-window, delta-rate",
+        ),
         (lambda: Action(scale=0.5), "scale: '0.5' is not above 1\n  hint: write scale=2"),
         (lambda: Action(lowest=5, highest=4), "lowest: '5' to '4' is not a range of windows\n  hint: write lowest=2"),
         (
             lambda: rewards.reward_of("praise"),
-            "reward: 'praise' is unknown\n  hint: one of plain, aurora, orca, or a function",
+            "reward: no reward is called 'praise'\n  hint: there are plain, aurora, orca",
         ),
         (lambda: Episodes(LinkPaths(), 0), "count: '0' is not a number of simulations\n  hint: write count=1"),
         (
@@ -405,7 +411,10 @@ def test_own_scenarios_get_the_policy_in_their_first_flow() -> None:
             "actions: an array of shape (1,) is not a number for each of 1 simulations\n"
             "  hint: give numbers in [−1, 1]",
         ),
-        (lambda: Episodes(LinkPaths(), every="day"), "every: 'day' is unknown\n  hint: one of rtt, interval, ack"),
+        (
+            lambda: Episodes(LinkPaths(), every="day"),
+            "every: no kind of decision is called 'day'\n  hint: there are rtt, interval, ack",
+        ),
         (
             lambda: ParallelCongestionEnv(1),
             "agents: '1' is not a number of competitors\n  hint: write agents=2",

@@ -334,7 +334,7 @@ def test_the_summary_puts_the_flows_together() -> None:
         {"delivered_bytes": 8_000, "min_rtt_ns": 8_000_000, "timeouts": 3, "recoveries": 2},
         {"delivered_bytes": 16_000, "min_rtt_ns": 9_000_000, "timeouts": 1, "end_ns": 5 * SECOND},
     )
-    found = metrics.summary(records, only=["goodput_bps", "timeouts", "congestion_events", "min_rtt_ms", "jain"])
+    found = metrics.summary(records, metrics=["goodput_bps", "timeouts", "congestion_events", "min_rtt_ms", "jain"])
     assert found == {
         "goodput_bps": pytest.approx(8 * 24_000 / 10),
         "timeouts": 4.0,

@@ -349,10 +349,10 @@ def test_the_warm_up_ends_where_the_goodput_has_settled() -> None:
 
 def test_only_what_is_asked_is_computed() -> None:
     records = tables({"delivered_bytes": 10_000})
-    assert metrics.summary(records, only=["goodput_bps", "jain"]) == {"goodput_bps": 8_000.0, "jain": None}
+    assert metrics.summary(records, metrics=["goodput_bps", "jain"]) == {"goodput_bps": 8_000.0, "jain": None}
     assert list(metrics.summary(records)) == list(metrics.COLUMNS)
     with pytest.raises(cwndlab.ArgumentError, match="goodputs"):
-        metrics.summary(records, only=["goodputs"])
+        metrics.summary(records, metrics=["goodputs"])
     names = [str(row["name"]) for row in metrics.listing()]
     assert [name for name in names if "@" not in name] == list(metrics.COLUMNS)
     assert {"share@FLOW", "jitter_ms@FLOW"} <= set(names)

@@ -43,7 +43,7 @@ def test_flows_compete_in_one_direction_of_a_bottleneck(directions: list[str], t
     index = metrics.fairness(records)["jain"][0]
     goodputs = metrics.goodput(records)["goodput_bps"].to_list()
     assert index == (metrics.jain([goodputs[one] for one in together]) if together else None)
-    assert metrics.summary(records, only=["jain"]) == {"jain": index}
+    assert metrics.summary(records, metrics=["jain"]) == {"jain": index}
     shares = metrics.share(records)["share"].to_list()
     assert [one is not None for one in shares] == [number in together for number in range(len(directions))]
     if together:
@@ -115,7 +115,7 @@ def test_a_line_of_varying_rate_is_used_by_what_it_could_carry(load: str, used: 
         found = metrics.utilisation(records, start_s=start_s, end_s=end_s)["utilisation"][0]
         assert found == pytest.approx(used, abs=0.01)
         assert found <= 1.0
-        assert metrics.summary(records, only=["utilisation"], start_s=start_s, end_s=end_s) == {
+        assert metrics.summary(records, metrics=["utilisation"], start_s=start_s, end_s=end_s) == {
             "utilisation": pytest.approx(found)
         }
     assert records.links["carriable_bytes"][0] == pytest.approx((20e6 * 2.5 + 5e6) / 8)
@@ -126,7 +126,7 @@ def test_a_line_of_varying_rate_is_used_by_what_it_could_carry(load: str, used: 
 def test_throughput_and_goodput_are_over_one_interval() -> None:
     """A flow from half-time on a line of 10 Mbit/s: no more is sent than it carries, its queue holds and drops."""
     records = dumbbell(flow(), flow(start="2 s"))
-    found = metrics.summary(records, only=["throughput_bps", "goodput_bps"])
+    found = metrics.summary(records, metrics=["throughput_bps", "goodput_bps"])
     assert found["throughput_bps"] == pytest.approx(8 * int(records.flows["wire_bytes"].sum()) / 4.0)
     assert found["throughput_bps"] is not None
     assert found["goodput_bps"] is not None
@@ -138,7 +138,7 @@ def test_throughput_and_goodput_are_over_one_interval() -> None:
 def test_the_minimum_rtt_is_the_minimum_over_flows() -> None:
     records = dumbbell(flow(rtt="40 ms"), flow(rtt="60 ms"))
     smallest = min(records.flows["min_rtt_ns"]) / 1e6
-    assert metrics.summary(records, only=["min_rtt_ms"]) == {"min_rtt_ms": smallest}
+    assert metrics.summary(records, metrics=["min_rtt_ms"]) == {"min_rtt_ms": smallest}
     assert 40 <= smallest < 50
 
 
@@ -151,7 +151,7 @@ def test_a_constant_rate_on_an_idle_line_has_its_delay_and_no_jitter() -> None:
     assert row["name"] == "cbr"
     assert row["one_way_delay_ms"] == pytest.approx(20 + 1.2, abs=1e-6)
     assert (row["jitter_ms"], row["datagram_loss_ratio"]) == (0.0, 0.0)
-    assert metrics.summary(records, only=["jitter_ms", "one_way_delay_ms"]) == {
+    assert metrics.summary(records, metrics=["jitter_ms", "one_way_delay_ms"]) == {
         "jitter_ms": 0.0,
         "one_way_delay_ms": row["one_way_delay_ms"],
     }
@@ -174,7 +174,7 @@ def test_percentiles_of_the_delay_are_over_time() -> None:
     row = metrics.datagrams(dumbbell(calm, burst, sample_interval="20 ms")).row(0, named=True)
     assert row["p95_one_way_delay_ms"] == pytest.approx(20 + 41 * 1.2, abs=1.3)
     assert row["p50_one_way_delay_ms"] <= row["p95_one_way_delay_ms"] <= row["p99_one_way_delay_ms"]
-    assert metrics.summary(dumbbell(calm), only=["p99_one_way_delay_ms@calm"])[
+    assert metrics.summary(dumbbell(calm), metrics=["p99_one_way_delay_ms@calm"])[
         "p99_one_way_delay_ms@calm"
     ] == pytest.approx(20 + 1.2, abs=1e-6)
 
@@ -207,7 +207,7 @@ def test_jitter_is_that_of_rfc_3550_on_every_packet() -> None:
 def test_flows_over_tcp_have_no_datagrams() -> None:
     records = dumbbell(flow())
     assert len(metrics.datagrams(records)) == 0
-    assert metrics.summary(records, only=["jitter_ms"]) == {"jitter_ms": None}
+    assert metrics.summary(records, metrics=["jitter_ms"]) == {"jitter_ms": None}
     assert records.samples["delay_count"].null_count() == len(records.samples)
 
 
@@ -222,7 +222,7 @@ def test_a_metric_of_one_flow_is_that_of_the_table_of_flows() -> None:
     records = dumbbell(flow(name="long"), flow(count=2, name="short", start="1 s"))
     table = {row["name"]: row for row in metrics.per_flow(records).rows(named=True)}
     names = ["goodput_bps@long", "share@short", "goodput_bps@1", "min_rtt_ms@short", "timeouts@short-2", "share@none"]
-    found = metrics.summary(records, only=names)
+    found = metrics.summary(records, metrics=names)
     assert list(found) == names
     assert found["goodput_bps@long"] == table["long"]["goodput_bps"]
     # By hand: rates and shares of the flows of a count add up; of minima it is the smallest.
@@ -281,7 +281,7 @@ def test_the_queueing_delay_of_a_line_whose_rate_varies_is_the_waiting_time_of_i
     records = cwndlab.run(scenario, seed=1)
     only = ["queue_ms", "p50_queue_ms", "p95_queue_ms"]
     # From one empty queue to the next: the queue is empty between 333 and 500 ms of each second.
-    found = metrics.summary(records, start_s=1.45, end_s=9.45, only=only)
+    found = metrics.summary(records, start_s=1.45, end_s=9.45, metrics=only)
     of = metrics.queueing_delay(records)["of"][0]
     assert of == ("packets" if packets else "time")
     for name, expected in {"queue_ms": 208.3, "p50_queue_ms": 200.0, "p95_queue_ms": 470.0}.items():

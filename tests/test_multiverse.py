@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 from cwndlab.errors import RecordsError
-from cwndlab.reproduction.assessments import Evidence, assessments
+from cwndlab.reproduction.assessments import assessments
 from cwndlab.reproduction.cases import Case
 from cwndlab.reproduction.catalogue import spaces
 from cwndlab.reproduction.claims import Claim, Finding, Greater, Less, Outcome, RatioIn, Relation, Value, ValueIn
@@ -19,7 +19,7 @@ from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.multiverse import Cell, Dimension, Robustness, Space, Universe, curve, load, multiverse, save
 from cwndlab.reproduction.multiverse import kept as kept_outcomes
 from cwndlab.reproduction.multiverse import run as run_of
-from cwndlab.reproduction.multiverse.robustness import TALLIES, label, robustness
+from cwndlab.reproduction.multiverse.robustness import TALLIES, Evidence, label, robustness
 from cwndlab.reproduction.paper_page import write_extremes
 from cwndlab.reproduction.ranking import favour
 from cwndlab.scenario.reader import check

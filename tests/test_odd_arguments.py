@@ -97,7 +97,7 @@ def test_one_metric_is_named_by_its_name(result: cwndlab.Result) -> None:
     assert cwndlab.compare("single", ["cubic"], seeds=1, metrics="queue_ms").shown == ["queue_ms"]
     assert cwndlab.sweep("single", algorithms=["cubic"], seeds=1, metrics="p95_queue_ms").shown[0] == "p95_queue_ms"
     records = result.examples["cubic"]
-    assert list(cwndlab.metrics.summary(records, only="jain")) == ["jain"]
+    assert list(cwndlab.metrics.summary(records, metrics="jain")) == ["jain"]
 
 
 def test_an_unknown_metric_is_named_as_it_was_written(result: cwndlab.Result, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_an_unknown_metric_is_named_as_it_was_written(result: cwndlab.Result, tm
         lambda: result.plot("queue_ms", thresholds={"foo": 1.0}),
         lambda: cwndlab.report(result, tmp_path / "page.html", metrics="foo"),
         lambda: cwndlab.report(result, tmp_path / "page.html", thresholds={"foo": 1.0}),
-        lambda: cwndlab.metrics.summary(records, only=["foo", "jain"]),
+        lambda: cwndlab.metrics.summary(records, metrics=["foo", "jain"]),
     ]
     for call in calls:
         with pytest.raises(cwndlab.ArgumentError, match="no metric is called 'foo'") as error:
@@ -134,3 +134,10 @@ def test_a_folder_of_folders_of_runs_names_them(tmp_path: Path) -> None:
     sides = f"{tmp_path}/emulate", f"{tmp_path}/simulate"
     hint = f"name one of {', '.join(sides)}; `cwndlab report {' '.join(sides)}` draws them side by side"
     assert str(error.value) == f"{tmp_path}: holds folders of runs\n  hint: {hint}"
+
+
+def test_records_are_no_sequence() -> None:
+    """They have tables by name; `jain` takes numbers."""
+    records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
+    with pytest.raises(TypeError, match="'Records' object is not iterable"):
+        cwndlab.metrics.jain(records)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ def test_queues_are_compared_with_intervals_and_differences(
     assert result.is_comparison
     for row in result.runs.iter_rows(named=True):
         scenario = result.scenario.with_({KIND: row[KIND]})
-        goodput = cwndlab.metrics.summary(cwndlab.run(scenario, seed=row["seed"]), only=["goodput_bps"])
+        goodput = cwndlab.metrics.summary(cwndlab.run(scenario, seed=row["seed"]), metrics=["goodput_bps"])
         assert row["goodput_bps"] == goodput["goodput_bps"]
     assert result.difference("codel", "queue_ms").paired.mean < 0  # type: ignore[union-attr]
     text = page.read_text(encoding="utf-8")

@@ -349,9 +349,7 @@ def test_the_records_of_one_run_are_enough(records: cwndlab.Records) -> None:
 def test_an_unknown_kind_is_named(records: cwndlab.Records) -> None:
     with pytest.raises(cwndlab.ScenarioError) as caught:
         series(records, "window")
-    assert str(caught.value) == (
-        "kind: no time series is called 'window'\n  hint: there are cwnd, goodput, rtt, queue, loss"
-    )
+    assert str(caught.value) == ("kind: no time series is called 'window'\n  hint: did you mean 'cwnd'?")
     with pytest.raises(
         cwndlab.ScenarioError, match="of: no distribution is called 'loss'\n  hint: there are rtt, queue"
     ):

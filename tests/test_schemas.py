@@ -74,7 +74,7 @@ def test_the_command_prints_the_published_schemas(cli: Any) -> None:
         assert out == (ROOT / "docs" / "schema" / f"{kind}.schema.json").read_text(encoding="utf-8")
     status, out, err = cli("schema", "flow")
     assert (status, out) == (2, "")
-    assert err == "KIND: 'flow' has no schema\n  hint: there are scenario, sweep, compare, tune\n"
+    assert err == "KIND: no kind of file is called 'flow'\n  hint: there are scenario, sweep, compare, tune\n"
 
 
 def test_blue_is_a_queue_like_the_others() -> None:

@@ -205,7 +205,7 @@ def test_rows_are_those_of_single_runs_and_scenarios_can_be_run_again(tmp_path: 
         records = cwndlab.run(result.scenario_of(row["cell"]), seed=row["seed"])
         assert records.scenario_hash == row["scenario_hash"]
         names = [*NAMES, "p95_queue_ms"]
-        assert {name: row[name] for name in names} == cwndlab.metrics.summary(records, only=names)
+        assert {name: row[name] for name in names} == cwndlab.metrics.summary(records, metrics=names)
     assert pl.read_parquet(tmp_path / "out" / "rows.parquet").equals(rows)
 
 
@@ -220,7 +220,7 @@ def test_metrics_of_one_flow_are_columns(tmp_path: Path, cli: Callable[..., Call
     rows = Result.read(tmp_path / "out").runs
     for row in rows.iter_rows(named=True):
         records = cwndlab.run(result.scenario_of(row["cell"]), seed=row["seed"])
-        assert {name: row[name] for name in names} == cwndlab.metrics.summary(records, only=names)
+        assert {name: row[name] for name in names} == cwndlab.metrics.summary(records, metrics=names)
         assert 0 < row["share@0"] < 1
         assert row["one_way_delay_ms@call"] > 10
     status, table, _ = cli("sweep", "x.toml", "--show", "--out", tmp_path / "out", "--metrics", ",".join(names))

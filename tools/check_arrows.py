@@ -99,6 +99,7 @@ def violations(crates: Path) -> list[str]:
 #: What each module or subpackage of cwndlab may import, apart from itself.
 PYTHON: dict[str, set[str]] = {
     "errors": set(),
+    "closing": set(),
     "lazy": {"errors"},
     "engine": {"errors"},
     "files": {"errors"},
@@ -108,8 +109,8 @@ PYTHON: dict[str, set[str]] = {
     "scenario": {"errors", "engine", "custom"},
     "records": {"errors", "engine", "scenario"},
     "simulate": {"errors", "engine", "custom", "scenario", "records"},
-    "gym": {"errors", "lazy", "engine", "files", "custom", "scenario", "records", "simulate"},
-    "kernel": {"errors", "engine", "custom"},
+    "gym": {"errors", "closing", "lazy", "engine", "files", "custom", "scenario", "records", "simulate"},
+    "kernel": {"errors", "closing", "engine", "custom"},
     "metrics": {"errors", "records", "statistics"},
     "service": {"errors", "scenario", "records", "statistics", "metrics"},
     "emulation": {"errors", "engine", "custom", "scenario", "records", "simulate", "kernel", "metrics"},
@@ -117,6 +118,7 @@ PYTHON: dict[str, set[str]] = {
     "plot": {"errors", "lazy", "records", "metrics", "statistics"},
     "study": {
         "errors",
+        "closing",
         "lazy",
         "engine",
         "files",
@@ -131,6 +133,7 @@ PYTHON: dict[str, set[str]] = {
     },
     "live": {
         "errors",
+        "closing",
         "lazy",
         "engine",
         "files",

@@ -33,7 +33,7 @@ from cwndlab.engine import (
     canonical_algorithm,
     entries,
 )
-from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault, text_of
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, collected, parameter_fault, text_of
 
 __all__ = [
     "Ack",
@@ -212,10 +212,8 @@ def validate_classes(classes: Mapping[str, object] | None) -> dict[str, CustomAl
     valid: dict[str, CustomAlgorithm] = {}
     faults: list[Fault] = []
     for name, kind in (classes or {}).items():
-        try:
+        with collected(faults):
             valid[name] = validate_class(name, kind)
-        except ScenarioError as error:
-            faults += error.faults
     if faults:
         raise ScenarioError(*faults)
     return valid
@@ -375,10 +373,8 @@ def selected(texts: Iterable[str], files: Iterable[str | File] = ()) -> tuple[li
     loaded: dict[str, Classes] = {}
     faults: list[Fault] = []
     for file in dict.fromkeys([*map(str, files), *filter(is_file, texts)]):
-        try:
+        with collected(faults):
             loaded[file] = load(file)
-        except ScenarioError as error:
-            faults += error.faults
     if faults:
         raise ScenarioError(*faults)
     return [name for text in texts for name in loaded.get(text, [text])], merged(loaded.values())

@@ -14,7 +14,8 @@ A broken invariant of the package is none of these: its message requests a bug r
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -171,6 +172,22 @@ class OutputError(RecordsError):
     exit_status: ClassVar[int] = 1
 
 
+@contextmanager
+def collected(faults: list[Fault]) -> Iterator[None]:
+    """While it is open, the faults of a ``ScenarioError`` are added to ``faults`` instead.
+
+    >>> faults = []
+    >>> with collected(faults):
+    ...     raise ScenarioError(Fault("duration", "is missing", "write duration = '10 s'"))
+    >>> faults[0].what
+    'is missing'
+    """
+    try:
+        yield
+    except ScenarioError as error:
+        faults += error.faults
+
+
 def text_of(path: Path, hint: str) -> str:
     """The text of a file; raises ``ScenarioError`` with ``hint`` if it cannot be read."""
     try:
@@ -192,8 +209,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def near(name: str, known: Sequence[str]) -> str:
-    """A hint at the name that was probably meant.
+def near(name: str, known: Sequence[str], more: str = "") -> str:
+    """A hint at the name that was probably meant, then ``more``.
 
     Examples
     --------
@@ -201,19 +218,30 @@ def near(name: str, known: Sequence[str]) -> str:
     >>> near("seds", ["base", "seeds"])
     "did you mean 'seeds'?"
     """
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
+    close = difflib.get_close_matches(name, known, n=1)
+    text = f"did you mean '{close[0]}'? {more}" if close else f"there are {', '.join(known)}; {more}"
+    return text.rstrip("; ")
+
+
+def unknown_name(where: str, kind: str, name: object, known: Iterable[str]) -> Fault:
+    """The fault of a name that does not exist; ``where`` is a place in a file, or the ``Parameter`` of a function.
+
+    >>> print(unknown_name(Parameter("form"), "form", "latx", ["text", "latex"]))
+    form: no form is called 'latx'
+      hint: did you mean 'latex'?
+    """
+    return Fault(where, f"no {kind} is called '{name}'", near(str(name), list(known)))
 
 
 def unknown_metric(where: str, name: object, known: Iterable[str]) -> Fault:
-    """The fault of a name that is not a metric; ``where`` is a place in a file, or the ``Parameter`` of a function.
+    """The fault of a name that is not a metric, of which there are many.
 
     >>> print(unknown_metric("sweep.metrics", "speed", ["jain", "queue_ms"]))
     sweep.metrics: no metric is called 'speed'
       hint: there are jain, queue_ms
     """
     names = list(known)
-    hint = near(str(name), names)
-    if hint.startswith("there are") and len(names) > _MOST_NAMED:
-        hint = "`cwndlab list --metrics` lists them"
-    return Fault(where, f"no metric is called '{name}'", hint)
+    fault = unknown_name(where, "metric", name, names)
+    if fault.hint.startswith("there are") and len(names) > _MOST_NAMED:
+        return fault._replace(hint="`cwndlab list --metrics` lists them")
+    return fault

@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.closing import Closing
 from cwndlab.custom import Classes, CongestionControl, bound, classes_named, described, name_of
 from cwndlab.engine import canonical_algorithm
 from cwndlab.errors import AlgorithmError, Fault, RunError
@@ -36,7 +36,7 @@ def _module() -> type[Datapath]:
     return Datapath
 
 
-class Attached:
+class Attached(Closing):
     """Registered algorithms; ``close`` or the end of the block releases their names.
 
     Open connections continue with Reno in the kernel.
@@ -47,14 +47,6 @@ class Attached:
         self._last: list[dict[str, Any]] | None = None
         self.names = datapath.names
         self.real_time = datapath.real_time
-
-    def __enter__(self) -> Attached:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def flows(self) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import RecordsHandle, read_records
-from cwndlab.errors import ArgumentError, RunError, ScenarioError, near, parameter_fault
+from cwndlab.errors import ArgumentError, Parameter, RunError, ScenarioError, parameter_fault, unknown_name
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.html import html_table
 
@@ -92,6 +92,9 @@ class Records:
 
     def __getitem__(self, table: str) -> pl.DataFrame:
         return self.frame(table)
+
+    #: Without it, Python would iterate by ``records[0]``.
+    __iter__ = None
 
     def __eq__(self, other: object) -> bool:
         return self.hash() == other.hash() if isinstance(other, Records) else NotImplemented
@@ -176,8 +179,7 @@ class Records:
         distributions = {f"cdf-{of}": of for of in CDFS}
         kinds = [*SERIES, "share", "phase", "overview", *distributions]
         if kind not in kinds:
-            fault = parameter_fault("kind", f"no figure is called '{kind}'", hint=f"there are {', '.join(kinds)}")
-            raise ScenarioError(fault)
+            raise ScenarioError(unknown_name(Parameter("kind"), "figure", kind, kinds))
         figure = None
         if kind in SERIES:
             figure = series(self, kind)
@@ -219,9 +221,7 @@ class Records:
     @staticmethod
     def _known(table: str) -> None:
         if table not in TABLES:
-            raise ArgumentError(
-                parameter_fault("table", f"no table is called '{table}'", hint=near(str(table), TABLES))
-            )
+            raise ArgumentError(unknown_name(Parameter("table"), "table", table, TABLES))
 
     @cached_property
     def runs(self) -> pl.DataFrame:

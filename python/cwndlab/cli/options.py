@@ -158,15 +158,32 @@ def listed(text: str | None) -> list[str] | None:
     return None if text is None else cwndlab.study.fields.split_at_commas(text)
 
 
-def changes_of(texts: Sequence[str] | None) -> list[tuple[str, str]]:
-    """The fields of ``--set`` and their new values."""
+def pairs_of(texts: Sequence[str] | None, option: str, example: str) -> list[tuple[str, str]]:
+    """The names and values of an option ``NAME=VALUE``."""
     pairs = []
     for text in texts or ():
-        field, equals, value = text.partition("=")
+        name, equals, value = text.partition("=")
         if not equals:
-            raise ScenarioError(Fault("--set", f"'{text}' has no '='", "write --set 'flow[0].rtt=50 ms'"))
-        pairs.append((field.strip(), value.strip()))
+            raise ScenarioError(Fault(option, f"'{text}' has no '='", f"write {option} {example}"))
+        pairs.append((name.strip(), value.strip()))
     return pairs
+
+
+def numbers_of(texts: Sequence[str] | None, option: str, example: str) -> dict[str, float]:
+    """The names and numbers of an option ``NAME=NUMBER``."""
+    made = {}
+    for name, value in pairs_of(texts, option, example):
+        try:
+            made[name] = float(value)
+        except ValueError:
+            fault = Fault(option, f"'{value}' is not a number", f"write {option} {example}")
+            raise ScenarioError(fault) from None
+    return made
+
+
+def changes_of(texts: Sequence[str] | None) -> list[tuple[str, str]]:
+    """The fields of ``--set`` and their new values."""
+    return pairs_of(texts, "--set", "'flow[0].rtt=50 ms'")
 
 
 def classes_of(files: Sequence[Path] | None) -> dict[str, type]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cwndlab.errors import Fault, ScenarioError, parameter_fault
+from cwndlab.errors import Fault, Parameter, ScenarioError, parameter_fault, unknown_name
 from cwndlab.gym.intervals import Array, Intervals
 
 __all__ = ["ACTIONS", "Action"]
@@ -55,7 +55,7 @@ class Action:
     def __post_init__(self) -> None:
         faults: list[Fault] = []
         if self.kind not in ACTIONS:
-            faults.append(parameter_fault("action", f"'{self.kind}' is unknown", hint=f"one of {', '.join(ACTIONS)}"))
+            faults.append(unknown_name(Parameter("action"), "action", self.kind, ACTIONS))
         object.__setattr__(self, "scale", float(self.scale or ACTIONS.get(self.kind, 1)))
         least = 1 if self.kind == "power-window" else 0
         if not least < self.scale < np.inf:

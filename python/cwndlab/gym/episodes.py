@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab import engine
-from cwndlab.errors import ArgumentError, parameter_fault
+from cwndlab.errors import ArgumentError, Parameter, parameter_fault, unknown_name
 from cwndlab.gym.actions import Action
 from cwndlab.gym.intervals import Array, Intervals
 from cwndlab.gym.observations import History, Observation
@@ -71,8 +71,7 @@ class Episodes:
         if count < 1:
             raise ArgumentError(parameter_fault("count", f"'{count}' is not a number of simulations", example=1))
         if every not in EVERY:
-            hint = f"one of {', '.join(EVERY)}"
-            raise ArgumentError(parameter_fault("every", f"'{every}' is unknown", hint=hint))
+            raise ArgumentError(unknown_name(Parameter("every"), "kind of decision", every, EVERY))
         self.observation = Observation(observation) if isinstance(observation, str) else observation
         self.action = Action(action) if isinstance(action, str) else action
         self._paths = paths

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.errors import ArgumentError, parameter_fault
+from cwndlab.errors import ArgumentError, Parameter, parameter_fault, unknown_name
 from cwndlab.gym.intervals import Array, Intervals
 
 __all__ = ["OBSERVATIONS", "Features", "History", "Observation"]
@@ -176,8 +176,7 @@ class Observation:
 
     def __post_init__(self) -> None:
         if self.kind not in OBSERVATIONS:
-            hint = f"one of {', '.join(OBSERVATIONS)}"
-            raise ArgumentError(parameter_fault("observation", f"'{self.kind}' is unknown", hint=hint))
+            raise ArgumentError(unknown_name(Parameter("observation"), "observation", self.kind, OBSERVATIONS))
         if self.history < 0:
             raise ArgumentError(
                 parameter_fault("history", f"'{self.history}' is not a number of intervals", example=10)

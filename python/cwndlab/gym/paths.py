@@ -178,6 +178,17 @@ def _quantity(name: str, value: Any, least: float) -> float:
     return number
 
 
+def _link(line: Mapping[str, Any], rtt_ms: float, packets: int) -> dict[str, Any]:
+    """A line with a quarter of the RTT and a drop-tail queue."""
+    queue = {"kind": "droptail", "capacity": f"{packets} packets"}
+    return {**line, "delay": f"{rtt_ms / 4:.6f} ms", "queue": queue}
+
+
+def _two_ways(line: Mapping[str, Any], reverse_rate: str, rtt_ms: float, packets: int) -> dict[str, Any]:
+    reverse = {"rate": reverse_rate, "delay": f"{rtt_ms / 4:.6f} ms"}
+    return {"bottleneck": _link(line, rtt_ms, packets), "reverse": reverse}
+
+
 def _flow(algorithm: str, rtt_ms: float) -> dict[str, Any]:
     return {"algorithm": algorithm, "rtt": f"{rtt_ms:.6f} ms"}
 
@@ -241,31 +252,23 @@ class LinkPaths(Paths):
     loss: Distribution = field(default_factory=lambda: OneOf([0.0, LogUniform(1e-4, 0.02)]))
     round_trips: Distribution = 200
 
-    def _draw(self, rng: np.random.Generator) -> tuple[dict[str, Any], dict[str, float | str]]:
-        """The bottleneck, and what was drawn."""
+    def _draw(self, rng: np.random.Generator) -> tuple[dict[str, Any], dict[str, float | str], float]:
+        """The bottleneck, what was drawn, and the length of the episode in seconds."""
         rate = _quantity("rate_mbps", draw(self.rate_mbps, rng), 0.01)
         rtt = _quantity("rtt_ms", draw(self.rtt_ms, rng), 0.01)
         queue = _quantity("queue_bdp", draw(self.queue_bdp, rng), 0)
         loss = _quantity("loss", draw(self.loss, rng), 0)
         packets = max(2, round(queue * rate * 1e3 * rtt / PACKET_BITS))
-        link: dict[str, Any] = {
-            "rate": f"{round(rate * 1e6)} bit/s",
-            "delay": f"{rtt / 4:.6f} ms",
-            "queue": {"kind": "droptail", "capacity": f"{packets} packets"},
-        }
-        if loss:
-            link["loss"] = {"kind": "bernoulli", "p": loss}
-        return link, {"rate_mbps": rate, "rtt_ms": rtt, "queue_packets": packets, "loss": loss}
+        losses = {"loss": {"kind": "bernoulli", "p": loss}} if loss else {}
+        facts: dict[str, float | str] = {"rate_mbps": rate, "rtt_ms": rtt, "queue_packets": packets, "loss": loss}
+        duration = _quantity("round_trips", draw(self.round_trips, rng), 2) * rtt / 1000
+        return _link({"rate": f"{round(rate * 1e6)} bit/s", **losses}, rtt, packets), facts, duration
 
     def sample(self, rng: np.random.Generator, algorithm: str) -> Episode:
         """Draws a scenario."""
-        link, facts = self._draw(rng)
-        rtt = float(facts["rtt_ms"])
-        duration = _quantity("round_trips", draw(self.round_trips, rng), 2) * rtt / 1000
-        flows = [_flow(algorithm, rtt)]
-        return _episode(
-            rng, {"bottleneck": link}, flows, duration, float(facts["rate_mbps"]) * 1e6 / PACKET_BITS, facts
-        )
+        link, facts, duration = self._draw(rng)
+        flows, fair = [_flow(algorithm, float(facts["rtt_ms"]))], float(facts["rate_mbps"]) * 1e6 / PACKET_BITS
+        return _episode(rng, {"bottleneck": link}, flows, duration, fair, facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,9 +297,8 @@ class CompetitionPaths(LinkPaths):
 
     def sample(self, rng: np.random.Generator, algorithm: str) -> Episode:
         """Draws a scenario."""
-        link, facts = self._draw(rng)
+        link, facts, duration = self._draw(rng)
         rtt = float(facts["rtt_ms"])
-        duration = _quantity("round_trips", draw(self.round_trips, rng), 2) * rtt / 1000
         count = int(_quantity("count", draw(self.count, rng), 1))
         others = [str(draw(self.others, rng)) for _ in range(count)]
         flows = [_flow(algorithm, rtt)]
@@ -361,16 +363,10 @@ class TracePaths(Paths):
         offset = float(rng.uniform(0, moments[-1] / 1000))
         # A scenario in JSON has no folder to which a file's name could be relative.
         where = name if name in traces.names() else str(Path(name).resolve())
-        link = {
-            "trace": {"file": where, "offset": f"{offset:.3f} s"},
-            "delay": f"{rtt / 4:.6f} ms",
-            "queue": {"kind": "droptail", "capacity": f"{packets} packets"},
-        }
+        line = {"trace": {"file": where, "offset": f"{offset:.3f} s"}}
         facts: dict[str, float | str] = {"trace": name, "rtt_ms": rtt, "queue_packets": packets, "offset_s": offset}
-        flows = [_flow(algorithm, rtt)]
-        reverse = {"rate": "1 Gbit/s", "delay": f"{rtt / 4:.6f} ms"}
-        path = {"bottleneck": link, "reverse": reverse}
-        return _episode(rng, path, flows, duration, _mean_rate(moments, offset, duration), facts)
+        path, fair = _two_ways(line, "1 Gbit/s", rtt, packets), _mean_rate(moments, offset, duration)
+        return _episode(rng, path, [_flow(algorithm, rtt)], duration, fair, facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -408,17 +404,10 @@ class CellularPaths(Paths):
         kind = str(draw(self.kind, rng))
         rtt, packets, duration = _draw_path(self, rng)
         moments = traces.make(kind, seed=int(rng.integers(2**32)), duration_s=math.ceil(duration))
-        link = {
-            "trace": {"text": "\n".join(map(str, moments))},
-            "delay": f"{rtt / 4:.6f} ms",
-            "harq": {},
-            "queue": {"kind": "droptail", "capacity": f"{packets} packets"},
-        }
+        line = {"trace": {"text": "\n".join(map(str, moments))}, "harq": {}}
         facts: dict[str, float | str] = {"kind": kind, "rtt_ms": rtt, "queue_packets": packets}
-        flows = [_flow(algorithm, rtt)]
-        reverse = {"rate": "10 Mbit/s", "delay": f"{rtt / 4:.6f} ms"}
-        path = {"bottleneck": link, "reverse": reverse}
-        return _episode(rng, path, flows, duration, _mean_rate(moments, 0, duration), facts)
+        path, fair = _two_ways(line, "10 Mbit/s", rtt, packets), _mean_rate(moments, 0, duration)
+        return _episode(rng, path, [_flow(algorithm, rtt)], duration, fair, facts)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cwndlab.errors import Fault, OutputError, ScenarioError, text_of
+from cwndlab.errors import Fault, OutputError, ScenarioError, text_of, unknown_name
 from cwndlab.files import json_text
 from cwndlab.gym.actions import Action
 from cwndlab.gym.intervals import Array
@@ -68,7 +68,7 @@ class Layer:
         if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
             faults.append(Fault("layer", "a weight or a bias is not finite", "train with smaller steps"))
         if self.activation not in ACTIVATIONS:
-            faults.append(Fault("activation", f"'{self.activation}' is unknown", f"one of {', '.join(ACTIVATIONS)}"))
+            faults.append(unknown_name("activation", "activation", self.activation, ACTIVATIONS))
         if faults:
             raise ScenarioError(*faults)
 
@@ -155,7 +155,7 @@ class Policy:
         elif not (np.isfinite(mean).all() and np.isfinite(std).all() and (std > 0).all()):
             faults.append(Fault("normalisation", "is not finite, or a deviation not above 0", "use a deviation of 1"))
         if self.every not in EVERY:
-            faults.append(Fault("every", f"'{self.every}' is unknown", f"one of {', '.join(EVERY)}"))
+            faults.append(unknown_name("every", "kind of decision", self.every, EVERY))
         if not 0 < self.interval_ms < np.inf:
             faults.append(Fault("interval_ms", f"'{self.interval_ms}' is not an interval", "write 10"))
         if not faults:

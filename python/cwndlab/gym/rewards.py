@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cwndlab.errors import ArgumentError, parameter_fault
+from cwndlab.errors import ArgumentError, Parameter, unknown_name
 from cwndlab.gym.intervals import Array, Intervals
 from cwndlab.gym.observations import delay_metric, loss_rate
 
@@ -131,8 +131,7 @@ def reward_of(reward: str | Reward) -> Reward:
     if callable(reward):
         return reward
     if reward not in REWARDS:
-        hint = f"one of {', '.join(REWARDS)}, or a function"
-        raise ArgumentError(parameter_fault("reward", f"'{reward}' is unknown", hint=hint))
+        raise ArgumentError(unknown_name(Parameter("reward"), "reward", reward, REWARDS))
     return REWARDS[reward]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 from cwndlab import engine
+from cwndlab.closing import Closing
 from cwndlab.records import Records
 from cwndlab.scenario.like import ScenarioLike
 from cwndlab.simulate import engine_document
@@ -144,7 +144,7 @@ class State:
     queue_bytes: int | None = None
 
 
-class Simulation:
+class Simulation(Closing):
     """A run of the simulator that is stepped.
 
     Flows with the algorithm ``external`` are decided by the caller, the others by their algorithms. Stepping does not
@@ -290,11 +290,3 @@ class Simulation:
     def close(self) -> None:
         """Frees the simulation; further calls raise `ValueError`."""
         self._run.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

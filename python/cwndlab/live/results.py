@@ -169,8 +169,7 @@ class Measurement:
                     if first and (server is not None or len(set(groups)) > 1):
                         delta = difference(first, second, groups=groups if server is None else ())
                         result[Pair(one, other, metric, server)] = delta
-        p_values = adjusted(list(result.values()))
-        return {key: (delta, p) for (key, delta), p in zip(result.items(), p_values, strict=True)}
+        return adjusted(result)
 
     def _pairs(
         self, server: str | None, metric: str, one: str, other: str

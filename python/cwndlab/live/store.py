@@ -20,9 +20,9 @@ import shutil
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.closing import Closing
 from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.files import json_text, parsed, save, slug
 from cwndlab.live.spec import CampaignSpec
@@ -95,7 +95,7 @@ def transfer_folder(folder: Path, spec: CampaignSpec, number: int, server: str, 
     return folder / "transfers" / there / f"{number:03}-{slug(algorithm)}"
 
 
-class Folder:
+class Folder(Closing):
     """A campaign's folder, locked for this process."""
 
     def __init__(self, place: Path, spec: CampaignSpec) -> None:
@@ -163,9 +163,3 @@ class Folder:
         """Releases the folder."""
         os.close(self._journal)
         self._lock.release()
-
-    def __enter__(self) -> Folder:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()

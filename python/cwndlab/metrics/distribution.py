@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import polars as pl
 
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import ScenarioError, unknown_name
 from cwndlab.metrics.completion import completion_times
 from cwndlab.metrics.core import MeasuredRun
 
@@ -34,7 +34,7 @@ def distribution(records: Records, of: Of, *, start_s: float | None = None, end_
     ['value', 'share']
     """
     if of not in get_args(Of):
-        raise ScenarioError(Fault("of", f"no distribution is called '{of}'", f"there are {', '.join(get_args(Of))}"))
+        raise ScenarioError(unknown_name("of", "distribution", of, get_args(Of)))
     run, weight = MeasuredRun(records, start_s, end_s), pl.lit(1.0)
     if of == "completion":
         times, _ = completion_times(run)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def jain(values: Sequence[float]) -> float | None:
     """(Σx)² / (n Σx²): 1 where all are equal, 1/n where one has everything; nothing where all are zero, and nothing of
-    fewer than two values, among which nothing is shared.
+    fewer than two values, among which nothing is shared. `fairness` computes it from records.
 
     >>> round(jain([58, 72, 68]), 3)
     0.992

@@ -163,16 +163,16 @@ def per_link(records: Records, *, start_s: float | None = None, end_s: float | N
 
 def summary(
     records: Records,
+    metrics: str | Collection[str] | None = None,
     *,
-    only: str | Collection[str] | None = None,
     start_s: float | None = None,
     end_s: float | None = None,
 ) -> dict[str, float | None]:
-    """One number per metric of `COLUMNS`, or of ``only``, one name or several, which computes no others: goodput,
+    """One number per metric of `COLUMNS`, or of ``metrics``, one name or several, which computes no others: goodput,
     throughput and completion of all flows together; sums over flows of timeouts, retransmissions, congestion events;
     the minimum of the flows' minimum RTTs; means over flows of what else a flow has; the first bottleneck's values.
 
-    ``only`` may name metrics of single flows, ``METRIC@FLOW``, with the name or index of a flow in the records, or the
+    ``metrics`` may name those of single flows, ``METRIC@FLOW``, with the name or index of a flow in the records, or the
     name of a table ``[[flow]]``: of its flows rates, counts and shares are added up, the others averaged, and
     ``min_rtt_ms`` is the smallest. Null where there is none.
     Raises ``ArgumentError`` for names that are not metrics.
@@ -181,13 +181,13 @@ def summary(
     --------
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
-    >>> values = cwndlab.metrics.summary(records, only=["utilisation", "timeouts"])
+    >>> values = cwndlab.metrics.summary(records, ["utilisation", "timeouts"])
     >>> round(values["utilisation"], 2), values["timeouts"]
     (0.93, 0.0)
     """
     run = MeasuredRun(records, start_s, end_s)
     found: dict[str, float | None] = {}
-    for name in COLUMNS if only is None else known(only, "only"):
+    for name in COLUMNS if metrics is None else known(metrics):
         single = parse(name)
         found[name] = COLUMNS[name].value(run) if single is None else value_of(run, single)
     return found

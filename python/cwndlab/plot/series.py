@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import polars as pl
 
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import ScenarioError, unknown_name
 from cwndlab.metrics import flows_over_time, links_over_time
 from cwndlab.metrics.core import MeasuredRun
 from cwndlab.plot.description import Axis, Events, Panel, Series
@@ -134,7 +134,7 @@ def positions(runs: Mapping[str, Records]) -> dict[str, dict[str, int]]:
 def known(kind: str) -> TimeSeries:
     """The kind of time series of this name; raises ``ScenarioError`` for another name."""
     if kind not in SERIES:
-        raise ScenarioError(Fault("kind", f"no time series is called '{kind}'", f"there are {', '.join(SERIES)}"))
+        raise ScenarioError(unknown_name("kind", "time series", kind, SERIES))
     return SERIES[kind]
 
 

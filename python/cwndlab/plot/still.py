@@ -99,7 +99,8 @@ def _panel(made: Any, axis: Any, figure: Description, panel: Panel, style: Style
     for value, label in panel.thresholds:
         axis.axhline(value, color="black", linestyle="--", linewidth=0.8)
         place = {"xytext": (-2, 2), "textcoords": "offset points", "xycoords": ("axes fraction", "data")}
-        axis.annotate(label, (1, value), ha="right", va="bottom", fontsize=6.5, **place)
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}  # bars may stand behind it
+        axis.annotate(label, (1, value), ha="right", va="bottom", fontsize=6.5, bbox=box, **place)
     _ticks(axis, figure, panel)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from cwndlab.plot.description import Axis, Events, Panel, Series
@@ -32,7 +33,7 @@ def audit_page(result: AuditResult) -> str:
         "audit.html",
         title=f"Audit of {result.log}",
         footer=f"{result.windows} windows compared",
-        commands=[f"cwndlab audit LOG --as '{result.algorithm}' --report PAGE.html"],
+        commands=[f"cwndlab audit {quote(result.log)} --as '{result.algorithm}' --report audit.html"],
         facts=[f"{one[0].upper()}{one[1:]}" for one in facts if one],
         windows=page.figure(_figure(result), "windows") if result.series else None,
         groups=_groups(result) if result.groups else None,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from cwndlab.errors import ArgumentError, Parameter, parameter_fault, unknown_metric
+from cwndlab.errors import ArgumentError, Parameter, parameter_fault, unknown_metric, unknown_name
 from cwndlab.plot.charts import Chart, Curve
 from cwndlab.plot.curves import is_ordered
 from cwndlab.study.axes import Axis, short
@@ -76,9 +76,7 @@ def figure(
     _check_marks(result, marks)
     metrics = chosen(result, [y] if isinstance(y, str) else list(y))
     if kind is not None and kind not in _KINDS:
-        raise ArgumentError(
-            parameter_fault("kind", f"no kind is called '{kind}'", hint=f"there are {', '.join(_KINDS)}")
-        )
+        raise ArgumentError(unknown_name(Parameter("kind"), "kind", kind, _KINDS))
     if x is not None and x in result.metrics:
         return _scatter(result, metrics, x, by)
     colours = result.axis(by, parameter="by") if by is not None else None
@@ -137,13 +135,11 @@ def _curves(
     result: Result, metrics: Sequence[str], across: Axis | None, colours: Axis | None, rest: Sequence[Axis]
 ) -> Iterator[Curve]:
     """A curve per value of ``colours`` in each panel: one per metric and values of ``rest``."""
-    texts = {axis.name: dict(zip(axis.rows, axis.texts, strict=True)) for axis in result.axes}
     found: dict[tuple[str, str], dict[str, str]] = {}
     for row in result.points.iter_rows(named=True):
-        words = {axis.name: texts[axis.name][tuple(row[name] for name in axis.columns)] for axis in result.axes}
-        panel = ", ".join(words[axis.name] for axis in rest)
-        label = words[colours.name] if colours is not None else ""
-        place = words[across.name] if across is not None else ""
+        panel = ", ".join(axis.text_of(row) for axis in rest)
+        label = colours.text_of(row) if colours is not None else ""
+        place = across.text_of(row) if across is not None else ""
         found.setdefault((panel, label), {})[place] = result.labels_by_cell[row["cell"]]
     for metric in metrics:
         for (panel, label), cells in found.items():
@@ -161,14 +157,12 @@ def _scatter(result: Result, metrics: Sequence[str], x: str, by: str | None) -> 
     if len(metrics) > 1:
         raise ArgumentError(parameter_fault("y", "only one metric can be drawn over a metric", hint="name one"))
     y, colours = metrics[0], result.axis(by, parameter="by") if by is not None else _compared(result)
-    texts = {axis.name: dict(zip(axis.rows, axis.texts, strict=True)) for axis in result.axes}
     curves = []
     for row in result.points.iter_rows(named=True):
-        words = {axis.name: texts[axis.name][tuple(row[name] for name in axis.columns)] for axis in result.axes}
         label = result.labels_by_cell[row["cell"]]
         over, of = result.estimate(label, x), result.estimate(label, y)
-        panel = ", ".join(words[axis.name] for axis in result.axes if axis is not colours)
-        name = words[colours.name] if colours is not None else label
+        panel = ", ".join(axis.text_of(row) for axis in result.axes if axis is not colours)
+        name = colours.text_of(row) if colours is not None else label
         curves.append(Curve.of(name, [over.mean * column(x).factor], [of], factor=column(y).factor, panel=panel))
     title = f"{column(y).heading} over {column(x).heading}"
     return Chart(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, near, unknown_name
 from cwndlab.reproduction.paper_file import FOLDER, Paper
 
 if TYPE_CHECKING:
@@ -31,13 +31,8 @@ def find(target: str) -> tuple[Experiment, ...]:
     """The experiments that ``PAPER``, ``PAPER/FIGURE`` or, for all of them, an empty text names."""
     found = tuple(one for one in experiments() if not target or target in (one.id, one.paper))
     if not found:
-        raise ScenarioError(
-            Fault(
-                "reproduce",
-                f"no experiment is called '{target}'",
-                f"papers here: {', '.join(PAPERS)}; `cwndlab reproduce --list` shows the figures",
-            )
-        )
+        hint = near(target, list(PAPERS), "`cwndlab reproduce --list` shows the figures")
+        raise ScenarioError(Fault("reproduce", f"no experiment is called '{target}'", hint))
     return found
 
 
@@ -50,6 +45,5 @@ def spaces(target: str = "") -> list[Space]:
         There is no such paper.
     """
     if target and target not in PAPERS:
-        message = f"no paper is called '{target}'"
-        raise ScenarioError(Fault("reproduce --multiverse", message, f"papers here: {', '.join(PAPERS)}"))
+        raise ScenarioError(unknown_name("reproduce --multiverse", "paper", target, PAPERS))
     return [space for name, paper in PAPERS.items() if target in ("", name) for space in paper.spaces]

@@ -103,7 +103,7 @@ def forest(name: str, known: Sequence[Assessment], unfinished: Mapping[str, str]
         What is missing of experiments, for those without an outcome (`cwndlab.reproduction.standing.unfinished`).
     """
     lanes = list(reversed(known))
-    findings = [None if one.base is None else leading(one.base, most=1)[0][0] for one in lanes]
+    findings = [None if one.base is None else leading(one.base)[0] for one in lanes]
     marks = {place: made for place, one in enumerate(findings) if one is not None and (made := mark(one))}
     most = _most([one.measured for one in marks.values()])
     names = [_name(*pair, unfinished) for pair in zip(lanes, findings, strict=True)]
@@ -281,13 +281,13 @@ def surprise(known: Sequence[Assessment]) -> Finding | None:
         (WEAKEST.index(finding.outcome), -_distance(finding), at)
         for at, one in enumerate(known)
         if one.base is not None and one.base.counts and one.base.outcome in DECIDED
-        for finding in leading(one.base, most=1)[0]
+        for finding in leading(one.base)[:1]
         if mark(finding) is not None
     ]
     if not decided:
         return None
     base = known[min(decided)[-1]].base
-    return None if base is None else leading(base, most=1)[0][0]
+    return None if base is None else leading(base)[0]
 
 
 def _distance(one: Finding) -> float:

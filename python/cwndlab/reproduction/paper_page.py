@@ -11,7 +11,7 @@ from cwndlab.engine import to_toml
 from cwndlab.files import json_text, save
 from cwndlab.reports.page import BUNDLE, Page, Placed, slug
 from cwndlab.reports.tables import Cell, Table, cell
-from cwndlab.reproduction.assessments import Assessment, Evidence
+from cwndlab.reproduction.assessments import Assessment
 from cwndlab.reproduction.cases import file_stem
 from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import Finding, Outcome
@@ -20,8 +20,8 @@ from cwndlab.reproduction.forest import bar, forest, surprise
 from cwndlab.reproduction.multiverse import joint_rows
 from cwndlab.reproduction.multiverse.curve import curve
 from cwndlab.reproduction.multiverse.joint import Reading, together
-from cwndlab.reproduction.multiverse.robustness import Effect, Multiverse, Robustness
-from cwndlab.reproduction.summary import evidence, leading, no_universes, not_run, objections, sentence
+from cwndlab.reproduction.multiverse.robustness import Effect, Evidence, Multiverse, Robustness
+from cwndlab.reproduction.summary import COLUMNS, HeadlineRow, evidence, headline_row, objections, sentence
 from cwndlab.reproduction.universes import Universe
 from cwndlab.statistics.digits import number, p_value
 
@@ -42,6 +42,8 @@ _READING = (
     "Arrows mark what lies beyond the axis. A click on a sentence opens its evidence."
 )
 _EXTREMES = ("worst", "best")
+# Findings of a headline in its row; the rest is behind its link.
+_SHOWN = 2
 
 
 class _Section(NamedTuple):
@@ -116,7 +118,7 @@ def paper_page(
         What the search found in which most of its claims hold.
     """
     page, paper = Page(), PAPERS[name]
-    sizes = {one["id"]: one for one in kept}
+    sizes = {one["id"]: f"{'quick' if one['quick'] else 'full'} size, n = {one['repetitions']}" for one in kept}
     return page.render(
         "paper.html",
         title=f"{name}: what the paper claims, and what holds",
@@ -221,66 +223,29 @@ def _objected(known: Mapping[str, Sequence[Assessment]]) -> Table | None:
     return Table("What controls have against these outcomes", header, made) if made else None
 
 
-def _headlines(
-    known: Sequence[Assessment], sizes: Mapping[str, Mapping[str, Any]], unfinished: Mapping[str, str]
-) -> Table:
-    header = [
-        ("claim (§)", "wrap"),
-        ("outcome at base assumptions", "text"),
-        ("published → measured [95 % interval]", "wrap"),
-        ("over the universes", "wrap"),
-        ("flips with", "wrap"),
-        ("evidence", "text"),
+def _headlines(known: Sequence[Assessment], sizes: Mapping[str, str], unfinished: Mapping[str, str]) -> Table:
+    header = [(title, "wrap") for title in COLUMNS]
+    made = [_headline(one, headline_row(one, sizes, unfinished)) for one in known]
+    caption = "One row for each testable sentence of abstract, conclusion or summary of results"
+    return Table(caption, [*header, ("evidence", "text")], made)
+
+
+def _headline(one: Assessment, row: HeadlineRow) -> list[Cell]:
+    anchor, left = f"#{slug(one.headline.claim)}", len(row.measured) - _SHOWN
+    kind, tally, ids = "muted", "", dict[str, None]()
+    if one.base is not None:
+        kind, ids = CLASSES[one.base.outcome], dict.fromkeys(finding.id for finding in one.base.findings)
+        tally = one.base.tally if one.base.mixed else ""
+    labels = {label for label, _ in row.universes}
+    robust = _LABELS.get(labels.pop(), "") if len(labels) == 1 else ""
+    measured = [*((text, "") for text in row.measured[:_SHOWN]), *([(f"and {left} more", anchor)] if left > 0 else [])]
+    return [
+        Cell([(row.claim, anchor)], "wrap"),
+        Cell([(row.outcome, "")], f"outcome {kind}", "; ".join(filter(None, (tally, *row.details)))),
+        Cell(measured, "wrap"),
+        Cell([(": ".join(filter(None, part)), "") for part in row.universes], f"wrap {robust}".strip()),
+        Cell([(id, f"{id}.html") for id in ids] or [("–", "")], "text"),
     ]
-    made = []
-    for one in known:
-        anchor = f"#{slug(one.headline.claim)}"
-        made.append(
-            [
-                Cell(((f"{one.headline.claim} ({one.headline.section})", anchor),), "wrap", one.not_counted),
-                _outcome(one, sizes, unfinished),
-                Cell(_measured(one), "wrap"),
-                Cell([(text, "") for text in _robust(one)], f"wrap {_class(one.evidence)}".strip()),
-                Cell([(each.flips or "–", "") for each in one.evidence] or [("–", "")], "wrap"),
-                Cell([(id, f"{id}.html") for id in _ids(one)] or [("–", "")], "text"),
-            ]
-        )
-    return Table("One row for each testable sentence of abstract, conclusion or summary of results", header, made)
-
-
-def _outcome(one: Assessment, sizes: Mapping[str, Mapping[str, Any]], unfinished: Mapping[str, str]) -> Cell:
-    if one.base is None:
-        return cell(not_run(one.headline, unfinished), "outcome muted")
-    found = [sizes[id] for id in _ids(one) if id in sizes]
-    quick = {("quick" if each["quick"] else "full") for each in found}
-    repetitions = sorted({each["repetitions"] for each in found})
-    ends = f"n = {repetitions[0]}" if len(repetitions) == 1 else f"n = {repetitions[0]} to {repetitions[-1]}"
-    small = f"{' and '.join(sorted(quick))} size, {ends}" if found else ""
-    if one.base.mixed:
-        small = f"{one.base.tally}; {small}"
-    small = "; ".join(filter(None, (small, *objections(one.base))))
-    return Cell(((one.base.outcome, ""),), f"outcome {CLASSES[one.base.outcome]}", small)
-
-
-def _measured(one: Assessment) -> list[tuple[str, str]]:
-    if one.base is None:
-        return [("–", "")]
-    some, left = leading(one.base, most=2)
-    anchor = f"#{slug(one.headline.claim)}"
-    return [(evidence(each), "") for each in some] + ([(f"and {left} more", anchor)] if left else [])
-
-
-def _robust(one: Assessment) -> list[str]:
-    return [f"{part.label}: {part.shares}" for part in one.evidence] or [no_universes(one.headline)]
-
-
-def _class(many: Sequence[Evidence]) -> str:
-    labels = {one.label for one in many}
-    return _LABELS.get(labels.pop(), "") if len(labels) == 1 else ""
-
-
-def _ids(one: Assessment) -> list[str]:
-    return [] if one.base is None else list(dict.fromkeys(finding.id for finding in one.base.findings))
 
 
 def _section(page: Page, one: Assessment) -> _Section:

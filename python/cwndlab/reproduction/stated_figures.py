@@ -8,13 +8,15 @@ Curves, rows and sentences of which no run has the labels are left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from cwndlab.plot.charts import Chart, Curve
 from cwndlab.reproduction.cases import Labels, Table
 from cwndlab.reproduction.measured import Measured
 from cwndlab.reproduction.templates import Block, Code, Names, Templates
+
+_Made = TypeVar("_Made", Chart, Table)
 
 
 class MeasuredNames(dict[str, Any]):
@@ -61,23 +63,24 @@ class Figures:
         }
         return self._code(block["call"])(measured, **given)
 
+    def _made(self, blocks: Sequence[Block], measured: Measured, make: Callable[[Block, Names], _Made]) -> list[_Made]:
+        """What blocks give: those with ``call`` by its function, the others by ``make``."""
+        found: list[_Made] = []
+        for _, block, names in self._templates.blocks(blocks, MeasuredNames(self._names, measured, {})):
+            here = MeasuredNames(names, measured, {})
+            found += self._called(block, here, measured) if "call" in block else [make(block, here)]
+        return found
+
     def charts(self, blocks: Sequence[Block], measured: Measured) -> list[Chart]:
         """The published figure, redrawn."""
-        found: list[Chart] = []
-        start = MeasuredNames(self._names, measured, {})
-        for _, block, names in self._templates.blocks(blocks, start):
-            here = MeasuredNames(names, measured, {})
-            if "call" in block:
-                found += self._called(block, here, measured)
-                continue
-            given = {name: self._templates.fill(one, here) for name, one in block.items() if name not in _OF_LOOPS}
-            curves = [
-                curve
-                for _, one, turn in self._templates.blocks(block["curve"], here)
-                if (curve := self._curve(one, turn, measured)) is not None
-            ]
-            found.append(Chart(**given, curves=curves))
-        return found
+
+        def chart(block: Block, names: Names) -> Chart:
+            given = {name: self._templates.fill(one, names) for name, one in block.items() if name not in _OF_LOOPS}
+            turns = self._templates.blocks(block["curve"], names)
+            curves = (self._curve(one, turn, measured) for _, one, turn in turns)
+            return Chart(**given, curves=[curve for curve in curves if curve is not None])
+
+        return self._made(blocks, measured, chart)
 
     def _curve(self, block: Block, names: Names, measured: Measured) -> Curve | None:
         def filled(name: str, default: Any, of: Names = names) -> Any:
@@ -106,22 +109,18 @@ class Figures:
 
     def tables(self, blocks: Sequence[Block], measured: Measured) -> list[Table]:
         """Tables beside the figure."""
-        found: list[Table] = []
-        start = MeasuredNames(self._names, measured, {})
-        for _, block, names in self._templates.blocks(blocks, start):
-            here = MeasuredNames(names, measured, {})
-            if "call" in block:
-                found += self._called(block, here, measured)
-                continue
+
+        def table(block: Block, names: Names) -> Table:
             rows = []
-            for _, one, turn in self._templates.blocks(block["row"], here):
+            for _, one, turn in self._templates.blocks(block["row"], names):
                 where = self._templates.fill(one.get("where", {}), turn)
                 if not where or any(True for _ in measured.rows_of(where)):
                     cells = self._templates.fill(one["cells"], MeasuredNames(turn, measured, where))
                     rows.append([_cell(cell, measured, where) for cell in cells])
-            header = self._templates.fill(block["header"], here)
-            found.append(Table(self._templates.fill(block["title"], here), header, rows))
-        return found
+            title, header = (self._templates.fill(block[name], names) for name in ("title", "header"))
+            return Table(title, header, rows)
+
+        return self._made(blocks, measured, table)
 
     def why(self, blocks: Sequence[Block], measured: Measured) -> list[str]:
         """Sentences that tell why a claim does not hold."""

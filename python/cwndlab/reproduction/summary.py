@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from cwndlab.reproduction.assessments import Assessment, Evidence, assessments
+from cwndlab.reproduction.assessments import Assessment, assessments
 from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import OUTCOMES, Finding, Headline, Outcome
 from cwndlab.reproduction.digits import shown
@@ -28,8 +29,22 @@ _VERBS: Mapping[str, tuple[str, str]] = {
     "not counted": ("is not counted", "are not counted"),
     "not run": ("is not run", "are not run"),
 }
-#: Findings of a headline that its row shows; the rest is behind its links.
-_MOST_SHOWN = 6
+#: Titles of the columns of a `HeadlineRow`.
+COLUMNS = ("claim (§)", "at base assumptions", "published → measured [95 % interval]", "over the universes")
+
+
+class HeadlineRow(NamedTuple):
+    """A headline claim in a table, as text."""
+
+    claim: str
+    outcome: str
+    """At the base assumptions, or why there is none."""
+    details: Sequence[str]
+    """Size of the runs, then what controls have against it."""
+    measured: Sequence[str]
+    """The findings that decide it, the weakest first."""
+    universes: Sequence[tuple[str, str]]
+    """Label, and shares with the choices that decide, of each space; without a space an empty label and the reason."""
 
 
 def evidence(finding: Finding) -> str:
@@ -42,9 +57,8 @@ def evidence(finding: Finding) -> str:
     return f"{figure}, {finding.quantity}{part}: {finding.published} → {mean}{held}{unit}"
 
 
-def leading(row: Row, *, most: int = _MOST_SHOWN) -> tuple[list[Finding], int]:
-    """The findings that a headline's row shows, those that decide it first, of several ratios the least favourable one,
-    and how many it leaves out."""
+def leading(row: Row) -> list[Finding]:
+    """The findings of a headline, those that decide it first, of several ratios the least favourable one."""
     is_opposite = row.outcome == "opposite"
 
     def distance(one: Finding) -> float:
@@ -52,8 +66,7 @@ def leading(row: Row, *, most: int = _MOST_SHOWN) -> tuple[list[Finding], int]:
             return 0.0
         return abs(math.log(one.measured)) * (-1 if is_opposite else 1)
 
-    ordered = sorted(row.findings, key=lambda one: (one.outcome != row.outcome, distance(one)))
-    return ordered[:most], max(0, len(ordered) - most)
+    return sorted(row.findings, key=lambda one: (one.outcome != row.outcome, distance(one)))
 
 
 def objections(row: Row) -> list[str]:
@@ -83,6 +96,26 @@ def not_run(headline: Headline, unfinished: Mapping[str, str]) -> str:
     return f"not run: {'; '.join(parts)}" if parts else "not run"
 
 
+def headline_row(one: Assessment, sizes: Mapping[str, str], unfinished: Mapping[str, str]) -> HeadlineRow:
+    """The row of a headline.
+
+    Parameters
+    ----------
+    sizes
+        What the outcomes of experiments are of, in words, by id.
+    unfinished
+        What is missing of experiments, by id.
+    """
+    claim, base = f"{one.headline.claim} ({one.headline.section})", one.base
+    missing = f"none: {one.headline.no_universes}" if one.headline.no_universes else "not run"
+    universes = [(each.label, f"{each.shares}{each.flips and f'; flips with {each.flips}'}") for each in one.evidence]
+    if base is None:
+        return HeadlineRow(claim, not_run(one.headline, unfinished), [], ["–"], universes or [("", missing)])
+    size = " and ".join(sorted({sizes[finding.id] for finding in base.findings}))
+    details = ["; ".join(filter(None, (size, one.not_counted))), *objections(base)]
+    return HeadlineRow(claim, base.outcome, details, [*map(evidence, leading(base))], universes or [("", missing)])
+
+
 def overview(results: Path) -> str:
     """The headline claims of every paper, from kept results.
 
@@ -107,31 +140,17 @@ def overview(results: Path) -> str:
         reading = joint.reading(results, name)
         words += joint_rows.verdict(reading) if reading else []
         lines += [f"## `{name}`", "", " ".join(words), ""]
-        lines += ["| claim (§) | at base assumptions | published → measured [95 % interval] | over the universes |"]
-        lines += ["|---|---|---|---|", *(_row(one, sizes, missing) for one in mine), ""]
+        lines += [f"| {' | '.join(COLUMNS)} |", "|---|---|---|---|"]
+        lines += [*(_line(headline_row(one, sizes, missing)) for one in mine), ""]
     return "\n".join([*lines, *_sizes(agreement(results)), *_unfinished(known)])
 
 
-def _row(one: Assessment, sizes: Mapping[str, str], missing: Mapping[str, str]) -> str:
-    cells = [f"{one.headline.claim} ({one.headline.section})", not_run(one.headline, missing), "–"]
-    if one.base is not None:
-        size = " and ".join(sorted({sizes[finding.id] for finding in one.base.findings}))
-        note = f"; {one.not_counted}" if one.not_counted else ""
-        cells[1] = f"**{one.base.outcome}** ({size}{note})"
-        cells[1] += "".join(f"<br>{text}" for text in objections(one.base))
-        (first, *_), _ = leading(one.base, most=1)
-        cells[2] = evidence(first)
-    cells.append("<br>".join(_over(part) for part in one.evidence) or no_universes(one.headline))
-    return f"| {' | '.join(cells)} |"
-
-
-def no_universes(headline: Headline) -> str:
-    """Why there are none: the reason, or that they were not run."""
-    return f"none: {headline.no_universes}" if headline.no_universes else "not run"
-
-
-def _over(one: Evidence) -> str:
-    return f"**{one.label}**: {one.shares}{f'; flips with {one.flips}' if one.flips else ''}"
+def _line(row: HeadlineRow) -> str:
+    outcome = row.outcome
+    if row.details:
+        outcome = "<br>".join([f"**{row.outcome}** ({row.details[0]})", *row.details[1:]])
+    universes = "<br>".join(f"**{label}**: {text}" if label else text for label, text in row.universes)
+    return f"| {row.claim} | {outcome} | {row.measured[0]} | {universes} |"
 
 
 def _sizes(both: Agreement) -> list[str]:
@@ -153,7 +172,7 @@ def _sizes(both: Agreement) -> list[str]:
 def _disagreement(one: Disagreement) -> str:
     paper, claim = one.full.headline.paper, one.full.headline.claim
     cells = [f"`{paper}`: {claim}"]
-    pair = one.findings[0] if one.findings else (leading(one.quick)[0][0], leading(one.full)[0][0])
+    pair = one.findings[0] if one.findings else (leading(one.quick)[0], leading(one.full)[0])
     cells += [
         f"**{row.outcome}**: {evidence(finding)}" for row, finding in zip((one.quick, one.full), pair, strict=True)
     ]

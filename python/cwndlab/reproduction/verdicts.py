@@ -194,9 +194,7 @@ def _whole(claim: Claim, measured: Measured, parts: Sequence[Claim]) -> Judged |
 
 def _mean_of(logs: Sequence[Sequence[float]]) -> Estimate:
     """The geometric mean of several ratios, repetition by repetition, from their logarithms."""
-    means = _of_logarithms([fmean(column) for column in zip(*logs, strict=True)])
-    low, high = (None if end is None else math.exp(end) for end in (means.low, means.high))
-    return Estimate(math.exp(means.mean), low, high, means.n, means.is_constant)
+    return _geometric([fmean(column) for column in zip(*logs, strict=True)])
 
 
 def _of_parts(parts: Sequence[Judged]) -> list[Asked]:
@@ -301,18 +299,18 @@ def ratio(pairs: Pairs) -> Estimate:
     if not pairs.first:
         return Estimate(math.nan, None, None, 0)
     if min(*pairs.first, *pairs.second) > 0:
-        logs = _of_logarithms([math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
-        low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
-        return Estimate(math.exp(logs.mean), low, high, logs.n, logs.is_constant)
+        return _geometric([math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
     base = fmean(pairs.second)
     if base <= 0:
         return Estimate(math.nan, None, None, 0)
     return estimate([1 + (a - b) / base for a, b in zip(pairs.first, pairs.second, strict=True)])
 
 
-def _of_logarithms(logs: Sequence[float]) -> Estimate:
-    """A logarithm has the rounding of the ratio, which is about 1."""
-    return estimate(without_rounding(logs, 1.0))
+def _geometric(logs: Sequence[float]) -> Estimate:
+    """The geometric mean of ratios from their logarithms, which have the rounding of a ratio of about 1."""
+    found = estimate(without_rounding(logs, 1.0))
+    low, high = (None if end is None else math.exp(end) for end in (found.low, found.high))
+    return Estimate(math.exp(found.mean), low, high, found.n, found.is_constant)
 
 
 def _no_interval(found: Estimate) -> str:

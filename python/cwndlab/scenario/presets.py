@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
 
 from cwndlab.custom import Classes
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, near
 from cwndlab.scenario.document import Scenario
 
 __all__ = ["folder", "listing", "load", "names"]
@@ -90,15 +89,8 @@ def load(name: str | Path, *, changes: Iterable[tuple[str, str]] = (), algorithm
         return Scenario.load(preset, changes=changes, algorithms=algorithms)
     path = Path(name)
     if path.suffix not in (".toml", ".json") and not _exists(path):
-        close = get_close_matches(str(name), names(), n=1)
-        meant = f"did you mean '{close[0]}'? " if close else ""
-        raise ScenarioError(
-            Fault(
-                str(name),
-                "there is no preset and no file of this name",
-                f"{meant}name a TOML file, or one of {', '.join(names())} (`cwndlab list --presets` describes them)",
-            )
-        )
+        hint = near(str(name), names(), "`cwndlab list --presets` describes them; a file's name ends with .toml")
+        raise ScenarioError(Fault(str(name), "there is no preset and no file of this name", hint))
     return Scenario.load(path, changes=changes, algorithms=algorithms)
 
 

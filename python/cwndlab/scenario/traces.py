@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from cwndlab.engine import make_trace, parse_trace, trace_kinds
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, Parameter, ScenarioError, unknown_name
 
 __all__ = ["Description", "convert", "describe", "load", "make", "names", "picture"]
 
@@ -46,7 +46,7 @@ def make(kind: str, *, seed: int | None = None, duration_s: int | None = None) -
     seed = usual_seed if seed is None else seed
     moments = make_trace(kind, seed, usual_duration if duration_s is None else duration_s)
     if moments is None:
-        raise ScenarioError(Fault(kind, "no trace is called so", f"one of {', '.join(kinds)}"))
+        raise ScenarioError(unknown_name(Parameter("kind"), "trace", kind, kinds))
     return moments
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from cwndlab.statistics.effects import hedges, hedges_unpaired, rank_biserial
 from cwndlab.statistics.estimates import LEVEL, Estimate, bootstrap, estimate, without_rounding
 from cwndlab.statistics.significance import holm, paired_t, shapiro, welch, wilcoxon
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 # The draws of the bootstrap are the same for every difference: equal series give equal intervals.
 _SEED = 1
@@ -92,13 +95,14 @@ def difference(
     )
 
 
-def adjusted(family: Sequence[Difference]) -> list[float | None]:
-    """The p-values of a family of differences after Holm's correction. A difference with one result has none, and
-    counts all the same: the family is fixed before anything is measured.
+def adjusted(family: Mapping[_Key, Difference]) -> dict[_Key, tuple[Difference, float | None]]:
+    """A family of differences, each with its p-value after Holm's correction. A difference with one result has none,
+    and counts all the same: the family is fixed before anything is measured.
 
-    >>> one, other = difference([1.0, 1.0], [2.0, 2.0]), difference([1.0, 2.0, 3.0], [2.0, 3.5, 4.2])
-    >>> [None if p is None else round(p / other.p, 6) for p in adjusted([one, other])]
+    >>> family = {"one": difference([1.0, 1.0], [2.0, 2.0]), "other": difference([1.0, 2.0, 3.0], [2.0, 3.5, 4.2])}
+    >>> [None if p is None else round(p / delta.p, 6) for delta, p in adjusted(family).values()]
     [None, 2.0]
     """
-    p_values = holm([1.0 if one.paired.is_constant else one.p for one in family])
-    return [None if one.paired.is_constant else p for one, p in zip(family, p_values, strict=True)]
+    p_values = holm([1.0 if one.paired.is_constant else one.p for one in family.values()])
+    judged = zip(family.items(), p_values, strict=True)
+    return {key: (one, None if one.paired.is_constant else p) for (key, one), p in judged}

@@ -7,7 +7,7 @@ from typing import Any
 
 from cwndlab.catalogue import canonical
 from cwndlab.custom import by_name, name_of
-from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, collected, parameter_fault
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import ScenarioLike, scenario_of
 from cwndlab.study.fields import split_at_commas
@@ -33,10 +33,8 @@ def unknown(names: Iterable[str], document: str | None) -> list[Fault]:
     """The faults of names that are not algorithms; ``document`` has custom ones, as JSON of a scenario has them."""
     faults: list[Fault] = []
     for name in names:
-        try:
+        with collected(faults):
             canonical(name, document)
-        except ScenarioError as error:
-            faults += error.faults
     return faults
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,6 +39,14 @@ class Axis:
     def is_described(self) -> bool:
         """Whether the texts leave out parts of the values."""
         return len(self.columns) > 1 or any(one != text(row[0]) for one, row in zip(self.texts, self.rows, strict=True))
+
+    @cached_property
+    def _named(self) -> dict[tuple[Any, ...], str]:
+        return dict(zip(self.rows, self.texts, strict=True))
+
+    def text_of(self, row: Mapping[str, Any]) -> str:
+        """The text of the value that a row of cells or runs has on it."""
+        return self._named[tuple(row[name] for name in self.columns)]
 
 
 def axes(points: pl.DataFrame, groups: Sequence[Sequence[str]]) -> list[Axis]:
@@ -74,11 +83,7 @@ def labels(points: pl.DataFrame, axes: Sequence[Axis]) -> dict[int, str]:
     """The name of each cell: the texts of its values on all axes."""
     if not axes:
         return dict.fromkeys(points["cell"], "scenario")
-    texts = [dict(zip(axis.rows, axis.texts, strict=True)) for axis in axes]
-    columns = [points.select(axis.columns).rows() for axis in axes]
-    rows = zip(*columns, strict=True)
-    named = (", ".join(one[value] for one, value in zip(texts, row, strict=True)) for row in rows)
-    return dict(zip(points["cell"], named, strict=True))
+    return {row["cell"]: ", ".join(axis.text_of(row) for axis in axes) for row in points.iter_rows(named=True)}
 
 
 def _naming(group: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[str]:
@@ -178,8 +183,7 @@ def folded(frame: pl.DataFrame, axes: Sequence[Axis]) -> pl.DataFrame:
         if len(axis.columns) == 1 and frame[axis.columns[0]].dtype.is_numeric():
             made.append(frame[axis.columns[0]].alias(axis.name))
             continue
-        named = dict(zip(axis.rows, axis.texts, strict=True))
-        words = [named[row] for row in frame.select(axis.columns).iter_rows()]
+        words = [axis.text_of(row) for row in frame.select(axis.columns).iter_rows(named=True)]
         made.append(pl.Series(axis.name, words, dtype=pl.String))
     first, *rest = others
     return pl.DataFrame([frame[first], *made, *(frame[name] for name in rest)])

@@ -12,7 +12,7 @@ from time import process_time
 from typing import Any
 
 from cwndlab.custom import load
-from cwndlab.errors import Fault, RunError, ScenarioError
+from cwndlab.errors import Fault, RunError, ScenarioError, unknown_name
 from cwndlab.scenario.document import Scenario
 from cwndlab.simulate import run
 from cwndlab.study.compare import with_algorithm
@@ -30,11 +30,8 @@ def bench(names: Sequence[str] = SCENARIOS, *, overhead: bool = False) -> Iterat
     Yields rows of scenario, packets (delivered in order and acknowledged), cpu_s (of the process),
     packets_per_cpu_s and peak_rss_mb; with ``overhead`` also the cost of the same run by ``cwndlab run``.
     """
-    unknown = [name for name in names if name not in SCENARIOS]
-    if unknown:
-        raise ScenarioError(
-            Fault("bench", f"no scenario is called '{unknown[0]}'", f"there are {', '.join(SCENARIOS)}")
-        )
+    if faults := [unknown_name("bench", "scenario", name, SCENARIOS) for name in names if name not in SCENARIOS]:
+        raise ScenarioError(*faults)
     program = _program()
     for name in names:
         path = ROOT / "scenarios" / f"{name.lower()}.toml"

@@ -79,7 +79,7 @@ class Cells:
 
     @cached_property
     def axes(self) -> list[Axis]:
-        """What varies: each label, or several that change together (`cwndlab.study.sweeps.Sweep.zips`)."""
+        """What varies: each label, or several that change together (`cwndlab.study.sweeps.Sweep.zip`)."""
         return axes(self.points, self.header.axes)
 
     def axis(self, name: str, *, parameter: str = "x") -> Axis:
@@ -239,11 +239,9 @@ class Cells:
         if not self.axes:
             return {(): {label: label for label in self.labels}}
         at = self.axes.index(self.axis(self.compared))
-        texts = [dict(zip(axis.rows, axis.texts, strict=True)) for axis in self.axes]
-        columns = [self.points.select(axis.columns).rows() for axis in self.axes]
-        for cell, row in zip(self.points["cell"], zip(*columns, strict=True), strict=True):
-            words = [one[value] for one, value in zip(texts, row, strict=True)]
-            made.setdefault((*words[:at], *words[at + 1 :]), {})[words[at]] = self.labels_by_cell[cell]
+        for row in self.points.iter_rows(named=True):
+            words = [axis.text_of(row) for axis in self.axes]
+            made.setdefault((*words[:at], *words[at + 1 :]), {})[words[at]] = self.labels_by_cell[row["cell"]]
         return made
 
     # Findings.
@@ -269,7 +267,7 @@ class Cells:
         """Findings on several runs, as rows of the table ``findings``."""
         found = []
         if self.idle_flows and len(self.points) > 1:
-            found.append(finding("flow-never-ran", f"{self.idle_flows[0]}; there are no verdicts"))
+            found.append(finding("flow-never-ran", "a flow never starts, so there are no verdicts"))
         measured = outcomes(self.grouped(self._comparable()), self.columns)
         found += [finding("equal-results", text) for text in equal_algorithms(measured)]
         return found + [finding("no-random-element", text) for text in equal_seeds(measured)]

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any, Literal
 
 from cwndlab.custom import Classes
-from cwndlab.errors import ArgumentError, Fault, ScenarioError, near, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, collected, near, parameter_fault
 from cwndlab.metrics import COLUMNS, competing
 from cwndlab.metrics.interval import time_faults
 from cwndlab.metrics.of_flow import flow_metrics, groups, is_flow, parse, resolve
@@ -67,10 +67,8 @@ def _compared(scenario: Scenario, flows: Sequence[str | int] | None, against: st
     faults: list[Fault] = []
     names: list[str] = []
     for one in tcp[:1] if flows is None else flows:
-        try:
+        with collected(faults):
             names.append(resolve(document, one))
-        except ScenarioError as error:
-            faults += error.faults
     for name in names:
         if name not in tcp:
             faults.append(Fault("flows", f"'{name}' uses UDP, without an algorithm", "name a flow over TCP"))
@@ -100,19 +98,15 @@ def _check(
     """The algorithms and the seeds, each once; raises with every fault."""
     faults: list[Fault] = []
     first: list[int] = []
-    try:
+    with collected(faults):
         first = checked_seeds(seeds)
-    except ArgumentError as error:
-        faults += error.faults
     if warm_up not in (None, "mser"):
         faults.append(parameter_fault("warm_up", f"{short(warm_up)} is not a warm-up", hint="write mser, or '5 s'"))
     elif warm_up is not None and start_s is not None:
         faults.append(parameter_fault("warm_up", "a start is given as well", hint="leave out one of them"))
     document = scenario.document
-    try:
+    with collected(faults):
         known(metrics or ())
-    except ArgumentError as error:
-        faults += error.faults
     for name in metrics or ():
         one = parse(name)
         if one is not None and not is_flow(document, one.flow):

@@ -83,8 +83,7 @@ def tests(
             for metric in metrics:
                 if (delta := paired(members.get(order[0], {}), members.get(name, {}), metric)) is not None:
                     deltas[group, name, metric] = delta
-    p_values = adjusted(list(deltas.values()))
-    return {key: (delta, p) for (key, delta), p in zip(deltas.items(), p_values, strict=True)}
+    return adjusted(deltas)
 
 
 def columns_of(delta: Difference | None) -> Row:

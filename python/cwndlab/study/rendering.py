@@ -9,7 +9,7 @@ from html import escape
 from io import StringIO
 from typing import Any
 
-from cwndlab.errors import ArgumentError, near, parameter_fault
+from cwndlab.errors import ArgumentError, Parameter, unknown_name
 from cwndlab.files import csv_cell
 from cwndlab.scenario.html import html_table
 
@@ -76,7 +76,7 @@ class Table:
             There is no such form.
         """
         if form not in FORMS:
-            raise ArgumentError(parameter_fault("form", f"no form is called '{form}'", hint=near(form, FORMS)))
+            raise ArgumentError(unknown_name(Parameter("form"), "form", form, FORMS))
         made: str = getattr(self, f"_{form}")()
         return made
 
@@ -130,6 +130,7 @@ class Table:
         units = [line([unit for _, unit in heads])] if any(unit for _, unit in heads) else []
         columns = "".join("l" if self.is_text(at) else "r" for at in range(len(self.header)))
         top = [
+            *([f"% {self.caption}"] if self.caption else []),
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             line([title for title, _ in heads]),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cwndlab.engine import version
-from cwndlab.errors import ArgumentError, Parameter, near, parameter_fault, unknown_metric
+from cwndlab.errors import ArgumentError, Parameter, unknown_metric, unknown_name
 from cwndlab.files import csv_cell, json_text
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.summary import requested
@@ -291,7 +291,7 @@ class Result(Cells):
 
         by = self._comparable() or self.compared if by is None else by
         if by not in self.columns:
-            raise ArgumentError(parameter_fault("by", f"no label is called '{by}'", hint=near(by, self.columns)))
+            raise ArgumentError(unknown_name(Parameter("by"), "label", by, self.columns))
         names = self.judged() if metrics is None else requested(metrics)
         self._check(names)
         names = [] if self.idle_flows else names

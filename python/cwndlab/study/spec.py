@@ -90,7 +90,7 @@ class Measure:
         row: Row = {}
         if self.metrics is not None:
             start_s = self._start_s(records)
-            row |= summary(records, only=[*NAMES, *self.metrics], start_s=start_s, end_s=self.end_s)
+            row |= summary(records, metrics=[*NAMES, *self.metrics], start_s=start_s, end_s=self.end_s)
             row["from_s"] = start_s
             row["packets"] = sum(flow["sent_packets"] for flow in records.rows("flows"))
         if self.columns is not None:

@@ -26,6 +26,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.closing import Closing
 from cwndlab.errors import Fault, OutputError, RecordsError
 from cwndlab.files import atomic_write, json_text, not_written, parsed, slug
 from cwndlab.study.journal import entries, entry
@@ -47,7 +48,7 @@ _OURS = {".lock", "journal.jsonl", "points.parquet", "rows.parquet", "runs", "lo
 _ANOTHER = "choose another folder, or delete this one"
 
 
-class Store:
+class Store(Closing):
     """Rows of finished runs by their keys.
 
     Parameters
@@ -223,12 +224,6 @@ class Store:
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # Rows.
 

@@ -57,15 +57,13 @@ def means(result: Result, metrics: Sequence[str] | None = None) -> Table:
         return digest(rows_of_matrix(result))
     names, rows = chosen(result, metrics), by_cell(result, metrics)
     axes = result.axes
-    texts = [dict(zip(axis.rows, axis.texts, strict=True)) for axis in axes]
     counts = [row["runs"] for row in rows]
     varies = len(set(counts)) > 1
     titles = short([axis.name for axis in axes]) if axes else ["scenario"]
     header = [*titles, *(["n"] if varies else []), *(_title(name) for name in names)]
     cells = []
     for row in rows:
-        words = [one[tuple(row[name] for name in axis.columns)] for axis, one in zip(axes, texts, strict=True)]
-        words = words or [result.title or result.scenario.title or "scenario"]
+        words = [axis.text_of(row) for axis in axes] or [result.title or result.scenario.title or "scenario"]
         count = [str(row["runs"])] if varies else []
         cells.append([*words, *count, *(_value(row, name) for name in names)])
     many = f"; n = {counts[0]} run{'s' if counts[0] > 1 else ''} of each" if counts and not varies else ""
@@ -293,11 +291,9 @@ def pivot(result: Result, over: str, metrics: Sequence[str] | None = None) -> tu
         what = f"'{down}' and '{across}' change together"
         raise ScenarioError(Fault("--pivot", what, "name fields that change independently"))
     metric, rows = chosen(result, metrics)[0], by_cell(result, metrics)
-    at = {axis.name: dict(zip(axis.rows, axis.texts, strict=True)) for axis in result.axes}
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        up, side = (at[axis.name][tuple(row[name] for name in axis.columns)] for axis in (vertical, horizontal))
-        found.setdefault((up, side), []).append(row)
+        found.setdefault((vertical.text_of(row), horizontal.text_of(row)), []).append(row)
 
     def mean(up: str, side: str) -> float | None:
         there = [row[metric] for row in found.get((up, side), ()) if row[metric] is not None]

@@ -55,7 +55,7 @@ _CLASSES = {
 
 
 def _cell(outcome: Outcome | None) -> Cell:
-    return cell("–") if outcome is None else cell(str(outcome.verdict), _CLASSES[outcome.verdict])
+    return cell("–", "outcome muted") if outcome is None else cell(str(outcome.verdict), _CLASSES[outcome.verdict])
 
 
 def _failures(result: SuiteResult) -> list[list[Cell]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cwndlab import engine
 from cwndlab.custom import Classes, base_name, selected_one, validate_classes
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, unknown_name
 from cwndlab.suites.case import Case, Outcome, Verdict, verdict
 from cwndlab.suites.listing import SUITES, Suite
 from cwndlab.suites.paths import Path
@@ -36,7 +36,7 @@ def suite(name: str) -> Suite:
     'SACK-based loss recovery'
     """
     if name not in SUITES:
-        raise ScenarioError(Fault("suite", f"no suite is called '{name}'", f"one of {', '.join(SUITES)}"))
+        raise ScenarioError(unknown_name("suite", "suite", name, SUITES))
     return SUITES[name]
 
 

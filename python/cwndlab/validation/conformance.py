@@ -23,7 +23,7 @@ from cwndlab.custom import (
     validate_classes,
 )
 from cwndlab.engine import conformance_texts
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, collected
 
 if TYPE_CHECKING:
     from cwndlab.custom import Classes
@@ -197,10 +197,8 @@ def select(names: Sequence[str], *, everything: bool = False, files: Sequence[st
     document = described(validate_classes(classes))
     texts = conformance_texts() if everything else []
     for name in chosen or ([] if everything else classes):
-        try:
+        with collected(faults):
             texts.append(canonical(name, document))
-        except ScenarioError as error:
-            faults += error.faults
     if faults:
         raise ScenarioError(*faults)
     if not texts:

@@ -14,8 +14,7 @@ import typer
 import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.console import Format, say, write_rows
-from cwndlab.cli.options import Argument, Option, command, group
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.cli.options import Argument, Option, command, group, pairs_of
 from cwndlab.scenario.units import duration_s
 
 if TYPE_CHECKING:
@@ -129,13 +128,8 @@ def _shown_effect(one: ReportEffect) -> dict[str, Any]:
 
 def _policies(given: list[str]) -> dict[str, dict[str, Any]]:
     """The documents of policies, by name."""
-    policies = {}
-    for text in given:
-        name, separator, file = text.partition("=")
-        if not separator:
-            raise ScenarioError(Fault("--policy", f"'{text}' has no '='", "write '--policy mine=policy.json'"))
-        policies[name] = cwndlab.gym.Policy.load(file).to_document()
-    return policies
+    pairs = pairs_of(given, "--policy", "mine=policy.json")
+    return {name: cwndlab.gym.Policy.load(file).to_document() for name, file in pairs}
 
 
 class _ended_by_signals:  # noqa: N801

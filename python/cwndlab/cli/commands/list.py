@@ -9,7 +9,7 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, write, write_rows
 from cwndlab.cli.options import Option, command
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import ScenarioError, unknown_name
 
 
 def list_(
@@ -38,7 +38,7 @@ def list_(
 
     kinds = sorted({entry.kind for entry in cwndlab.algorithms()})
     if kind is not None and kind not in kinds:
-        raise ScenarioError(Fault("--kind", f"'{kind}' is not a kind", f"there are {', '.join(kinds)}"))
+        raise ScenarioError(unknown_name("--kind", "kind", kind, kinds))
     columns = ("name", "kind", "source", "confidence", "parameters")
     rows: list[dict[str, Any]] = []
     for entry in cwndlab.algorithms(kind):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 import cwndlab
 from cwndlab.cli.commands.measure import show as show_measurement
 from cwndlab.cli.console import Format, say
-from cwndlab.cli.options import TABLE_FORMAT, Argument, Option, command, listed
+from cwndlab.cli.options import TABLE_FORMAT, Argument, Option, command, listed, numbers_of
 from cwndlab.cli.show import SHOWN_CELLS, show_reproductions, show_result, show_run, show_suite, show_tuning
 from cwndlab.errors import Fault, ScenarioError
 
@@ -51,7 +51,7 @@ def report(
     one: Any = results[0] if len(results) == 1 else results  # `report` rejects several that are not runs
     page = report or folders[0] / ("report.html" if len(results) == 1 else "side-by-side.html")
     # Saved before anything is printed: standard output may be closed by then.
-    marks = _thresholds(threshold or ())
+    marks = numbers_of(threshold, "--threshold", "queue_ms=20")
     asked: dict[str, Any] = {"metrics": names, "x": None if _is_metric(one, x) else x, "by": by, "thresholds": marks}
     cwndlab.report(one, page, **asked, series=series)
     drawn = (
@@ -83,20 +83,6 @@ _SHOW: dict[str, Callable[..., None]] = {
 def _is_metric(one: object, x: str | None) -> bool:
     """Whether ``--x`` names a metric, over which only ``--figure`` is drawn."""
     return isinstance(one, cwndlab.Result) and x in one.metrics
-
-
-def _thresholds(texts: Sequence[str]) -> dict[str, float]:
-    """The values of ``--threshold`` by metric."""
-    made = {}
-    for text in texts:
-        metric, _, value = text.partition("=")
-        try:
-            made[metric.strip()] = float(value)
-        except ValueError:
-            raise ScenarioError(
-                Fault("--threshold", f"'{text}' is not a value", "write --threshold queue_ms=20")
-            ) from None
-    return made
 
 
 def add(app: typer.Typer) -> None:

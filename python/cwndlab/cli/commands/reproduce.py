@@ -12,7 +12,7 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, span, write_rows, write_table
 from cwndlab.cli.findings import judge
-from cwndlab.cli.options import Argument, Option, command
+from cwndlab.cli.options import Argument, Option, command, pairs_of
 from cwndlab.cli.progress import Stopped, progress_bar
 from cwndlab.cli.show import show_reproductions
 from cwndlab.errors import Fault, ScenarioError
@@ -58,7 +58,7 @@ def reproduce(
         run_them = _run_universes if multiverse else _search_readings
         run_them(target or "", format, workers=workers, **asked)
         return
-    labels = _labels(only)
+    labels = dict(pairs_of(only, "--only", "flows=20"))
     if labels and out is None and results is None:
         what = "the runs of --only would not be kept"
         raise ScenarioError(Fault("--only", what, "name a folder by --results or --out"))
@@ -158,16 +158,6 @@ def _robustness(one: Multiverse, claim: Robustness) -> dict[str, Any]:
     row = {"headline": claim.claim.headline, "quantity": claim.claim.quantity, "label": claim.label}
     counts = {str(tally): many for tally, many in claim.counts.items()}
     return {"space": one.space.id, **row, **counts, "flips with": flips or "–"}
-
-
-def _labels(texts: list[str] | None) -> dict[str, str]:
-    labels = {}
-    for text in texts or ():
-        label, equals, value = text.partition("=")
-        if not equals:
-            raise ScenarioError(Fault("--only", f"'{text}' names no label and value", "write --only flows=20"))
-        labels[label] = value
-    return labels
 
 
 def _show_plan(target: str, format: Format, **asked: Any) -> None:

@@ -26,6 +26,7 @@ def run(
     scenario: Path,
     seed: int = 1,
     out: Annotated[Path | None, "Folder for the records (Parquet); with both engines, one folder each."] = None,
+    report: Annotated[Path | None, "HTML page with figures; both engines side by side."] = None,
     pcap: Annotated[Path | None, Option("FILE", "Packet capture at the senders (pcapng).")] = None,
     engine: Annotated[
         str, Option("simulate|emulate|both", "The simulator, real TCP between namespaces, or both.", noun="an engine")
@@ -60,6 +61,9 @@ def run(
     places = {} if out is None else {name: out / name if len(runs) > 1 else out for name in runs}
     for name, place in places.items():
         runs[name].save(place)
+    if report is not None:
+        every = list(runs.values())
+        cwndlab.report(every if len(every) > 1 else every[0], report)
     if engine == "both":
         _show_both(runs["simulate"], runs["emulate"], format)
     else:
@@ -71,6 +75,8 @@ def run(
         say(f"packets: {pcap}")
     for place in places.values():
         say(f"records: {place}")
+    if report is not None:
+        say(f"report: {report}")
     judge([row for records in runs.values() for row in records.rows("findings")], strict)
 
 

@@ -9,7 +9,7 @@ import typer
 import cwndlab
 from cwndlab.cli.console import write
 from cwndlab.cli.options import Argument, command
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import ScenarioError, unknown_name
 from cwndlab.files import json_text
 
 
@@ -21,9 +21,7 @@ def schema(
     Editors use it to complete and check scenario, sweep, compare and tune files.
     """
     if kind not in cwndlab.study.schemas.KINDS:
-        raise ScenarioError(
-            Fault("KIND", f"'{kind}' has no schema", f"there are {', '.join(cwndlab.study.schemas.KINDS)}")
-        )
+        raise ScenarioError(unknown_name("KIND", "kind of file", kind, cwndlab.study.schemas.KINDS))
     write(json_text(cwndlab.study.schemas.of(kind), indent=1, ensure_ascii=False, sort_keys=True))
 
 

@@ -11,9 +11,8 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write_rows
-from cwndlab.cli.options import Option, classes_of, command
+from cwndlab.cli.options import Option, classes_of, command, numbers_of
 from cwndlab.cli.progress import Stopped
-from cwndlab.errors import Fault, ScenarioError
 
 if TYPE_CHECKING:
     from cwndlab.engine import Server
@@ -67,7 +66,7 @@ def serve(
         state=None if certificate is not None or key is not None else folder,
         names=cwndlab.live.server.certificate_names(listen, name or ()),
         quic=quic,
-        limits=_limits(limit or ()),
+        limits=numbers_of(limit, "--limit", "connections=100"),
         classes=cwndlab.custom.served(classes_of(algorithm_file)),
     )
     try:
@@ -104,19 +103,6 @@ def _watch(server: Server) -> NoReturn:
 def _farewell(counters: dict[str, int]) -> str:
     counts = ", ".join(f"{name} {count}" for name, count in counters.items() if count)
     return f"stopped; {counts}" if counts else "stopped; no client connected"
-
-
-def _limits(given: list[str] | tuple[()]) -> dict[str, float]:
-    """Limits by name; the engine checks names and values."""
-    result: dict[str, float] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
-        try:
-            result[name.strip()] = float(value)
-        except ValueError:
-            what = f"'{value}' is not a number" if equals else f"'{one}' has no '='"
-            raise ScenarioError(Fault("--limit", what, "write --limit connections=100")) from None
-    return result
 
 
 def add(app: typer.Typer) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, ScenarioError, unknown_name
 from cwndlab.live.preflight.captured import Unknown, run
 
 
@@ -211,8 +211,7 @@ def windows_settings(text: str, where: str = "tcp-settings", *, template: str = 
     wanted = template or ("Internet" if "internet" in [name.lower() for name in names] else names[0])
     chosen = next((block for name, block in zip(names, blocks, strict=True) if name.lower() == wanted.lower()), None)
     if chosen is None:
-        there = ", ".join(name for name in names if name)
-        raise ScenarioError(Fault("--template", f"no template is called '{template}'", f"there are {there}"))
+        raise ScenarioError(unknown_name("--template", "template", template, filter(None, names)))
     known = {_bare(name): (name, *field) for name, field in _WINDOWS.items()}
     result = []
     for name, value in chosen.items():

@@ -124,9 +124,17 @@
     const missing = (high - low) * (15 * lines + 6) / 0.6 - div._fullLayout._size.h;
     return missing > 0 ? Plotly.relayout(div, {height: height + missing}) : null;
   };
+  // Titles of panels stand above them, where a legend of several lines may end.
+  const clearLegend = div => {
+    const legend = div.querySelector('.legend')?.getBoundingClientRect();
+    const titles = [...div.querySelectorAll('.annotation-text-g')].map(one => one.getBoundingClientRect());
+    const over = legend ? Math.max(0, ...titles.filter(box => box.right > legend.left).map(box => legend.bottom - box.top)) : 0;
+    const {height, _size: {t}} = div._fullLayout;
+    return over > 1 ? Plotly.relayout(div, {height: height + over, 'margin.t': t + over}) : null;
+  };
   const draw = (div, traces, layout) => {
     const font = {family: 'system-ui, sans-serif', size: 12};
-    return Plotly.newPlot(div, traces, assign({font, ...fitting(div, layout)}, colouring(layout)), config).then(() => breakTall(div)).then(() => growLanes(div));
+    return Plotly.newPlot(div, traces, assign({font, ...fitting(div, layout)}, colouring(layout)), config).then(() => breakTall(div)).then(() => growLanes(div)).then(() => clearLegend(div));
   };
   const drawAll = hidden => document.querySelectorAll('.chart:empty').forEach(div => {
     if (!hidden && div.closest('details:not([open])')) return;

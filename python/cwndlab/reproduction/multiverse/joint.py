@@ -65,7 +65,7 @@ class Together:
 
 def together(one: Multiverse) -> Together:
     """What holds together over the sample of a space."""
-    by_headline = {key: row for key, (_, row) in one.by_headline().items()}
+    by_headline = {key: found.together for key, found in one.by_headline().items()}
     by_universe = [{key: row.cells[at].tally for key, row in by_headline.items()} for at in range(len(one.universes))]
     at = max(range(len(by_universe)), key=lambda at: (score(by_universe[at]), -at))
     pairs = list(combinations(by_headline, 2))
@@ -298,8 +298,8 @@ class _Trier:
             for _, row in results(Plan(work.first, self._store), self._store, threads(self._workers)):
                 if isinstance(row, RunError):
                     raise row
-            for headline, (_, together) in work.result().by_headline().items():
-                mine = together.cells[0].tally
+            for headline, evidence in work.result().by_headline().items():
+                mine = evidence.together.cells[0].tally
                 found[headline] = weakest_tally([mine, found.get(headline, mine)])
         return found
 
@@ -315,7 +315,7 @@ def _best_of(joined: Joined, chosen_by: Sequence[str], kept: Path | str | None) 
         if space.id not in known:
             continue
         one = known[space.id]
-        rows = {key: row for key, (_, row) in one.by_headline().items() if key in chosen_by}
+        rows = {key: found.together for key, found in one.by_headline().items() if key in chosen_by}
 
         def value(at: int, rows: Mapping[str, Any] = rows) -> float:
             return score({key: row.cells[at].tally for key, row in rows.items()})

@@ -130,7 +130,7 @@ def label(counts: Mapping[Tally, int]) -> str:
     >>> label({"holds": 5, "ties": 60, "opposite": 0, "inconclusive": 35, "cannot discriminate": 0})
     'refuted or fragile'
     """
-    total = sum(counts[tally] for tally in TALLIES if tally != "cannot discriminate")
+    total = _discriminating(counts)
     if total == 0:
         return "no universe discriminates"
     ends = (counts["holds"] / total, (counts["holds"] + counts["inconclusive"]) / total)
@@ -138,6 +138,10 @@ def label(counts: Mapping[Tally, int]) -> str:
     if names[0] == names[1]:
         return names[0]
     return "undecided" if names == ["refuted", "robust"] else " or ".join(names)
+
+
+def _discriminating(counts: Mapping[Tally, int]) -> int:
+    return sum(many for tally, many in counts.items() if tally != "cannot discriminate")
 
 
 def _named(share: float) -> str:
@@ -211,12 +215,12 @@ class Multiverse:
     def __repr__(self) -> str:
         return f"<Multiverse {self.space.id}: {len(self.claims)} claims in {len(self.universes)} universes>"
 
-    def by_headline(self) -> dict[str, tuple[Sequence[Robustness], Robustness]]:
+    def by_headline(self) -> dict[str, Evidence]:
         """The claims of each headline, and all of them together: in each universe the weakest one counts."""
         claims: dict[str, list[Robustness]] = {}
         for claim in self.claims:
             claims.setdefault(claim.claim.headline, []).append(claim)
-        return {headline: (mine, self._together(mine)) for headline, mine in claims.items()}
+        return {headline: Evidence(self, mine, self._together(mine)) for headline, mine in claims.items()}
 
     def _together(self, claims: Sequence[Robustness]) -> Robustness:
         if len(claims) == 1:
@@ -235,3 +239,57 @@ class Multiverse:
         """How many universes of how many were run, in words."""
         many, all_ = len(self.universes), self.space.count
         return f"all {all_} universes" if many == all_ else f"{many} of {all_} universes, a seeded sample"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The claims of one headline in one space."""
+
+    multiverse: Multiverse
+    claims: Sequence[Robustness]
+    together: Robustness
+    """All of them as one: in each universe the weakest."""
+
+    @property
+    def label(self) -> str:
+        """`label` of all claims together."""
+        return self.together.label
+
+    @property
+    def shares(self) -> str:
+        """The shares of universes, in words."""
+        sized, text = self.together.sized, shares(self.together.counts)
+        if sized is None or not (total := _discriminating(sized)):
+            return text
+        return f"{text}; with the published size in {_percent(sized['holds'] / total)} ({label(sized)})"
+
+    @property
+    def flips(self) -> str:
+        """The choices that decide, in words: the least and the largest share of universes in which the claim holds."""
+        return "; ".join(_extremes(effect) for effect in self.together.flips[:3])
+
+
+def _extremes(effect: Effect) -> str:
+    known = sorted((share, choice) for choice, share in effect.holds.items() if share is not None)
+    (least, worst), (most, best) = known[0], known[-1]
+    return f"{effect.dimension}: {least:.0%} ({worst}) to {most:.0%} ({best})"
+
+
+def shares(counts: Mapping[Tally, int]) -> str:
+    """Shares among the universes that can discriminate. A share that is not zero is not written as zero.
+
+    >>> shares({"holds": 50, "ties": 150, "opposite": 0, "inconclusive": 0, "cannot discriminate": 56})
+    'holds in 25 %, ties in 75 % of 200 universes; 56 more cannot discriminate'
+    >>> shares({"holds": 1, "ties": 399, "opposite": 0, "inconclusive": 0, "cannot discriminate": 0})
+    'holds in under 1 %, ties in 100 % of 400 universes'
+    """
+    total, more = _discriminating(counts), counts["cannot discriminate"]
+    if total == 0:
+        return f"none of {more} universes can discriminate"
+    parts = [f"{tally} in {_percent(counts[tally] / total)}" for tally in TALLIES[:-1] if counts[tally]]
+    return f"{', '.join(parts)} of {total} universes" + (f"; {more} more cannot discriminate" if more else "")
+
+
+def _percent(share: float) -> str:
+    text = f"{share * 100:.0f} %"
+    return "under 1 %" if text == "0 %" and share else text

@@ -201,18 +201,11 @@ def from_table(
         (one, value) for name, value in pairs for one in places(name, inline or _document_of(table["base"], folder))
     ]
     base = _base(table.get("base"), inline, folder, spread, classes)
-    names = ("title", "algorithms", "until", "at_most", "metrics", "start_s", "end_s")
+    names = ("seeds", "product", "zip", "title", "algorithms", "until", "at_most", "metrics", "start_s", "end_s")
     given = {key: table[key] for key in names if key in table}
     alternatives = _with_bases(table.get("alternatives", {}), lambda name: _base(name, {}, folder, pairs, classes))
     try:
-        return Sweep(
-            base=base,
-            seeds=table.get("seeds", 10),
-            alternatives=alternatives,
-            product=table.get("product", {}),
-            zips=table.get("zip", ()),
-            **given,
-        )
+        return Sweep(base=base, alternatives=alternatives, **given)
     except ScenarioError as error:
         # The table has another name in a tuning.
         renamed = (f._replace(where=re.sub(r"^sweep\b", lambda _: where, f.where)) for f in error.faults)

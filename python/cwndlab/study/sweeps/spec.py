@@ -88,11 +88,11 @@ class Sweep:
     base
         The scenario.
     seeds
-        The number of seeds of each cell, counted from 1, or the seeds themselves.
+        The number of seeds of each cell, counted from 1, or the seeds themselves; by default 10.
     product
         Values by field; all combinations are run. Fields have the names of ``--set``; ``flow[*].rtt`` stands for the
         RTT of every flow. A name that begins with ``@`` is a label without a field.
-    zips
+    zip
         Mappings from fields to values that change together.
     algorithms
         The algorithms that all flows use in turn.
@@ -126,9 +126,9 @@ class Sweep:
     """
 
     base: Scenario
-    seeds: Sequence[int]
+    seeds: Sequence[int] = range(1, 11)
     product: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    zips: Sequence[Mapping[str, Sequence[Any]]] = ()
+    zip: Sequence[Mapping[str, Sequence[Any]]] = ()
     algorithms: Sequence[str] = ()
     alternatives: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     title: str = ""
@@ -150,7 +150,7 @@ class Sweep:
         object.__setattr__(self, "base", repeated(self.base, self.most))
         object.__setattr__(self, "alternatives", {name: self._made(of) for name, of in self.alternatives.items()})
         object.__setattr__(self, "product", _by_field(self.product))
-        object.__setattr__(self, "zips", tuple(_by_field(fields) for fields in self.zips))
+        object.__setattr__(self, "zip", tuple(_by_field(fields) for fields in self.zip))
 
     def _kind_faults(self) -> Iterator[Fault]:
         """The faults of arguments of another type; the other checks rely on the types."""
@@ -166,10 +166,10 @@ class Sweep:
         for name, time_s in (("start_s", self.start_s), ("end_s", self.end_s)):
             if time_s is not None and not (is_number(plain_scalar(time_s)) and time_s >= 0):
                 yield Fault(f"sweep.{name}", f"{short(time_s)} is not a time", "write seconds from 0 on, such as 5.0")
-        if not is_list(self.zips):
-            yield Fault("sweep.zip", f"{short(self.zips)} is not a list of tables", "write [[sweep.zip]] tables")
+        if not is_list(self.zip):
+            yield Fault("sweep.zip", f"{short(self.zip)} is not a list of tables", "write [[sweep.zip]] tables")
         groups = [("sweep.product", self.product)]
-        groups += [(f"sweep.zip[{index}]", one) for index, one in enumerate(self.zips if is_list(self.zips) else ())]
+        groups += [(f"sweep.zip[{index}]", one) for index, one in enumerate(self.zip if is_list(self.zip) else ())]
         for place, fields in groups:
             yield from _field_faults(fields, place)
         if not isinstance(self.alternatives, Mapping):
@@ -282,7 +282,7 @@ class Sweep:
         cells = len(self.algorithms) or 1
         for values in self.product.values():
             cells *= len(values)
-        for fields in self.zips:
+        for fields in self.zip:
             cells *= max(map(len, fields.values()), default=1)
         for members in self.alternatives.values():
             cells *= len(members)
@@ -298,7 +298,7 @@ class Sweep:
         if self.algorithms:
             yield "sweep.algorithms", {"algorithm": self.algorithms}
         yield "sweep.product", self.product
-        for index, fields in enumerate(self.zips):
+        for index, fields in enumerate(self.zip):
             yield f"sweep.zip[{index}]", fields
 
     @property
@@ -310,7 +310,7 @@ class Sweep:
         ]
         axes += [Axis.of({"algorithm": self.algorithms})] if self.algorithms else []
         axes += [Axis.of({name: values}) for name, values in self.product.items()]
-        axes += [Axis.of(fields) for fields in self.zips if fields]
+        axes += [Axis.of(fields) for fields in self.zip if fields]
         return tuple(axes)
 
     @property

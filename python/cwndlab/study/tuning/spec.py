@@ -336,7 +336,7 @@ class Tuning:
         """The runs of several sets of parameters on one side."""
         base: Sweep = getattr(self, side)
         texts = [self.text(values) for values in tries]
-        return replace(base, zips=[dict.fromkeys(self.fields, texts), *base.zips])
+        return replace(base, zip=[dict.fromkeys(self.fields, texts), *base.zip])
 
     @property
     def digest(self) -> str:
