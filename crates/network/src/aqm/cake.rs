@@ -155,7 +155,7 @@ impl Tin {
             parameters: Parameters::new(config.rtt, rate),
             rate,
             quantum: quantum.cast_signed(),
-            flow_quantum: rate.map_or(MTU, |rate| (rate.0 / 8 >> 12).clamp(300, MTU)).cast_signed(),
+            flow_quantum: rate.map_or(MTU, |rate| ((rate.0 / 8) >> 12).clamp(300, MTU)).cast_signed(),
             deficit: 0,
             next: Time::ZERO,
             packets: 0,
@@ -441,12 +441,14 @@ mod tests {
         QueuedPacket { size, flow, dscp, packet: number, ..QueuedPacket::default() }
     }
 
+    type Departures = Vec<(Time, QueuedPacket<u64>)>;
+
     /// Sends packets over a line: departures with their times, and drops with theirs.
     fn send(
         config: Config,
         line: u64,
         arrivals: impl Iterator<Item = (Time, QueuedPacket<u64>)>,
-    ) -> (Vec<(Time, QueuedPacket<u64>)>, Vec<(Time, u64)>) {
+    ) -> (Departures, Vec<(Time, u64)>) {
         let mut link = AqmLink::new(Box::new(cake(config, Limit::Unlimited)), Line::Fixed(Rate(line)), Rate(line));
         let (mut sent, mut lost, mut dropped, mut next) = (Vec::new(), Vec::new(), Vec::new(), None);
         for (now, one) in arrivals.map(|(now, one)| (now, Some(one))).chain([(Time::MAX, None)]) {

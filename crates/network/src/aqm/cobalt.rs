@@ -233,7 +233,7 @@ mod tests {
             state.on_overflow(&usual(), ms(100 + 6 * n));
         }
         assert_eq!(state.probability, 1.0);
-        assert_eq!(leave(&mut state, ms(2000), 1, Codepoint::Classic).0, true);
+        assert!(leave(&mut state, ms(2000), 1, Codepoint::Classic).0);
         let mut now = ms(3000);
         for _ in 0..4096 {
             now += Duration::from_millis(6);

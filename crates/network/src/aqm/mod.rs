@@ -3,7 +3,8 @@
 //! The departures of drop-tail are known on arrival, so that its link computes them ([`crate::queue`]). A discipline
 //! whose decisions depend on the time of departure is event-driven: [`crate::aqm_link::AqmLink`] calls it when a packet
 //! arrives and when the line is ready for the next packet. Periodic updates (PIE, adaptive RED) are executed at the
-//! next call, since nothing changes in between. A discipline therefore needs no timer.
+//! next call, since nothing changes in between. A discipline therefore needs no timer; a shaper states when it releases the
+//! next packet.
 //!
 //! A discipline is one file with its `SPEC` (name, source), its configuration (fields, units, defaults, ranges) and its
 //! algorithm, and one line in the list below. Scenario files, JSON Schema, the Python class and the documentation
