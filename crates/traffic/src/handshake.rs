@@ -69,8 +69,7 @@ const END_OF_EARLY_DATA: u64 = 4 + RECORD_13;
 impl Tls {
     /// No TLS.
     #[cfg(test)]
-    pub(crate) const NONE: Self =
-        Self { tls: TlsVersion::None, tls_authentication: None, tls_chain: Bytes(2000) };
+    pub(crate) const NONE: Self = Self { tls: TlsVersion::None, tls_authentication: None, tls_chain: Bytes(2000) };
 
     fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
         let authentication = self.authentication();
@@ -218,7 +217,8 @@ impl WithHandshake {
     fn on_ready(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.ready = true;
         let waiting = std::mem::take(&mut self.waiting);
-        actions.extend(waiting.into_iter().map(|(bytes, message)| Action::Send(self.handshake.protect(bytes), message)));
+        actions
+            .extend(waiting.into_iter().map(|(bytes, message)| Action::Send(self.handshake.protect(bytes), message)));
         let mut more = Vec::new();
         self.dialogue.on_connected(now, &mut more);
         self.forward(more, now, actions);
@@ -330,7 +330,9 @@ mod tests {
         loop {
             let sent: Vec<(Bytes, Message)> = actions
                 .drain(..)
-                .filter_map(|action| if let Action::Send(bytes, message) = action { Some((bytes, message)) } else { None })
+                .filter_map(
+                    |action| if let Action::Send(bytes, message) = action { Some((bytes, message)) } else { None },
+                )
                 .collect();
             if sent.is_empty() {
                 return rows;

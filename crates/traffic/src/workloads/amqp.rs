@@ -107,7 +107,8 @@ impl Config {
     /// The set-up after TLS: SASL's headers and mechanisms, its initial response and outcome, then AMQP's header with the
     /// open frame, begin and attach, whose answer has the first credit.
     fn handshake(&self) -> Handshake {
-        let handshake = Handshake::default().secure(&self.tls).then(&[HEADER, HEADER + self.sasl, self.sasl, self.sasl]);
+        let handshake =
+            Handshake::default().secure(&self.tls).then(&[HEADER, HEADER + self.sasl, self.sasl, self.sasl]);
         if self.pipelined {
             let all = HEADER + self.open + self.begin + self.attach;
             return handshake.then(&[all, all + self.flow]);

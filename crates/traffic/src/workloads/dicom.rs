@@ -157,8 +157,7 @@ impl Dicom {
     /// Generates a study; the first one that waits opens its association.
     fn generate(&mut self, now: Time, actions: &mut Vec<Action>) {
         let sizes = &mut self.sizes;
-        let images: VecDeque<Bytes> =
-            (0..self.config.images).map(|_| sample_size(&self.config.image, sizes)).collect();
+        let images: VecDeque<Bytes> = (0..self.config.images).map(|_| sample_size(&self.config.image, sizes)).collect();
         let total = images.iter().fold(Bytes::ZERO, |sum, &image| sum + image);
         actions.push(Action::Offer(now, total));
         self.waiting.push_back(Study { since: now, total, images, arrived: 0, stored: 0 });

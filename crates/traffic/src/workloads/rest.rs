@@ -166,7 +166,11 @@ impl Rest {
 
     /// Size of an exchange whose response has this body.
     fn size(&self, response: Bytes) -> Bytes {
-        if self.config.client == Client::Sender { self.request } else { response }
+        if self.config.client == Client::Sender {
+            self.request
+        } else {
+            response
+        }
     }
 }
 
@@ -274,7 +278,8 @@ mod tests {
     }
 
     fn sizes(actions: &[Action]) -> Vec<u64> {
-        let sent = actions.iter().filter_map(|action| if let Action::Send(bytes, _) = action { Some(bytes.0) } else { None });
+        let sent =
+            actions.iter().filter_map(|action| if let Action::Send(bytes, _) = action { Some(bytes.0) } else { None });
         sent.collect()
     }
 

@@ -49,7 +49,7 @@ words! {
 words! {
     /// What a client sends after an idle time.
     pub enum KeepAlive {
-        /// a space, which has no answer (RFC 6120, 4.6.1)
+        /// a space, which has no answer
         Whitespace = "whitespace",
         /// a ping and its answer (XEP-0199)
         Ping = "ping",
@@ -339,11 +339,12 @@ mod tests {
         actions
     }
 
-    /// RFC 6120, section 9.1: stream, STARTTLS, TLS, stream, SCRAM twice, stream, bind are eight round trips, nine with that of
+    /// RFC 6120: stream, STARTTLS, TLS, stream, SCRAM twice, stream, bind are eight round trips, nine with that of
     /// TCP; seven with direct TLS, and four with SASL2, TCP's included.
     #[test]
     fn a_login_takes_nine_seven_or_four_round_trips() {
-        let tls = Tls { tls: TlsVersion::Tls13, tls_authentication: Some(Authentication::RawKeys), tls_chain: Bytes(0) };
+        let tls =
+            Tls { tls: TlsVersion::Tls13, tls_authentication: Some(Authentication::RawKeys), tls_chain: Bytes(0) };
         let login = |login| sent_sizes(Config { login, tls, ..config() }.application(&context()));
         let starttls = login(Login::Starttls);
         assert_eq!(starttls.len(), 8);
@@ -381,7 +382,7 @@ mod tests {
         }
     }
 
-    /// RFC 6120, section 4.6.1: a space of one byte without an answer. XEP-0199, examples of a client's ping: 110 and 80 bytes.
+    /// RFC 6120: a space of one byte without an answer. XEP-0199, examples of a client's ping: 110 and 80 bytes.
     #[test]
     fn a_keep_alive_is_a_space_or_a_ping() {
         for (keep_alive_kind, sent, reply) in [
