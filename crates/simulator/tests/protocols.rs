@@ -1,7 +1,7 @@
 //! Workloads of messaging and medical protocols, with times computed by hand.
 //!
-//! The line sends a byte in 1 µs, the path an RTT of 40 ms, a segment 1460 bytes and 40 bytes of headers. Each end acknowledges each segment at
-//! once, so that an ACK of 40 bytes precedes what its application sends then.
+//! The line sends a byte in 1 µs, the path an RTT of 40 ms, a segment 1460 bytes and 40 bytes of headers. Each end
+//! acknowledges each segment at once, so that an ACK of 40 bytes precedes what its application sends then.
 
 use std::sync::atomic::AtomicBool;
 
@@ -56,8 +56,8 @@ fn times(row: &TransferRow) -> (u64, u64) {
     (row.start_ns, row.end_ns - row.start_ns)
 }
 
-/// RFC 8446 and RFC 5246: TLS 1.3 takes one round trip before CONNECT, 0-RTT none, TLS 1.2 two. CONNECT has 24 bytes, CONNACK 4,
-/// each in a record with 22 or 29 bytes more. The first message is sent when CONNACK arrives.
+/// RFC 8446 and RFC 5246: TLS 1.3 takes one round trip before CONNECT, 0-RTT none, TLS 1.2 two. CONNECT has 24 bytes,
+/// CONNACK 4, each in a record with 22 or 29 bytes more. The first message is sent when CONNACK arrives.
 #[test]
 fn mqtt_connects_after_the_round_trips_of_tls() {
     let workload = json!({ "kind": "mqtt", "payload": "100 B", "period": "1 s", "client": 10, "topic": 20 });
@@ -77,8 +77,8 @@ fn mqtt_connects_after_the_round_trips_of_tls() {
     assert_eq!(connected("1.2", "certificates"), old);
 }
 
-/// AMQP 1.0: SASL takes two round trips, open, begin and attach one if they are pipelined and three if not; a message of 100 bytes
-/// has 30 more, and its disposition 23.
+/// AMQP 1.0: SASL takes two round trips, open, begin and attach one if they are pipelined and three if not; a message
+/// of 100 bytes has 30 more, and its disposition 23.
 #[test]
 fn amqp_attaches_and_settles() {
     for pipelined in [true, false] {
@@ -94,8 +94,8 @@ fn amqp_attaches_and_settles() {
     }
 }
 
-/// XMPP without TLS: stream, SCRAM twice, stream and bind are five round trips after that of TCP. The first stanza, 200 bytes around 100,
-/// follows `<enable/>` of 31 bytes.
+/// XMPP without TLS: stream, SCRAM twice, stream and bind are five round trips after that of TCP. The first stanza, 200
+/// bytes around 100, follows `<enable/>` of 31 bytes.
 #[test]
 fn xmpp_logs_in_and_sends_a_stanza() {
     let workload = json!({ "kind": "xmpp", "payload": "100 B", "period": "1 s" });
@@ -106,8 +106,8 @@ fn xmpp_logs_in_and_sends_a_stanza() {
     assert_eq!(times(&records.transfers[1]), (bound + 1000 * MS, send(&[300])));
 }
 
-/// HL7 over MLLP: 3 bytes around a message of 2000 and around its acknowledgement of 150, which the server sends 5 ms after the
-/// arrival, when its ACK has left. A message that is generated while another one is outstanding waits.
+/// HL7 over MLLP: 3 bytes around a message of 2000 and around its acknowledgement of 150, which the server sends 5 ms
+/// after the arrival, when its ACK has left. A message that is generated while another one is outstanding waits.
 #[test]
 fn hl7_messages_wait_for_acknowledgements() {
     let workload = json!({ "kind": "hl7", "message": "2000 B", "period": "1 s", "burst": 2, "processing": "5 ms" });
@@ -120,8 +120,8 @@ fn hl7_messages_wait_for_acknowledgements() {
     assert_eq!(times(&records.transfers[2]), (1000 * MS, later));
 }
 
-/// DICOM: the sum over the images of serialisation, RTT and storage, after the association. An image of 10,000 bytes and its command
-/// of 150 have 12 bytes for each of two PDUs, the response of 150 bytes has 12.
+/// DICOM: the sum over the images of serialisation, RTT and storage, after the association. An image of 10,000 bytes
+/// and its command of 150 have 12 bytes for each of two PDUs, the response of 150 bytes has 12.
 #[test]
 fn a_dicom_study_takes_a_round_trip_and_the_storage_for_each_image() {
     let workload =
@@ -134,8 +134,9 @@ fn a_dicom_study_takes_a_round_trip_and_the_storage_for_each_image() {
     assert_eq!(records.flows[0].end_ns, Some(associated + 3 * image));
 }
 
-/// REST over HTTP/2 with TLS 1.3 and 0-RTT: the request of 33 + 509 bytes follows the first flight of TLS, 200 bytes, in one
-/// segment; the response of 1000 bytes, with 18 + 509 + 9 more, follows the server's flight of 194. After 2 s the connection is open, header fields are short; after an idle time-out of 1 s it is not.
+/// REST over HTTP/2 with TLS 1.3 and 0-RTT: the request of 33 + 509 bytes follows the first flight of TLS, 200 bytes,
+/// in one segment; the response of 1000 bytes, with 18 + 509 + 9 more, follows the server's flight of 194. After 2 s
+/// the connection is open, header fields are short; after an idle time-out of 1 s it is not.
 #[test]
 fn rest_reuses_a_connection_until_its_idle_timeout() {
     let workload = |idle: &str| json!({ "kind": "rest", "response": "1000 B", "gap": "2 s", "tls": "1.3-0rtt", "idle_timeout": idle });

@@ -1,7 +1,7 @@
 //! XMPP: a client that sends message stanzas to its server, with the acknowledgements of stream management.
 //!
-//! Sources: RFC 6120 (login), XEP-0198 (stream management), XEP-0199 (ping), XEP-0368 (direct TLS), XEP-0388 and XEP-0386 (SASL2 and
-//! Bind 2). Sizes of elements are the lengths of their XML with the attributes that they must have:
+//! Sources: RFC 6120 (login), XEP-0198 (stream management), XEP-0199 (ping), XEP-0368 (direct TLS), XEP-0388 and
+//! XEP-0386 (SASL2 and Bind 2). Sizes of elements are the lengths of their XML with the attributes that they must have:
 //!
 //! ```text
 //! <r xmlns='urn:xmpp:sm:3'/>            26
@@ -40,8 +40,8 @@ words! {
         Starttls = "starttls",
         /// TLS before XMPP (XEP-0368), then the same
         Direct = "direct",
-        /// TLS before XMPP, then SASL2 with Bind 2: the client's first message goes with the stream header, and the resource is
-        /// bound with the last answer
+        /// TLS before XMPP, then SASL2 with Bind 2: the client's first message goes with the stream header, and the
+        /// resource is bound with the last answer
         Sasl2 = "sasl2",
     }
 }
@@ -357,7 +357,8 @@ mod tests {
         assert_eq!(without, [[150, 400], [160, 160], [160, 160], [150, 400], [140, 140]]);
     }
 
-    /// XEP-0198: `<enable/>` of 31 bytes, `<r/>` of 26 after each fifth stanza, `<a h='n'/>` of 31 bytes and the digits of n.
+    /// XEP-0198: `<enable/>` of 31 bytes, `<r/>` of 26 after each fifth stanza, `<a h='n'/>` of 31 bytes and the digits
+    /// of n.
     #[test]
     fn stanzas_are_acknowledged_by_their_number() {
         let (mut client, actions) = connected(&config());
