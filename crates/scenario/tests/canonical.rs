@@ -137,3 +137,26 @@ fn the_hash_covers_the_complete_form() {
         assert_eq!(hash(&text), format!("{:x}", Sha256::digest(canonical(&text).to_string())));
     }
 }
+
+/// The fields that MQTT received since its first version do not change scenarios without them.
+#[test]
+fn a_constant_period_of_mqtt_keeps_its_form() {
+    let text = r#"
+schema_version = 1
+duration = "10 s"
+dumbbell.bottleneck = { rate = "10 Mbps", delay = "10 ms" }
+[[flow]]
+algorithm = "reno"
+rtt = "40 ms"
+workload = { kind = "mqtt", period = "10 s" }
+"#;
+    let expected = json!({
+        "kind": "mqtt", "client": 23, "jitter_ns": 0, "keep_alive_ns": 60_000_000_000_u64, "nagle": false,
+        "period_ns": 10_000_000_000_u64, "qos": 0, "topic": 20,
+    });
+    assert_eq!(canonical(text)["flow"][0]["workload"], expected);
+    let poisson = text.replace("\"10 s\" }", "{ kind = \"exponential\", mean = \"10 s\" }, burst = 3 }");
+    let workload = &canonical(&poisson)["flow"][0]["workload"];
+    assert_eq!(workload["burst"], json!(3));
+    assert_eq!(workload["period_ns"], json!({ "kind": "exponential", "mean_ns": 10_000_000_000_u64 }));
+}

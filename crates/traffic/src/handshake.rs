@@ -1,7 +1,7 @@
 //! Handshakes: what the ends of a connection exchange before the first message of a dialogue, such as TLS or a login.
 //!
-//! A [`Handshake`] is a list of flights, which both ends send in turn. [`Handshake::wrap`] puts it in front of each connection of a
-//! dialogue, which does not notice it: messages that the dialogue sends before the end of the handshake wait.
+//! A [`Handshake`] is a list of flights, which both ends send in turn. [`Handshake::wrap`] puts it in front of each
+//! connection of a dialogue: messages that the dialogue sends before the end of the handshake wait.
 //!
 //! Sources: RFC 8446 (TLS 1.3), RFC 5246 (TLS 1.2); sizes of flights: draft-ietf-iotops-security-protocol-comparison. Not
 //! modelled: session tickets, alerts, computing times, and a server that needs a round trip to validate a path.
@@ -18,8 +18,7 @@ words! {
         None = "none",
         /// TLS 1.3: one round trip before the first message (RFC 8446, 2)
         Tls13 = "1.3",
-        /// TLS 1.3 that resumes a session of the time before the run: the first message follows the first flight (RFC 8446,
-        /// 2.3)
+        /// TLS 1.3 that resumes an earlier session: the first message follows the first flight (RFC 8446, 2.3)
         EarlyData = "1.3-0rtt",
         /// TLS 1.2: two round trips before the first message (RFC 5246, 7.3)
         Tls12 = "1.2",
@@ -44,8 +43,8 @@ fields! {
     /// TLS of a dialogue's connections.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Tls {
-        /// TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2) with each record
-        /// of up to 16384 bytes
+        /// TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2) with
+        /// each record of up to 16384 bytes
         tls: TlsVersion = absent("none", TlsVersion::None),
         /// authentication of the TLS handshake
         tls_authentication: Option<Authentication> = absent("certificates; psk-ecdhe with 0-RTT"),
@@ -208,7 +207,7 @@ impl WithHandshake {
     fn send_flight(&mut self, number: usize, now: Time, actions: &mut Vec<Action>) {
         let Some(&bytes) = self.handshake.flights.get(number) else { return };
         actions.push(Action::Send(bytes, Message { kind: FLIGHT, size: Bytes(number as u64), since: now }));
-        if number == self.handshake.ready && number % 2 == 0 {
+        if number == self.handshake.ready && number.is_multiple_of(2) {
             self.on_ready(now, actions);
         }
     }
@@ -344,8 +343,9 @@ mod tests {
         }
     }
 
-    /// RFC 8446, section 2 and figure 1: the request goes with the client's second flight, one round trip after the first. Sizes of
-    /// flights by the draft; a record of 16,384 bytes at most has 22 bytes, so that the response takes two.
+    /// RFC 8446, section 2 and figure 1: the request goes with the client's second flight, one round trip after the
+    /// first. Sizes of flights by the draft; a record of 16,384 bytes at most has 22 bytes, so that the response takes
+    /// two.
     #[test]
     fn tls_1_3_takes_one_round_trip() {
         let sizes = exchange(tls(TlsVersion::Tls13, Some(Authentication::RawKeys)));
@@ -369,8 +369,8 @@ mod tests {
         assert_eq!(sizes, [vec![170], vec![3188], vec![117], vec![75], vec![129], vec![20_058]]);
     }
 
-    /// A login of one round trip after TLS: its request goes with the client's last flight of TLS 1.3, with the first one of
-    /// early data, and after the whole handshake of TLS 1.2.
+    /// A login of one round trip after TLS: its request goes with the client's last flight of TLS 1.3, with the first
+    /// one of early data, and after the whole handshake of TLS 1.2.
     #[test]
     fn a_login_follows_tls() {
         let login = [Bytes(10), Bytes(20)];

@@ -1,8 +1,8 @@
 //! AMQP 1.0: a client that sends messages to a broker by credit, settled at once or after a response.
 //!
-//! Source: OASIS AMQP 1.0, part 2 (transport). The client opens the connection, authenticates by SASL, and attaches a link on which it
-//! is the sender. The default sizes of frames follow from the encodings of part 1: 8 bytes of frame header, 3 of descriptor, 3 of
-//! list header, then the fields:
+//! Source: OASIS AMQP 1.0, part 2 (transport). The client opens the connection, authenticates by SASL, and attaches a
+//! link on which it is the sender. The default sizes of frames follow from the encodings of part 1: 8 bytes of frame
+//! header, 3 of descriptor, 3 of list header, then the fields:
 //!
 //! ```text
 //! transfer:    14 + handle 1, delivery-id 2, tag 2 + 4, format 1, settled 1, section header 5 = 30
@@ -66,8 +66,8 @@ fields! {
         credit: u32 = 100 in 1..=1_000_000,
         /// open, begin and attach are sent together; false: one after the other, each with a round trip
         pipelined: bool = true,
-        /// `idle-time-out` that both ends announce; after half of it without a frame an end sends an empty one, as go-amqp and
-        /// AMQP.Net Lite do; zero disables it
+        /// `idle-time-out` that both ends announce; after half of it without a frame an end sends an empty one, as
+        /// go-amqp and AMQP.Net Lite do; zero disables it
         idle_timeout: Duration = "60 s",
         /// largest frame; a larger message takes several transfer frames
         max_frame: Bytes = "65536 B",
@@ -107,7 +107,8 @@ impl Config {
     /// The set-up after TLS: SASL's headers and mechanisms, its initial response and outcome, then AMQP's header with the
     /// open frame, begin and attach, whose answer has the first credit.
     fn handshake(&self) -> Handshake {
-        let handshake = Handshake::default().secure(&self.tls).then(&[HEADER, HEADER + self.sasl, self.sasl, self.sasl]);
+        let handshake =
+            Handshake::default().secure(&self.tls).then(&[HEADER, HEADER + self.sasl, self.sasl, self.sasl]);
         if self.pipelined {
             let all = HEADER + self.open + self.begin + self.attach;
             return handshake.then(&[all, all + self.flow]);
@@ -367,8 +368,8 @@ mod tests {
         Message { kind, size: Bytes(100), since: at(seconds) }
     }
 
-    /// AMQP 1.0, part 2: after the protocol headers and SASL, two round trips, open, begin and attach take one round trip together or
-    /// three one by one. The broker's answer to attach has the first credit.
+    /// AMQP 1.0, part 2: after the protocol headers and SASL, two round trips, open, begin and attach take one round
+    /// trip together or three one by one. The broker's answer to attach has the first credit.
     #[test]
     fn the_set_up_takes_three_or_five_round_trips() {
         let pipelined = config(Settlement::First);

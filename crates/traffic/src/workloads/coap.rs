@@ -329,7 +329,7 @@ impl Coap {
     fn send_waiting(&mut self, now: Time, actions: &mut Vec<Action>) {
         loop {
             let places = !self.config.confirmable || self.active.len() < self.config.nstart as usize;
-            let Some(job) = self.waiting.pop_front_if(|_| places) else { return };
+            let Some(job) = places.then(|| self.waiting.pop_front()).flatten() else { return };
             self.active.push(job);
             self.send_job(job, now, actions);
         }

@@ -1,16 +1,16 @@
 //! DICOM storage: studies of images over one association each.
 //!
-//! Sources: DICOM PS3.8 (upper layer: associations, 9.3.2 to 9.3.7; fragments, annex D and E), PS3.7, 9.3.1 (C-STORE). An association is
-//! a TCP connection (PS3.8, 9.1.1). A message is divided into fragments, one in each P-DATA-TF PDU, which has 6 bytes of PDU header
-//! and 6 of the fragment's item (PS3.8, 9.3.5):
+//! Sources: DICOM PS3.8 (upper layer: associations, 9.3.2 to 9.3.7; fragments, annex D and E), PS3.7, 9.3.1 (C-STORE).
+//! An association is a TCP connection (PS3.8, 9.1.1). A message is divided into fragments, one in each P-DATA-TF PDU,
+//! which has 6 bytes of PDU header and 6 of the fragment's item (PS3.8, 9.3.5):
 //!
 //! ```text
 //! bytes of a data set of size S = S + 12 · ⌈S / (max_pdu − 6)⌉                              (1)
 //! duration of a study of n images, window 1 = Σ (bytes / rate + RTT + storage)              (2)
 //! ```
 //!
-//! The default command sets have 150 bytes, which follow from the implicit little-endian encoding of PS3.7, 9.3.1 with a SOP class
-//! of 25 characters and an instance of 56: group length 12, class 34, instance 64, and four elements of 10.
+//! The default command sets have 150 bytes, which follow from the implicit little-endian encoding of PS3.7, 9.3.1 with
+//! a SOP class of 25 characters and an instance of 56: group length 12, class 34, instance 64, and four elements of 10.
 
 use std::collections::VecDeque;
 
@@ -157,8 +157,7 @@ impl Dicom {
     /// Generates a study; the first one that waits opens its association.
     fn generate(&mut self, now: Time, actions: &mut Vec<Action>) {
         let sizes = &mut self.sizes;
-        let images: VecDeque<Bytes> =
-            (0..self.config.images).map(|_| sample_size(&self.config.image, sizes)).collect();
+        let images: VecDeque<Bytes> = (0..self.config.images).map(|_| sample_size(&self.config.image, sizes)).collect();
         let total = images.iter().fold(Bytes::ZERO, |sum, &image| sum + image);
         actions.push(Action::Offer(now, total));
         self.waiting.push_back(Study { since: now, total, images, arrived: 0, stored: 0 });
@@ -292,8 +291,8 @@ mod tests {
         actions
     }
 
-    /// PS3.8, 9.3.5: the maximum length counts the variable field of a PDU, so that 16,378 bytes fit in one of 16,384, and a CT slice
-    /// of 524,288 bytes takes 33 PDUs of 12 bytes each.
+    /// PS3.8, 9.3.5: the maximum length counts the variable field of a PDU, so that 16,378 bytes fit in one of 16,384,
+    /// and a CT slice of 524,288 bytes takes 33 PDUs of 12 bytes each.
     #[test]
     fn a_data_set_has_twelve_bytes_for_each_pdu() {
         let sizes = [1, 16_378, 16_379, 524_288].map(|size| config(1, 0.0).with_pdus(Bytes(size)).0);
@@ -306,8 +305,9 @@ mod tests {
         assert_eq!(sent_sizes(config(1, 0.0).application(&context())), [[2000, 1000]]);
     }
 
-    /// By hand: an image of 16,379 bytes in two PDUs and its command of 150 in one are 16,379 + 24 + 150 + 12 bytes; the
-    /// response has 142; the release 10 each way. The second study, generated at 10 s, waits for the release of the first.
+    /// By hand: an image of 16,379 bytes in two PDUs and its command of 150 in one are 16,379 + 24 + 150 + 12 bytes;
+    /// the response has 142; the release 10 each way. The second study, generated at 10 s, waits for the release of the
+    /// first.
     #[test]
     fn one_image_is_outstanding_and_each_study_has_an_association() {
         let mut modality = Dicom::new(&config(1, 0.0), &context());
@@ -323,7 +323,7 @@ mod tests {
         for image in 1..=3 {
             let arrived = at_message(&mut modality, message(STORE, 0), 11);
             let delivery = (image == 3).then_some(Action::Deliver(at(0)));
-            assert_eq!(arrived, Vec::from_iter(delivery.into_iter().chain([response])));
+            assert_eq!(arrived, delivery.into_iter().chain([response]).collect::<Vec<_>>());
             let stored = at_message(&mut modality, message(STORED, 0), 12);
             if image < 3 {
                 assert_eq!(stored, [store(0)]);
@@ -337,8 +337,9 @@ mod tests {
         }
     }
 
-    /// PS3.7, annex D.3.3.3: with a window of two operations two images are sent without a response, and each response allows another
-    /// one. The archive stores one after the other: images that arrive at 1 s and take 2 s have responses at 3 and 5 s.
+    /// PS3.7, annex D.3.3.3: with a window of two operations two images are sent without a response, and each response
+    /// allows another one. The archive stores one after the other: images that arrive at 1 s and take 2 s have
+    /// responses at 3 and 5 s.
     #[test]
     fn a_window_allows_several_operations() {
         let mut modality = Dicom::new(&config(2, 2e9), &context());

@@ -81,8 +81,13 @@ impl Config {
                 faults.add(table.at("payload"), "an MQTT message has less than 256 MiB", "");
             }
         }
-        if self.jitter != Duration::ZERO && self.schedule.constant().is_none_or(|period| self.jitter > period) {
-            faults.add(table.at("jitter"), "is longer than a constant period", "messages are sent in order");
+        let what = match self.schedule.constant() {
+            Some(period) if self.jitter > period => Some("is longer than the period"),
+            None if self.jitter != Duration::ZERO => Some("requires a constant period"),
+            _ => None,
+        };
+        if let Some(what) = what {
+            faults.add(table.at("jitter"), what, "messages are sent in order");
         }
         if self.keep_alive != Duration::ZERO && self.keep_alive < SHORTEST_KEEP_ALIVE {
             faults.add(
@@ -382,7 +387,9 @@ mod tests {
         let offer = Action::Offer(second(1), Bytes(100));
         assert_eq!(std::mem::take(&mut actions), [offer, Action::Send(Bytes(126), publish)]);
         let mut arrived = publish;
-        for (time, kind, delivery) in [(2, PUBREC, Some(Action::Deliver(second(1)))), (3, PUBREL, None), (4, PUBCOMP, None)] {
+        for (time, kind, delivery) in
+            [(2, PUBREC, Some(Action::Deliver(second(1)))), (3, PUBREL, None), (4, PUBCOMP, None)]
+        {
             sensor.on_message(arrived, second(time), &mut actions);
             arrived = Message { kind, ..publish };
             let expected: Vec<_> = delivery.into_iter().chain([Action::Send(Bytes(4), arrived)]).collect();

@@ -1,7 +1,7 @@
 //! Requests and responses of a REST interface, such as FHIR, over HTTP/2 or HTTP/1.1 with connections that are reused.
 //!
-//! Sources: RFC 9113 (HTTP/2: frames 4.1 and 4.2, preface 3.4, settings 6.5), RFC 9112 (HTTP/1.1), RFC 7541 (HPACK: header fields that
-//! repeat are short). One request is outstanding.
+//! Sources: RFC 9113 (HTTP/2: frames 4.1 and 4.2, preface 3.4, settings 6.5), RFC 9112 (HTTP/1.1), RFC 7541 (HPACK:
+//! header fields that repeat are short). One request is outstanding.
 //!
 //! ```text
 //! bytes of a message, HTTP/2 = 9 + header + body + 9 · ⌈body / 16384⌉                         (1)
@@ -27,7 +27,7 @@ use crate::server::Server;
 /// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "rest",
-    "Requests to a REST interface, such as FHIR, and their responses over HTTP/2 (RFC 9113) or HTTP/1.1 (TCP): one after another, each `gap` after the previous response, over a connection that the server closes after `idle_timeout` without a request. A transfer is a request with its response; its size is that of the larger body's end: the response if the client is the flow's receiver, the request if it is the sender.",
+    "Requests to a REST interface, such as FHIR, and their responses over HTTP/2 (RFC 9113) or HTTP/1.1 (TCP): one after another, each `gap` after the previous response, over a connection that the server closes after `idle_timeout` without a request. A transfer is a request with its response; its size is that of the response's body, or of the request's body if the flow's sender is the client.",
     &[Config::FIELDS],
 )
 .class("Rest");
@@ -166,7 +166,11 @@ impl Rest {
 
     /// Size of an exchange whose response has this body.
     fn size(&self, response: Bytes) -> Bytes {
-        if self.config.client == Client::Sender { self.request } else { response }
+        if self.config.client == Client::Sender {
+            self.request
+        } else {
+            response
+        }
     }
 }
 
@@ -274,12 +278,14 @@ mod tests {
     }
 
     fn sizes(actions: &[Action]) -> Vec<u64> {
-        let sent = actions.iter().filter_map(|action| if let Action::Send(bytes, _) = action { Some(bytes.0) } else { None });
+        let sent =
+            actions.iter().filter_map(|action| if let Action::Send(bytes, _) = action { Some(bytes.0) } else { None });
         sent.collect()
     }
 
-    /// RFC 9113: the first request follows the preface of 24 + 9 bytes: 33 + 9 + 500; the response two SETTINGS frames: 18 + 9 + 500
-    /// + 20,000 in two frames, 18; the client acknowledges the settings with 9. Further messages have short header fields.
+    /// RFC 9113: the first request follows the preface of 24 + 9 bytes: 33 + 9 + 500; the response two SETTINGS frames:
+    /// 18 + 9 + 500 + 20,000 in two frames, 18; the client acknowledges the settings with 9. Further messages have
+    /// short header fields.
     #[test]
     fn http_2_has_a_preface_frames_and_short_headers() {
         let mut client = client(&config(Version::Http2, 10e9));
@@ -302,7 +308,8 @@ mod tests {
         }
     }
 
-    /// By hand: 74 s after the response the connection is reused; 75 s after it another one is opened, with the full header.
+    /// By hand: 74 s after the response the connection is reused; 75 s after it another one is opened, with the full
+    /// header.
     #[test]
     fn an_idle_connection_is_closed() {
         for (gap, bytes) in [(74, 69), (75, 542)] {
@@ -313,8 +320,8 @@ mod tests {
         }
     }
 
-    /// An observation of 2000 bytes is delivered when the server has it, and recorded with the response. Processing of 3 s delays the
-    /// response.
+    /// An observation of 2000 bytes is delivered when the server has it, and recorded with the response. Processing of
+    /// 3 s delays the response.
     #[test]
     fn a_sender_uploads() {
         let upload = Config {

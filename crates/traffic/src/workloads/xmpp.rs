@@ -1,7 +1,7 @@
 //! XMPP: a client that sends message stanzas to its server, with the acknowledgements of stream management.
 //!
-//! Sources: RFC 6120 (login), XEP-0198 (stream management), XEP-0199 (ping), XEP-0368 (direct TLS), XEP-0388 and XEP-0386 (SASL2 and
-//! Bind 2). Sizes of elements are the lengths of their XML with the attributes that they must have:
+//! Sources: RFC 6120 (login), XEP-0198 (stream management), XEP-0199 (ping), XEP-0368 (direct TLS), XEP-0388 and
+//! XEP-0386 (SASL2 and Bind 2). Sizes of elements are the lengths of their XML with the attributes that they must have:
 //!
 //! ```text
 //! <r xmlns='urn:xmpp:sm:3'/>            26
@@ -40,8 +40,8 @@ words! {
         Starttls = "starttls",
         /// TLS before XMPP (XEP-0368), then the same
         Direct = "direct",
-        /// TLS before XMPP, then SASL2 with Bind 2: the client's first message goes with the stream header, and the resource is
-        /// bound with the last answer
+        /// TLS before XMPP, then SASL2 with Bind 2: the client's first message goes with the stream header, and the
+        /// resource is bound with the last answer
         Sasl2 = "sasl2",
     }
 }
@@ -49,7 +49,7 @@ words! {
 words! {
     /// What a client sends after an idle time.
     pub enum KeepAlive {
-        /// a space, which has no answer (RFC 6120, 4.6.1)
+        /// a space, which has no answer
         Whitespace = "whitespace",
         /// a ping and its answer (XEP-0199)
         Ping = "ping",
@@ -339,11 +339,12 @@ mod tests {
         actions
     }
 
-    /// RFC 6120, section 9.1: stream, STARTTLS, TLS, stream, SCRAM twice, stream, bind are eight round trips, nine with that of
+    /// RFC 6120: stream, STARTTLS, TLS, stream, SCRAM twice, stream, bind are eight round trips, nine with that of
     /// TCP; seven with direct TLS, and four with SASL2, TCP's included.
     #[test]
     fn a_login_takes_nine_seven_or_four_round_trips() {
-        let tls = Tls { tls: TlsVersion::Tls13, tls_authentication: Some(Authentication::RawKeys), tls_chain: Bytes(0) };
+        let tls =
+            Tls { tls: TlsVersion::Tls13, tls_authentication: Some(Authentication::RawKeys), tls_chain: Bytes(0) };
         let login = |login| sent_sizes(Config { login, tls, ..config() }.application(&context()));
         let starttls = login(Login::Starttls);
         assert_eq!(starttls.len(), 8);
@@ -356,7 +357,8 @@ mod tests {
         assert_eq!(without, [[150, 400], [160, 160], [160, 160], [150, 400], [140, 140]]);
     }
 
-    /// XEP-0198: `<enable/>` of 31 bytes, `<r/>` of 26 after each fifth stanza, `<a h='n'/>` of 31 bytes and the digits of n.
+    /// XEP-0198: `<enable/>` of 31 bytes, `<r/>` of 26 after each fifth stanza, `<a h='n'/>` of 31 bytes and the digits
+    /// of n.
     #[test]
     fn stanzas_are_acknowledged_by_their_number() {
         let (mut client, actions) = connected(&config());
@@ -381,7 +383,7 @@ mod tests {
         }
     }
 
-    /// RFC 6120, section 4.6.1: a space of one byte without an answer. XEP-0199, examples of a client's ping: 110 and 80 bytes.
+    /// RFC 6120: a space of one byte without an answer. XEP-0199, examples of a client's ping: 110 and 80 bytes.
     #[test]
     fn a_keep_alive_is_a_space_or_a_ping() {
         for (keep_alive_kind, sent, reply) in [

@@ -1,0 +1,149 @@
+//! Workloads of messaging and medical protocols, with times computed by hand.
+//!
+//! The line sends a byte in 1 µs, the path an RTT of 40 ms, a segment 1460 bytes and 40 bytes of headers. Each end
+//! acknowledges each segment at once, so that an ACK of 40 bytes precedes what its application sends then.
+
+use std::sync::atomic::AtomicBool;
+
+use cwndlab_records::rows::{Records, TransferRow};
+use cwndlab_scenario::Scenario;
+use cwndlab_simulator::{catalogue, run};
+use serde_json::{json, Value};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+/// Time on the line of an ACK or a SYN.
+const ACK: u64 = 40 * US;
+
+fn simulate(workload: &Value) -> Records {
+    let flow = json!({ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": { "ack_every": 1 }, "workload": workload });
+    let queue = json!({ "capacity": "100 packets" });
+    let document = json!({
+        "schema_version": 1, "duration": "10 s", "flow": [flow],
+        "dumbbell": { "bottleneck": { "rate": "8 Mbps", "delay": "10 ms", "queue": queue } },
+    });
+    let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
+    let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    run(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled")
+}
+
+/// Bytes of a message in its segments.
+fn packets(bytes: u64) -> u64 {
+    bytes + 40 * bytes.div_ceil(1460)
+}
+
+/// Time on the line of messages that are sent together.
+fn line(messages: &[u64]) -> u64 {
+    messages.iter().map(|&bytes| packets(bytes)).sum::<u64>() * US
+}
+
+/// Time from the arrival of a message to that of its answers, sent together, at the other end.
+fn answer(messages: &[u64]) -> u64 {
+    ACK + send(messages)
+}
+
+/// Time from the writing of messages, when no ACK is due, to their arrival.
+fn send(messages: &[u64]) -> u64 {
+    20 * MS + line(messages)
+}
+
+/// Time from the start of a flow to the arrival of its first messages: the handshake of TCP, whose ACK they carry.
+fn first(messages: &[u64]) -> u64 {
+    40 * MS + 2 * ACK + send(messages)
+}
+
+fn times(row: &TransferRow) -> (u64, u64) {
+    (row.start_ns, row.end_ns - row.start_ns)
+}
+
+/// RFC 8446 and RFC 5246: TLS 1.3 takes one round trip before CONNECT, 0-RTT none, TLS 1.2 two. CONNECT has 24 bytes,
+/// CONNACK 4, each in a record with 22 or 29 bytes more. The first message is sent when CONNACK arrives.
+#[test]
+fn mqtt_connects_after_the_round_trips_of_tls() {
+    let workload = json!({ "kind": "mqtt", "payload": "100 B", "period": "1 s", "client": 10, "topic": 20 });
+    let connected = |tls: &str, authentication: &str| {
+        let mut workload = workload.clone();
+        (workload["tls"], workload["tls_authentication"]) = (json!(tls), json!(authentication));
+        simulate(&workload).transfers[0].start_ns
+    };
+    let plain = simulate(&workload).transfers[0].start_ns;
+    assert_eq!(plain, first(&[24]) + answer(&[4]));
+    let full = first(&[162]) + answer(&[394]) + answer(&[233, 46]) + answer(&[26]);
+    assert_eq!(connected("1.3", "raw-keys"), full);
+    // What is written before TCP's handshake ends is one segment, what the server answers at once are two.
+    let early = first(&[200 + 46]) + answer(&[194, 26]);
+    assert_eq!(connected("1.3-0rtt", "psk-ecdhe"), early);
+    let old = first(&[170]) + answer(&[3188]) + answer(&[117]) + answer(&[75]) + answer(&[53]) + answer(&[33]);
+    assert_eq!(connected("1.2", "certificates"), old);
+}
+
+/// AMQP 1.0: SASL takes two round trips, open, begin and attach one if they are pipelined and three if not; a message
+/// of 100 bytes has 30 more, and its disposition 23.
+#[test]
+fn amqp_attaches_and_settles() {
+    for pipelined in [true, false] {
+        let workload = json!({ "kind": "amqp", "payload": "100 B", "period": "1 s", "pipelined": pipelined });
+        let records = simulate(&workload);
+        let flights: &[u64] =
+            if pipelined { &[58, 50, 50, 298, 331] } else { &[58, 50, 50, 108, 108, 40, 40, 150, 183] };
+        let attached = first(&[8]) + flights.iter().map(|&bytes| answer(&[bytes])).sum::<u64>();
+        assert_eq!(times(&records.transfers[0]), (attached, answer(&[130]) + answer(&[23])));
+        // The second message does not follow an ACK.
+        let second = (attached + 1000 * MS, send(&[130]) + answer(&[23]));
+        assert_eq!(times(&records.transfers[1]), second);
+    }
+}
+
+/// XMPP without TLS: stream, SCRAM twice, stream and bind are five round trips after that of TCP. The first stanza, 200
+/// bytes around 100, follows `<enable/>` of 31 bytes.
+#[test]
+fn xmpp_logs_in_and_sends_a_stanza() {
+    let workload = json!({ "kind": "xmpp", "payload": "100 B", "period": "1 s" });
+    let records = simulate(&workload);
+    let flights = [400, 150, 150, 150, 150, 150, 400, 150, 150];
+    let bound = first(&[150]) + flights.iter().map(|&bytes| answer(&[bytes])).sum::<u64>();
+    assert_eq!(times(&records.transfers[0]), (bound, answer(&[31, 300])));
+    assert_eq!(times(&records.transfers[1]), (bound + 1000 * MS, send(&[300])));
+}
+
+/// HL7 over MLLP: 3 bytes around a message of 2000 and around its acknowledgement of 150, which the server sends 5 ms
+/// after the arrival, when its ACK has left. A message that is generated while another one is outstanding waits.
+#[test]
+fn hl7_messages_wait_for_acknowledgements() {
+    let workload = json!({ "kind": "hl7", "message": "2000 B", "period": "1 s", "burst": 2, "processing": "5 ms" });
+    let records = simulate(&workload);
+    let acknowledged = 5 * MS + send(&[153]);
+    let opened = first(&[2003]) + acknowledged;
+    assert_eq!(times(&records.transfers[0]), (0, opened));
+    assert_eq!(times(&records.transfers[1]), (0, opened + answer(&[2003]) + acknowledged));
+    let later = send(&[2003]) + acknowledged;
+    assert_eq!(times(&records.transfers[2]), (1000 * MS, later));
+}
+
+/// DICOM: the sum over the images of serialisation, RTT and storage, after the association. An image of 10,000 bytes
+/// and its command of 150 have 12 bytes for each of two PDUs, the response of 150 bytes has 12.
+#[test]
+fn a_dicom_study_takes_a_round_trip_and_the_storage_for_each_image() {
+    let workload =
+        json!({ "kind": "dicom", "images": 3, "image": "10000 B", "period": "1 s", "count": 1, "storage": "30 ms" });
+    let records = simulate(&workload);
+    let associated = first(&[2000]) + answer(&[1000]);
+    let image = answer(&[10_174]) + 30 * MS + send(&[162]);
+    assert_eq!(records.transfers.iter().map(times).collect::<Vec<_>>(), [(0, associated + 3 * image)]);
+    assert_eq!(records.transfers[0].size_bytes, 30_000);
+    assert_eq!(records.flows[0].end_ns, Some(associated + 3 * image));
+}
+
+/// REST over HTTP/2 with TLS 1.3 and 0-RTT: the request of 33 + 509 bytes follows the first flight of TLS, 200 bytes,
+/// in one segment; the response of 1000 bytes, with 18 + 509 + 9 more, follows the server's flight of 194. After 2 s
+/// the connection is open, header fields are short; after an idle time-out of 1 s it is not.
+#[test]
+fn rest_reuses_a_connection_until_its_idle_timeout() {
+    let workload = |idle: &str| json!({ "kind": "rest", "response": "1000 B", "gap": "2 s", "tls": "1.3-0rtt", "idle_timeout": idle });
+    let opened = first(&[200 + 542 + 22]) + answer(&[194, 1536 + 22]);
+    for (idle, second) in [("75 s", send(&[69 + 22]) + answer(&[1078 + 22])), ("1 s", opened)] {
+        let records = simulate(&workload(idle));
+        assert_eq!(times(&records.transfers[0]), (0, opened));
+        assert_eq!(times(&records.transfers[1]), (opened + 2000 * MS, second), "{idle}");
+    }
+}
