@@ -29,6 +29,7 @@ TABLES = (
     "link_samples",
     "events",
     "transfers",
+    "messages",
     "packets",
     "stations",
     "lateness",

@@ -6,7 +6,7 @@ scenarios, `traces` the traces of links, `stacks` the profiles of hosts.
 
 from cwndlab.scenario import losses, media, presets, queues, routers, stacks, traces, workloads
 from cwndlab.scenario.document import NamedValues, Scenario
-from cwndlab.scenario.flows import Control, Flow, WriteStep
+from cwndlab.scenario.flows import Control, Flow, Service, WriteStep
 from cwndlab.scenario.like import ScenarioLike
 from cwndlab.scenario.links import Harq, Jitter, Link, Police, Step, TokenBucket, Trace
 from cwndlab.scenario.topology import Access, Dumbbell, Node, ParkingLot
@@ -24,6 +24,7 @@ __all__ = [
     "ParkingLot",
     "Police",
     "Scenario",
+    "Service",
     "ScenarioLike",
     "Step",
     "TokenBucket",

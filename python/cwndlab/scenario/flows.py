@@ -9,7 +9,7 @@ from typing import Any
 from cwndlab.scenario.schema_tables import TABLES, Table
 from cwndlab.scenario.workloads import Distribution, Workload
 
-__all__ = ["Control", "Flow"]
+__all__ = ["Control", "Flow", "Service"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,32 @@ class Control(Table):
     _: KW_ONLY
     delay: str | None = None
     interval: str | None = None
+
+
+@dataclass(frozen=True)
+class Service(Table):
+    """What a class of traffic asks of the network (`cwndlab.service` judges it); its messages are recorded.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.scenario import Service
+    >>> alarms = Service(class_="alarms", deadline="500 ms", loss=0.0)
+    >>> cwndlab.Flow("cubic", rtt="40 ms", service=alarms).service.to_document()
+    {'class': 'alarms', 'deadline': '500 ms', 'loss': 0.0}
+    """
+
+    _: KW_ONLY
+    class_: str | None = None
+    deadline: str | None = None
+    within: float | None = None
+    lifetime: str | None = None
+    loss: float | None = None
+    gap: str | None = None
+    age: str | None = None
+    availability: float | None = None
+    apdex: str | None = None
+    playout: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +89,8 @@ class Flow(Table):
         Workload (default: ``bulk`` over TCP, required over UDP).
     dscp
         Class of its packets in both directions, for queues that serve by class (default: CS0).
+    service
+        What the class of traffic asks of the network; its messages are recorded.
     profile
         Stack profile (default: ``"linux"``).
     stack
@@ -104,6 +132,7 @@ class Flow(Table):
     start_step: str | Distribution | None = None
     workload: Workload | None = None
     dscp: str | None = None
+    service: Service | None = None
     profile: str | None = None
     stack: Mapping[str, Any] | None = None
     control: Control | None = None
@@ -132,7 +161,7 @@ class WriteStep(Table):
     rate: str
 
 
-TABLES.update({"control": Control, "steps": WriteStep})
+TABLES.update({"control": Control, "service": Service, "steps": WriteStep})
 
 
 def __dir__() -> list[str]:

@@ -14,6 +14,7 @@ from cwndlab.scenario.schema_tables import Table
 __all__ = [
     "Ared",
     "Blue",
+    "Cake",
     "Codel",
     "DropTail",
     "Drr",
@@ -476,6 +477,9 @@ class Priority(Queue):
     ----------
     capacity
         Maximum length of the queue (default: ``"1000 packets"``).
+    police
+        Policer of the class voice, which would otherwise starve the others: usual are 5 to 10 % of the line's
+        rate and a burst of 50 to 100 ms of it (default: voice is not limited).
 
     Examples
     --------
@@ -485,6 +489,7 @@ class Priority(Queue):
     """
 
     KIND: ClassVar[str] = "priority"
+    police: object | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -521,6 +526,49 @@ class Drr(Queue):
     best_effort: int | None = None
     video: int | None = None
     voice: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cake(Queue):
+    """CAKE: a shaper, tins by ``dscp`` of the flow, fair queueing within a tin, CoDel and BLUE in each queue
+    (Høiland-Jørgensen, Täht, Morton 2018; Linux' sch_cake). An overflow drops the head of the longest queue. ECN-
+    capable packets are marked by CoDel. Fairness between hosts and the ACK filter are left out. The default
+    capacity is that of Linux up to 84 Mbit/s; above, Linux has four times ``bandwidth`` × ``rtt``.
+
+    Parameters
+    ----------
+    capacity
+        Maximum length of the queue (default: ``"4 MiB"``).
+    bandwidth
+        Rate of the shaper, without a burst: below the line's rate, so that the queue is here. Not on a medium,
+        whose stations ask for packets themselves (default: no shaper: the line's rate is the limit, and tins
+        share it by their weights).
+    overhead
+        Size that the shaper and the round robin add to each packet, at most 256 B (default: ``"0 B"``).
+    mpu
+        Least size of a packet with its overhead, at most 256 B (default: ``"0 B"``).
+    tins
+        Mapping of DSCPs to tins; a tin above its threshold loses its priority (default: ``"diffserv3"``).
+    isolation
+        What has a queue of its own (default: ``"flows"``).
+    rtt
+        CoDel's interval, of the order of the largest expected RTT; its target is a twentieth, and longer in
+        slow tins (default: ``"100 ms"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.queues import Cake
+    >>> Cake().to_document()
+    {'kind': 'cake'}
+    """
+
+    KIND: ClassVar[str] = "cake"
+    bandwidth: str | None = None
+    overhead: str | None = None
+    mpu: str | None = None
+    tins: Literal["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"] | None = None
+    isolation: Literal["flows", "flowblind"] | None = None
+    rtt: str | None = None
 
 
 def __dir__() -> list[str]:

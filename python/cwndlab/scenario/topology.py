@@ -88,6 +88,8 @@ class Node(Table):
     """
 
     name: str
+    _: KW_ONLY
+    count: int | None = None
 
 
 TABLES.update(

@@ -13,24 +13,30 @@ from typing import ClassVar, Literal
 from cwndlab.scenario.schema_tables import KINDS, Table
 
 __all__ = [
+    "Amqp",
     "Arrivals",
     "Bulk",
     "Cbr",
     "Cdf",
+    "Coap",
+    "Dicom",
     "Distribution",
     "Exponential",
     "Gamma",
+    "Hl7",
     "LogNormal",
     "Mqtt",
     "OnOff",
     "PageLoads",
     "Pareto",
     "RequestResponse",
+    "Rest",
     "ScheduledWrites",
     "Transfers",
     "Uniform",
     "Vbr",
     "Workload",
+    "Xmpp",
 ]
 
 
@@ -192,7 +198,25 @@ class Cdf(Distribution):
     file: str | None = None
 
 
-for _field in ("main", "object", "off", "on", "parse", "payload", "request", "response", "size", "start_step", "think"):
+for _field in (
+    "gap",
+    "image",
+    "main",
+    "message",
+    "object",
+    "off",
+    "on",
+    "parse",
+    "payload",
+    "period",
+    "processing",
+    "request",
+    "response",
+    "size",
+    "start_step",
+    "storage",
+    "think",
+):
     KINDS[_field] = KINDS[Distribution.FIELD]
 
 
@@ -356,10 +380,10 @@ class RequestResponse(Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class Mqtt(Workload):
-    """A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then a PUBLISH every ``period``,
-    acknowledged by a PUBACK with QoS 1, and by PUBREC, PUBREL and PUBCOMP with QoS 2, and a PINGREQ and PINGRESP
-    after an idle time of ``keep_alive``. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.7, 3.12, 3.13),
-    without will, user and password.
+    """A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then one PUBLISH or a burst of them
+    every ``period``, acknowledged by a PUBACK with QoS 1, and by PUBREC, PUBREL and PUBCOMP with QoS 2, and a
+    PINGREQ and PINGRESP after an idle time of ``keep_alive``. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to
+    3.7, 3.12, 3.13), without will, user and password.
 
     Parameters
     ----------
@@ -372,9 +396,15 @@ class Mqtt(Workload):
     payload
         Payload of a message (default: uniform from 128 B to 1024 B).
     period
-        Time between two messages.
+        Time between two messages or bursts; the exponential distribution gives a Poisson process.
+    count
+        Total number (default: unlimited).
+    burst
+        Number of messages that are generated at once, such as the alarms of one patient (default: 1).
+    burst_max
+        Largest number, if it is uniform from ``burst`` to this one (default: ``burst``).
     jitter
-        Maximum of the uniform random delay of each message (default: ``"0 s"``).
+        Maximum of the uniform random delay of each message; requires a constant period (default: ``"0 s"``).
     topic
         Length of the topic name, bytes (default: ``20``).
     client
@@ -384,6 +414,13 @@ class Mqtt(Workload):
     nagle
         Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small
         segments (profile linux) (default: ``false``).
+    tls
+        TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2)
+        with each record of up to 16384 bytes (default: none).
+    tls_authentication
+        Authentication of the TLS handshake (default: certificates; psk-ecdhe with 0-RTT).
+    tls_chain
+        Certificates of the server's chain beside its own (default: 2 kB).
 
     Examples
     --------
@@ -396,12 +433,431 @@ class Mqtt(Workload):
     qos: int | None = None
     receive_maximum: int | None = None
     payload: str | Distribution | None = None
-    period: str
+    period: str | Distribution
+    count: int | None = None
+    burst: int | None = None
+    burst_max: int | None = None
     jitter: str | None = None
     topic: int | None = None
     client: int | None = None
     keep_alive: str | None = None
     nagle: bool | None = None
+    tls: Literal["none", "1.3", "1.3-0rtt", "1.2"] | None = None
+    tls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
+    tls_chain: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amqp(Workload):
+    """A client that sends messages to a broker by AMQP 1.0 (OASIS; TCP): protocol headers, SASL, open, begin and
+    attach, then messages every ``period``, as many as the broker's link credit allows, settled by the client or by
+    dispositions, and empty frames of both ends at half the idle time-out. A transfer is complete when the message
+    is settled.
+
+    Parameters
+    ----------
+    settlement
+        When a message is settled (default: ``"first"``).
+    payload
+        Payload of a message (default: uniform from 128 B to 1024 B).
+    period
+        Time between two messages or bursts; the exponential distribution gives a Poisson process.
+    count
+        Total number (default: unlimited).
+    burst
+        Number of messages that are generated at once, such as the alarms of one patient (default: 1).
+    burst_max
+        Largest number, if it is uniform from ``burst`` to this one (default: ``burst``).
+    credit
+        Link credit: number of messages that the broker accepts; it grants it again when half of it is used
+        (default: ``100``).
+    pipelined
+        Open, begin and attach are sent together; false: one after the other, each with a round trip (default:
+        ``true``).
+    idle_timeout
+        ``idle-time-out`` that both ends announce; after half of it without a frame an end sends an empty one,
+        as go-amqp and AMQP.Net Lite do; zero disables it (default: ``"60 s"``).
+    max_frame
+        Largest frame; a larger message takes several transfer frames (default: ``"65536 B"``).
+    sasl
+        Size of a SASL frame: mechanisms, initial response, outcome (default: ``"50 B"``).
+    open
+        Size of an open frame (default: ``"100 B"``).
+    begin
+        Size of a begin frame (default: ``"40 B"``).
+    attach
+        Size of an attach frame (default: ``"150 B"``).
+    flow
+        Size of a flow frame (default: ``"33 B"``).
+    transfer
+        Headers of a transfer frame: frame, performative, section (default: ``"30 B"``).
+    disposition
+        Size of a disposition frame (default: ``"23 B"``).
+    tls
+        TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2)
+        with each record of up to 16384 bytes (default: none).
+    tls_authentication
+        Authentication of the TLS handshake (default: certificates; psk-ecdhe with 0-RTT).
+    tls_chain
+        Certificates of the server's chain beside its own (default: 2 kB).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Amqp
+    >>> Amqp(period="1 s").to_document()
+    {'kind': 'amqp', 'period': '1 s'}
+    """
+
+    KIND: ClassVar[str] = "amqp"
+    settlement: Literal["settled", "first", "second"] | None = None
+    payload: str | Distribution | None = None
+    period: str | Distribution
+    count: int | None = None
+    burst: int | None = None
+    burst_max: int | None = None
+    credit: int | None = None
+    pipelined: bool | None = None
+    idle_timeout: str | None = None
+    max_frame: str | None = None
+    sasl: str | None = None
+    open: str | None = None
+    begin: str | None = None
+    attach: str | None = None
+    flow: str | None = None
+    transfer: str | None = None
+    disposition: str | None = None
+    tls: Literal["none", "1.3", "1.3-0rtt", "1.2"] | None = None
+    tls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
+    tls_chain: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Xmpp(Workload):
+    """A client that sends message stanzas to its server by XMPP (RFC 6120; TCP): login with SCRAM, then messages
+    every ``period``, a request for an acknowledgement after each ``ack_every`` stanzas and its answer (XEP-0198),
+    and a keep-alive after an idle time. A transfer is a message, complete at the server.
+
+    Parameters
+    ----------
+    payload
+        Payload of a message (default: uniform from 128 B to 1024 B).
+    period
+        Time between two messages or bursts; the exponential distribution gives a Poisson process.
+    count
+        Total number (default: unlimited).
+    burst
+        Number of messages that are generated at once, such as the alarms of one patient (default: 1).
+    burst_max
+        Largest number, if it is uniform from ``burst`` to this one (default: ``burst``).
+    stanza
+        XML of a message around its payload (default: ``"200 B"``).
+    ack_every
+        Stanzas of the client between two requests for an acknowledgement; 0: no stream management (default:
+        ``5``).
+    keep_alive
+        Idle time of the client before a keep-alive; zero disables it (default: ``"60 s"``).
+    keep_alive_kind
+        What the client sends then (default: ``"whitespace"``).
+    login
+        The login, and the place of TLS (default: ``"starttls"``).
+    stream
+        Size of a client's stream header (default: ``"150 B"``).
+    features
+        Size of a server's stream header and features (default: ``"400 B"``).
+    sasl
+        Size of each element of SASL (default: ``"150 B"``).
+    bind
+        Size of the request for a resource, and of its answer (default: ``"150 B"``).
+    tls
+        TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2)
+        with each record of up to 16384 bytes (default: none).
+    tls_authentication
+        Authentication of the TLS handshake (default: certificates; psk-ecdhe with 0-RTT).
+    tls_chain
+        Certificates of the server's chain beside its own (default: 2 kB).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Xmpp
+    >>> Xmpp(period="1 s").to_document()
+    {'kind': 'xmpp', 'period': '1 s'}
+    """
+
+    KIND: ClassVar[str] = "xmpp"
+    payload: str | Distribution | None = None
+    period: str | Distribution
+    count: int | None = None
+    burst: int | None = None
+    burst_max: int | None = None
+    stanza: str | None = None
+    ack_every: int | None = None
+    keep_alive: str | None = None
+    keep_alive_kind: Literal["whitespace", "ping"] | None = None
+    login: Literal["starttls", "direct", "sasl2"] | None = None
+    stream: str | None = None
+    features: str | None = None
+    sasl: str | None = None
+    bind: str | None = None
+    tls: Literal["none", "1.3", "1.3-0rtt", "1.2"] | None = None
+    tls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
+    tls_chain: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hl7(Workload):
+    """HL7 version 2 messages over MLLP (TCP): one message every ``period``, framed by three bytes, and its
+    acknowledgement. A message waits until the previous one is acknowledged. The first message opens the connection,
+    which stays open. A transfer ends with the acknowledgement.
+
+    Parameters
+    ----------
+    message
+        Size of a message without its framing (default: uniform from 1 kB to 5 kB, as observation results).
+    period
+        Time between two messages or bursts; the exponential distribution gives a Poisson process.
+    count
+        Total number (default: unlimited).
+    burst
+        Number of messages that are generated at once, such as the alarms of one patient (default: 1).
+    burst_max
+        Largest number, if it is uniform from ``burst`` to this one (default: ``burst``).
+    ack
+        Size of an acknowledgement without its framing (default: ``"150 B"``).
+    processing
+        Time from the arrival of a message to its acknowledgement (default: ``"0 s"``).
+    tls
+        TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2)
+        with each record of up to 16384 bytes (default: none).
+    tls_authentication
+        Authentication of the TLS handshake (default: certificates; psk-ecdhe with 0-RTT).
+    tls_chain
+        Certificates of the server's chain beside its own (default: 2 kB).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Hl7
+    >>> Hl7(period="1 s").to_document()
+    {'kind': 'hl7', 'period': '1 s'}
+    """
+
+    KIND: ClassVar[str] = "hl7"
+    message: str | Distribution | None = None
+    period: str | Distribution
+    count: int | None = None
+    burst: int | None = None
+    burst_max: int | None = None
+    ack: str | None = None
+    processing: str | Distribution | None = None
+    tls: Literal["none", "1.3", "1.3-0rtt", "1.2"] | None = None
+    tls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
+    tls_chain: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dicom(Workload):
+    """A modality that stores studies in an archive by DICOM (PS3.7, PS3.8; TCP): every ``period`` a study of
+    ``images`` images, over an association of its own, with a C-STORE request and response for each image. One
+    operation is outstanding, or as many as ``window``. A transfer is a study, from its generation to the last
+    response. Several associations in parallel are several flows (``count`` of the flow). A study waits until the
+    previous one is stored.
+
+    Parameters
+    ----------
+    images
+        Images of a study (default: ``100``).
+    image
+        Size of an image, its data set (default: 524288 B, a CT slice of 512 × 512 pixels).
+    period
+        Time between two messages or bursts; the exponential distribution gives a Poisson process.
+    count
+        Total number (default: unlimited).
+    burst
+        Number of messages that are generated at once, such as the alarms of one patient (default: 1).
+    burst_max
+        Largest number, if it is uniform from ``burst`` to this one (default: ``burst``).
+    window
+        Operations without response (asynchronous operations window) (default: ``1``).
+    max_pdu
+        Maximum length of a PDU without its header, which the archive announces (default: ``"16384 B"``).
+    storage
+        Time that the archive needs to store an image, one after the other, before its response (default: ``"0
+        s"``).
+    associate
+        Size of an A-ASSOCIATE-RQ (default: ``"2 kB"``).
+    accept
+        Size of an A-ASSOCIATE-AC (default: ``"1 kB"``).
+    command
+        Size of the command set of a C-STORE request (default: ``"150 B"``).
+    response
+        Size of the command set of a C-STORE response (default: ``"150 B"``).
+    tls
+        TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2)
+        with each record of up to 16384 bytes (default: none).
+    tls_authentication
+        Authentication of the TLS handshake (default: certificates; psk-ecdhe with 0-RTT).
+    tls_chain
+        Certificates of the server's chain beside its own (default: 2 kB).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Dicom
+    >>> Dicom(period="1 s").to_document()
+    {'kind': 'dicom', 'period': '1 s'}
+    """
+
+    KIND: ClassVar[str] = "dicom"
+    images: int | None = None
+    image: str | Distribution | None = None
+    period: str | Distribution
+    count: int | None = None
+    burst: int | None = None
+    burst_max: int | None = None
+    window: int | None = None
+    max_pdu: str | None = None
+    storage: str | Distribution | None = None
+    associate: str | None = None
+    accept: str | None = None
+    command: str | None = None
+    response: str | None = None
+    tls: Literal["none", "1.3", "1.3-0rtt", "1.2"] | None = None
+    tls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
+    tls_chain: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rest(Workload):
+    """Requests to a REST interface, such as FHIR, and their responses over HTTP/2 (RFC 9113) or HTTP/1.1 (TCP): one
+    after another, each ``gap`` after the previous response, over a connection that the server closes after
+    ``idle_timeout`` without a request. A transfer is a request with its response; its size is that of the
+    response's body, or of the request's body if the flow's sender is the client.
+
+    Parameters
+    ----------
+    client
+        The end that sends requests (default: ``"receiver"``).
+    http
+        Version of HTTP (default: ``"2"``).
+    request
+        Body of a request (default: 0 B).
+    response
+        Body of a response (default: uniform from 1 kB to 2.5 kB, as a FHIR observation).
+    first_header
+        Header fields of the first message of each end on a connection; of all messages with HTTP/1.1 (default:
+        ``"500 B"``).
+    header
+        Header fields of further messages with HTTP/2 (default: ``"60 B"``).
+    gap
+        Time from a response to the next request.
+    processing
+        Time from the arrival of a request to its response (default: ``"0 s"``).
+    idle_timeout
+        Idle time after which the connection is closed; the next request opens another one (default: ``"75
+        s"``).
+    count
+        Total number (default: unlimited).
+    tls
+        TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2)
+        with each record of up to 16384 bytes (default: none).
+    tls_authentication
+        Authentication of the TLS handshake (default: certificates; psk-ecdhe with 0-RTT).
+    tls_chain
+        Certificates of the server's chain beside its own (default: 2 kB).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Rest
+    >>> Rest(gap="1 s").to_document()
+    {'kind': 'rest', 'gap': '1 s'}
+    """
+
+    KIND: ClassVar[str] = "rest"
+    client: Literal["receiver", "sender"] | None = None
+    http: Literal["2", "1.1"] | None = None
+    request: str | Distribution | None = None
+    response: str | Distribution | None = None
+    first_header: str | None = None
+    header: str | None = None
+    gap: str | Distribution
+    processing: str | Distribution | None = None
+    idle_timeout: str | None = None
+    count: int | None = None
+    tls: Literal["none", "1.3", "1.3-0rtt", "1.2"] | None = None
+    tls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
+    tls_chain: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coap(Workload):
+    """A device that sends or offers measurements by CoAP over UDP (RFC 7252): POST requests, GET requests of the
+    flow's receiver, or notifications (Observe, RFC 7641), confirmable or not, in blocks if they are larger than
+    ``block`` (RFC 7959). A message of the workload is delivered when its payload is complete at its addressee; a
+    transfer ends when the requester has the response, or the notifier the acknowledgement.
+
+    Parameters
+    ----------
+    method
+        Who sends what (default: ``"post"``).
+    confirmable
+        Confirmable (CON): retransmitted until it is acknowledged; false: non-confirmable (NON) (default:
+        ``true``).
+    payload
+        Payload of a message (default: uniform from 16 B to 128 B).
+    period
+        Time between two messages; the exponential distribution gives a Poisson process.
+    count
+        Total number (default: unlimited).
+    control
+        Congestion control: the retransmission timeouts (default: ``"rfc7252"``).
+    ack_timeout
+        ``ACK_TIMEOUT``: shortest first timeout of ``rfc7252`` (default: ``"2 s"``).
+    ack_random_factor
+        ``ACK_RANDOM_FACTOR``: ratio of the longest to the shortest first timeout of ``rfc7252`` (default:
+        ``1.5``).
+    max_retransmit
+        ``MAX_RETRANSMIT``: after so many retransmissions and a last timeout the message is given up (default:
+        ``4``).
+    nstart
+        ``NSTART``: confirmable messages that wait for an answer at the same time; further ones wait at their
+        sender (default: ``1``).
+    processing
+        Time that a server needs for a response; if it is not zero, an empty acknowledgement goes ahead of the
+        response (default: ``"0 s"``).
+    block
+        Block size for larger payloads: a power of two from 16 B to 1024 B (RFC 7959) (default: ``"1024 B"``).
+    token
+        Length of the token, bytes (default: ``4``).
+    options
+        Length of a request's other options, such as Uri-Path, bytes (default: ``16``).
+    max_age
+        ``Max-Age``: without a notification for this time the client registers again (default: ``"60 s"``).
+    security
+        Bytes that security adds to each datagram: 29 for DTLS 1.2, 11 for DTLS 1.3 (both with tags of 8 bytes),
+        13 for OSCORE (default: ``0``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Coap
+    >>> Coap(period="1 s").to_document()
+    {'kind': 'coap', 'period': '1 s'}
+    """
+
+    KIND: ClassVar[str] = "coap"
+    method: Literal["post", "get", "observe"] | None = None
+    confirmable: bool | None = None
+    payload: str | Distribution | None = None
+    period: str | Distribution
+    count: int | None = None
+    control: Literal["rfc7252", "cocoa", "fasor"] | None = None
+    ack_timeout: str | None = None
+    ack_random_factor: float | None = None
+    max_retransmit: int | None = None
+    nstart: int | None = None
+    processing: str | Distribution | None = None
+    block: str | None = None
+    token: int | None = None
+    options: int | None = None
+    max_age: str | None = None
+    security: int | None = None
 
 
 @dataclass(frozen=True)
