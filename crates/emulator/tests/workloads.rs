@@ -134,6 +134,29 @@ fn messages_published_before_the_stop_are_acknowledged() {
     assert!(published >= 10 && records.transfers.len() as u64 == published, "{published}");
 }
 
+/// The archive stores each of three images for 50 ms before its response. With TCP, TLS 1.3 and the association a study
+/// takes six round trips of 20 ms at least, and 150 ms.
+#[test]
+fn a_server_responds_after_its_processing() {
+    let workload = json!({ "kind": "dicom", "images": 3, "image": "10 kB", "period": "1 s", "count": 1,
+        "storage": "50 ms", "tls": "1.3" });
+    let flows = json!([{ "algorithm": "cubic", "rtt": "20 ms", "workload": workload }]);
+    let Some(records) = over_line(20, "3 s", &flows) else { return };
+    let took: Vec<_> = records.transfers.iter().map(|row| row.end_ns - row.start_ns).collect();
+    assert!(took.len() == 1 && took[0] >= 270_000_000, "{took:?}");
+    assert!(records.flows[0].end_ns.is_some_and(|end| end < 3_000_000_000));
+}
+
+/// The broker has the last message of QoS 0, whose arrival ends the flow.
+#[test]
+fn the_last_message_ends_the_flow_at_either_end() {
+    let workload = json!({ "kind": "mqtt", "payload": "200 B", "period": "20 ms", "burst": 2, "count": 5 });
+    let flows = json!([{ "algorithm": "cubic", "rtt": "20 ms", "workload": workload }]);
+    let Some(records) = over_line(20, "2 s", &flows) else { return };
+    assert_eq!(records.transfers.len(), 5);
+    assert!(records.flows[0].end_ns.is_some_and(|end| end < 2_000_000_000));
+}
+
 /// The requests of a closed loop: the next one follows the response by the think time of 100 ms, so that no two responses
 /// start less than a round trip and a think time apart, and none starts after the stop. A response under way at the
 /// stop arrives: 2 Mbit/s carry its 200 kB in 0.83 s.

@@ -158,5 +158,5 @@ workload = { kind = "mqtt", period = "10 s" }
     let poisson = text.replace("\"10 s\" }", "{ kind = \"exponential\", mean = \"10 s\" }, burst = 3 }");
     let workload = &canonical(&poisson)["flow"][0]["workload"];
     assert_eq!(workload["burst"], json!(3));
-    assert_eq!(workload["period_ns"], json!({ "kind": "exponential", "mean_ns": 10_000_000_000_u64 }));
+    assert_eq!(workload["period"], json!({ "kind": "exponential", "mean_ns": 10_000_000_000_u64 }));
 }
