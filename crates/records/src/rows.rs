@@ -356,14 +356,19 @@ table! {
     #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct MessageRow {
         /// Index of the flow.
+        #[hash(if_rows)]
         pub flow: u32,
         /// Number of the message within the flow, in the order of generation.
+        #[hash(if_rows)]
         pub message: u64,
         /// Time at which the application generated it.
+        #[hash(if_rows)]
         pub generated_ns: u64,
         /// Time at which the application to which it is addressed had it in full; null if that did not happen in the run.
+        #[hash(if_rows)]
         pub delivered_ns: Option<u64>,
         /// Size.
+        #[hash(if_rows)]
         pub size_bytes: u64,
     }
 }
