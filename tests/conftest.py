@@ -53,7 +53,7 @@ SYSTEM = frozenset(
         "measure_day",
         "measure_live",
         "measure_servers",
-        "preflight",
+        "preflight_routes",
         "quic",
         "serve",
         "serve_abuse",
