@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
     file = config.getoption("--allowed-skips")
     if file is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(skips.Watch(skips.read(file)), "allowed-skips")
+    # Hundreds of processes import this package: without its bytecode each of them compiles it again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # A background job of a shell ignores SIGINT, and its children would inherit that. A handler of ours has the same
     # effect here and is not inherited: programs that tests start have default signals (execve(2)).
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -65,8 +68,8 @@ SYSTEM = frozenset(
 )
 
 
-#: Files whose tests share a fixture that takes long: one process runs a file.
-TOGETHER = frozenset({"dist"})
+#: Files whose tests share what takes long to make: one process runs a file.
+TOGETHER = frozenset({"dist", "validate"})
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
