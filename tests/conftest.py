@@ -48,7 +48,6 @@ SYSTEM = frozenset(
     {
         "applications",
         "conform",
-        "documented",
         "emulation",
         "emulation_programs",
         "kernel",
@@ -69,7 +68,7 @@ SYSTEM = frozenset(
 
 
 #: Files whose tests share what takes long to make: one process runs a file.
-TOGETHER = frozenset({"dist", "validate"})
+TOGETHER = frozenset({"add_an_algorithm", "dist", "validate"})
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist

@@ -31,12 +31,12 @@ def test_results_are_saved_although_nobody_reads_the_output(path: Path, tmp_path
     runs = [
         ("run", path, "--out", "run"),
         ("compare", path, "--algorithms", "cubic,reno", "--repetitions", 2, "--out", "out", "--report", "page.html"),
-        ("report", "out", "--report", "again.html", "--figures", "svg"),
+        ("report", "run", "--report", "again.html", "--figures", "svg"),
     ]
     for number, (arguments, files) in enumerate(
         zip(
             runs,
-            (["run/flows.parquet"], ["out/comparison.json", "page.html"], ["again.html", "out/figures"]),
+            (["run/flows.parquet"], ["out/comparison.json", "page.html"], ["again.html", "run/figures"]),
             strict=True,
         )
     ):
