@@ -68,7 +68,19 @@ SYSTEM = frozenset(
 
 
 #: Files whose tests share what takes long to make: one process runs a file.
-TOGETHER = frozenset({"add_an_algorithm", "dist", "validate"})
+TOGETHER = frozenset(
+    {
+        "add_an_algorithm",
+        "dist",
+        "page_layout",
+        "pages",
+        "playground",
+        "reproduce_pages",
+        "seeded_faults",
+        "site",
+        "validate",
+    }
+)
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
