@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable
@@ -40,6 +41,11 @@ def pytest_configure(config: pytest.Config) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, _stay)
+
+
+def pytest_collection_finish() -> None:
+    # What is imported by now stays: a collection of garbage in a test, of which libraries ask for some, leaves it out.
+    gc.freeze()
 
 
 #: Tests of what a machine has once: names in the kernel's TCP, network namespaces, its processor's attention. One
