@@ -141,7 +141,7 @@ def journal_lines(out: Path) -> int:
 
 
 def test_two_processes_on_one_folder_and_the_lock_of_the_dead(file: Path) -> None:
-    file.write_text(described(100000))
+    file.write_text(described(10000))
     out = file.parent / "out"
     first = start(file, out)
     try:
@@ -256,7 +256,7 @@ def test_killed_at_random_moments_it_loses_no_run_and_repeats_none(file: Path) -
 
 
 def test_ctrl_c_keeps_what_was_finished(file: Path) -> None:
-    file.write_text(described(100000))
+    file.write_text(described(10000))
     out = file.parent / "out"
     process = start(file, out)
     try:
@@ -267,5 +267,5 @@ def test_ctrl_c_keeps_what_was_finished(file: Path) -> None:
         process.kill()
     assert process.returncode == 130
     rows = len(Result.read(out).runs)
-    assert f"stopped; {rows} of 1200000 runs finished are kept in {out}; the same command resumes" in said
+    assert f"stopped; {rows} of 120000 runs finished are kept in {out}; the same command resumes" in said
     assert "Traceback" not in said
