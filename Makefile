@@ -94,7 +94,8 @@ test: system build
 	@mkdir -p build && rm -f $(CWNDLAB_SKIPPED_TESTS)
 	$(RUST_LIMIT) $(RUST_TESTS)
 	cargo build --quiet --locked --profile test --package cwndlab-quic --example transfer
-	$(BIN)/python -m pytest -q -n 2 $(PYTEST)
+	@# Three processes for two cores: one of them waits for emulated paths most of its time (tests/conftest.py).
+	$(BIN)/python -m pytest -q -n 3 $(PYTEST)
 
 COUNT ?= 300
 SEED ?= 1

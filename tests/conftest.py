@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -32,11 +34,18 @@ def pytest_configure(config: pytest.Config) -> None:
     file = config.getoption("--allowed-skips")
     if file is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(skips.Watch(skips.read(file)), "allowed-skips")
+    # Hundreds of processes import this package: without its bytecode each of them compiles it again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # A background job of a shell ignores SIGINT, and its children would inherit that. A handler of ours has the same
     # effect here and is not inherited: programs that tests start have default signals (execve(2)).
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, _stay)
+
+
+def pytest_collection_finish() -> None:
+    # What is imported by now stays: a collection of garbage in a test, of which libraries ask for some, leaves it out.
+    gc.freeze()
 
 
 #: Tests of what a machine has once: names in the kernel's TCP, network namespaces, its processor's attention. One
@@ -45,7 +54,6 @@ SYSTEM = frozenset(
     {
         "applications",
         "conform",
-        "documented",
         "emulation",
         "emulation_programs",
         "kernel",
@@ -53,7 +61,7 @@ SYSTEM = frozenset(
         "measure_day",
         "measure_live",
         "measure_servers",
-        "preflight",
+        "preflight_routes",
         "quic",
         "serve",
         "serve_abuse",
@@ -65,8 +73,20 @@ SYSTEM = frozenset(
 )
 
 
-#: Files whose tests share a fixture that takes long: one process runs a file.
-TOGETHER = frozenset({"dist"})
+#: Files whose tests share what takes long to make: one process runs a file.
+TOGETHER = frozenset(
+    {
+        "add_an_algorithm",
+        "dist",
+        "page_layout",
+        "pages",
+        "playground",
+        "reproduce_pages",
+        "seeded_faults",
+        "site",
+        "validate",
+    }
+)
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist

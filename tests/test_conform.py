@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 
 import cwndlab
 import pytest
 from cwndlab.validation import replay as conform
 from cwndlab.validation.replay import Run, Verdict, cases, run_on_path
 
-
-def command(*words: str) -> subprocess.CompletedProcess[str]:
-    """Runs `cwndlab` with these arguments."""
-    line = [sys.executable, "-m", "cwndlab", *words]
-    return subprocess.run(line, capture_output=True, text=True, check=False)
+Cli = Callable[..., tuple[int, str, str]]
 
 
 def test_reno_is_the_same_in_all_backends_without_losses() -> None:
@@ -35,30 +30,30 @@ def test_reno_is_the_same_in_all_backends_without_losses() -> None:
     assert "the window is 75 segments in the record and 76 segments in the backend" in loss.first
 
 
-def test_the_command_prints_a_row_per_case_and_backend() -> None:
-    answer = command("conform", "cubic", "--replay")
-    assert answer.returncode == 0, answer.stderr
-    lines = answer.stdout.splitlines()
+def test_the_command_prints_a_row_per_case_and_backend(cli: Cli) -> None:
+    status, out, err = cli("conform", "cubic", "--replay")
+    assert status == 0, err
+    lines = out.splitlines()
     assert lines[0].split() == ["algorithm", "case", "backend", "windows", "differing", "max", "segments", "verdict"]
     assert lines[1].split()[1:3] == ["clean", "simulator"]
     assert "QUIC acknowledges packets individually: packets above a hole count immediately and end rounds" in lines
-    plain = json.loads(command("conform", "cubic", "--replay", "--format", "json").stdout)
+    plain = json.loads(cli("conform", "cubic", "--replay", "--format", "json")[1])
     assert [row["backend"] for row in plain["replays"][:3]] == ["simulator", "kernel", "quic"]
     assert plain["runs"] == []
 
 
-def test_the_reason_of_an_absent_backend_is_printed() -> None:
-    answer = command("conform", "rcp", "--replay")
-    assert answer.returncode == 0, answer.stderr
-    assert "'rcp' needs router assistance, and QUIC encrypts the headers that routers would read" in answer.stdout
-    assert "'rcp' requires router assistance, and the kernel's packets have no such header" in answer.stdout
+def test_the_reason_of_an_absent_backend_is_printed(cli: Cli) -> None:
+    status, out, err = cli("conform", "rcp", "--replay")
+    assert status == 0, err
+    assert "'rcp' needs router assistance, and QUIC encrypts the headers that routers would read" in out
+    assert "'rcp' requires router assistance, and the kernel's packets have no such header" in out
 
 
-def test_an_unknown_name_is_bad_input() -> None:
-    answer = command("conform", "cubik", "--replay")
-    assert answer.returncode == 2
-    assert "no algorithm is called 'cubik'" in answer.stderr
-    assert "did you mean 'cubic'?" in answer.stderr
+def test_an_unknown_name_is_bad_input(cli: Cli) -> None:
+    status, _, err = cli("conform", "cubik", "--replay")
+    assert status == 2
+    assert "no algorithm is called 'cubik'" in err
+    assert "did you mean 'cubic'?" in err
 
 
 def test_without_root_only_the_simulator_runs(monkeypatch: pytest.MonkeyPatch) -> None:

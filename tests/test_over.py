@@ -164,7 +164,7 @@ def test_a_full_disk_is_one_error_without_a_traceback(
     monkeypatch.setattr(sys, "unraisablehook", ignored.append)
     monkeypatch.setattr(Store, "close", no_rows)
     monkeypatch.setattr(run, "write_experiment", no_page)
-    status, _, said = cli("reproduce", "cubic-study/fig7", "--quick", "--out", tmp_path)
+    status, _, said = cli("reproduce", "cubic-study/fig1", "--quick", "--out", tmp_path)
     gc.collect()
     assert (status, "No space left on device" in said, "Traceback" in said) == (1, True, False)
     assert ignored == []

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
+from functools import cache
 
 import cwndlab
 import pytest
 from cwndlab.scenario import Control
-from cwndlab.validation.report_schedule import COLUMNS, effects, in_kernel, required, rtt_suffices, sentence
+from cwndlab.validation import report_schedule
+from cwndlab.validation.report_schedule import COLUMNS, in_kernel, required, rtt_suffices, sentence
 
-
-def command(*words: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "cwndlab", *words]
-    return subprocess.run(line, capture_output=True, text=True, check=False)
+Cli = Callable[..., tuple[int, str, str]]
+effects = cache(report_schedule.effects)
 
 
 @pytest.mark.parametrize("algorithm", in_kernel())
@@ -50,10 +49,11 @@ def test_a_remote_decision_does_not_miss_a_recovery() -> None:
     assert retransmitted(Control(delay="100 us")) == pytest.approx(retransmitted(None), rel=0.1)
 
 
-def test_the_command_prints_a_row_per_algorithm_and_schedule() -> None:
-    answer = command("kernel", "reports", "reno", "phcc", "--format", "json")
-    assert answer.returncode == 0, answer.stderr
-    rows = json.loads(answer.stdout)
+def test_the_command_prints_a_row_per_algorithm_and_schedule(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_schedule, "effects", effects)
+    status, out, err = cli("kernel", "reports", "reno", "phcc", "--format", "json")
+    assert status == 0, err
+    rows = json.loads(out)
     assert [(row["algorithm"], row["requires"], row["report"]) for row in rows] == [
         ("reno", "rtt", "ack"),
         ("reno", "rtt", "rtt"),
@@ -61,13 +61,12 @@ def test_the_command_prints_a_row_per_algorithm_and_schedule() -> None:
         ("phcc", "ack", "rtt"),
     ]
     assert set(rows[0]) == set(COLUMNS)
-    assert "retransmitted" in command("kernel", "reports", "reno").stdout
+    assert "retransmitted" in cli("kernel", "reports", "reno")[1]
 
 
-def test_an_unknown_algorithm_is_bad_input() -> None:
-    answer = command("kernel", "reports", "renno")
-    assert answer.returncode == 2
-    assert "no algorithm is called 'renno'" in answer.stderr
+def test_an_unknown_algorithm_is_bad_input(cli: Cli) -> None:
+    status, _, err = cli("kernel", "reports", "renno")
+    assert (status, "no algorithm is called 'renno'" in err) == (2, True)
 
 
 def test_an_interval_is_a_time_or_the_round_trip() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from math import isnan
 from pathlib import Path as File
@@ -21,14 +19,9 @@ from cwndlab.suites.trace import Trace
 from cwndlab.suites.trial import Subject, Trial
 from suite_algorithms import Cubic, HyStart, Reno, Startup
 
+Cli = Callable[..., tuple[int, str, str]]
 PATH = Path("1 Mbit/s, 20 ms", 1e6, 0.02)
 OTHER = Path("2 Mbit/s, 20 ms", 2e6, 0.02)
-
-
-def command(*words: str) -> subprocess.CompletedProcess[str]:
-    """Runs `cwndlab` with these arguments."""
-    line = [sys.executable, "-m", "cwndlab", *words]
-    return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
 def a_trial() -> Trial:
@@ -261,32 +254,34 @@ def test_a_wrong_algorithm_fails_the_case_of_its_fault(
 # The command line.
 
 
-def test_the_command_prints_cases_by_paths_and_ends_with_1_where_one_fails() -> None:
-    answer = command("suite", "rfc9438", "--algorithm", "cubic-8312", "--case", "reno-friendly", "--case", "beta")
-    assert answer.returncode == 1, answer.stderr
-    lines = answer.stdout.splitlines()
+def test_the_command_prints_cases_by_paths_and_ends_with_1_where_one_fails(cli: Cli) -> None:
+    status, printed, err = cli(
+        "suite", "rfc9438", "--algorithm", "cubic-8312", "--case", "reno-friendly", "--case", "beta"
+    )
+    assert status == 1, err
+    lines = printed.splitlines()
     assert lines[0].split("  ")[0] == "case"
     assert lines[2].split() == ["reno-friendly", "–", "FAILED"]
     at = lines.index("reno-friendly, 10 Mbit/s, 20 ms: failed: segments per round trip above cwnd_prior")
     assert lines[at + 1] == "  source    section 4.3: α is 1 once W_est ≥ cwnd_prior"
     assert lines[at + 2] == "  expected  1 ± 15 %"
-    assert answer.stderr.endswith("cubic-8312: 2 passed, 1 failed, 1 not applicable, 0 contradicts\n")
+    assert err.endswith("cubic-8312: 2 passed, 1 failed, 1 not applicable, 0 contradicts\n")
 
 
-def test_the_command_takes_a_file_of_python_and_prints_json(tmp_path: File) -> None:
+def test_the_command_takes_a_file_of_python_and_prints_json(cli: Cli, tmp_path: File) -> None:
     file = tmp_path / "mine.py"
     own = (File(__file__).parent / "suite_algorithms.py").read_text(encoding="utf-8")
     own = own.replace("class Cubic:", "class Other:").replace("class Reno:", "class Mine:")
     file.write_text(own, encoding="utf-8")
     words = ("suite", "rfc6675", "--case", "pipe", "--format", "json")
-    answer = command(*words, "--algorithm", str(file))
-    assert answer.returncode == 2
-    assert "has 4 algorithms: other, hy-start, mine, startup" in answer.stderr
+    status, _, err = cli(*words, "--algorithm", str(file))
+    assert status == 2
+    assert "has 4 algorithms: other, hy-start, mine, startup" in err
     head = own[: own.index("class Other:")]
     file.write_text(head + own[own.index("class Mine:") : own.index("class Startup:")], encoding="utf-8")
-    answer = command(*words, "--algorithm", str(file))
-    assert answer.returncode == 0, answer.stderr
-    result = json.loads(answer.stdout)
+    status, printed, err = cli(*words, "--algorithm", str(file))
+    assert status == 0, err
+    result = json.loads(printed)
     assert (result["suite"], result["algorithm"]) == ("rfc6675", "mine")
     assert result["counts"]["passed"] == 1
     assert result["outcomes"][0]["statements"][0]["holds"] is True
@@ -302,24 +297,24 @@ def test_the_command_takes_a_file_of_python_and_prints_json(tmp_path: File) -> N
         (["rfc9438", "--format", "xml"], "--format"),
     ],
 )
-def test_bad_input_ends_with_2_and_names_its_place(words: list[str], place: str) -> None:
-    answer = command("suite", *words)
-    assert answer.returncode == 2
-    assert answer.stderr.startswith(f"{place}: ")
-    assert "  hint: " in answer.stderr
+def test_bad_input_ends_with_2_and_names_its_place(cli: Cli, words: list[str], place: str) -> None:
+    status, _, err = cli("suite", *words)
+    assert status == 2
+    assert err.startswith(f"{place}: ")
+    assert "  hint: " in err
 
 
-def test_without_a_name_the_suites_are_listed() -> None:
-    answer = command("suite")
+def test_without_a_name_the_suites_are_listed(cli: Cli) -> None:
+    _, printed, err = cli("suite")
     for name in cwndlab.suites.SUITES:
-        assert f"  {name}  " in answer.stdout + answer.stderr
+        assert f"  {name}  " in printed + err
 
 
-def test_out_has_records_and_qlog_of_each_case_and_the_page_its_statements(tmp_path: File) -> None:
+def test_out_has_records_and_qlog_of_each_case_and_the_page_its_statements(cli: Cli, tmp_path: File) -> None:
     out, page = tmp_path / "out", tmp_path / "suite.html"
     words = ("--algorithm", "cubic-8312", "--case", "reno-friendly", "--out", str(out), "--report", str(page))
-    answer = command("suite", "rfc9438", *words)
-    assert answer.returncode == 1, answer.stderr
+    status, printed, err = cli("suite", "rfc9438", *words)
+    assert status == 1, err
     folder = out / "reno-friendly" / "10_Mbit_s_20_ms"
     assert cwndlab.records.Records.read(folder / "records").rows("flows")[0]["algorithm"].startswith("cubic-8312")
     assert (folder / "qlog" / "flow0.sqlog").stat().st_size > 1000
@@ -332,11 +327,11 @@ def test_out_has_records_and_qlog_of_each_case_and_the_page_its_statements(tmp_p
     assert isinstance(loaded, SuiteResult)
     loaded.report(tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == text
-    assert answer.stdout == "\n\n".join([str(loaded.table()), *loaded.verdicts()]) + "\n"
-    assert f"{loaded.algorithm}: {loaded.counts}" in answer.stderr
+    assert printed == "\n\n".join([str(loaded.table()), *loaded.verdicts()]) + "\n"
+    assert f"{loaded.algorithm}: {loaded.counts}" in err
     assert loaded._repr_html_().index(f"cubic-8312: {loaded.counts}") < loaded._repr_html_().index("<table>")
-    shown = command("report", str(out), "--report", str(tmp_path / "third.html"))
-    assert (shown.returncode, shown.stdout) == (0, answer.stdout), shown.stderr
+    status, shown, err = cli("report", str(out), "--report", str(tmp_path / "third.html"))
+    assert (status, shown) == (0, printed), err
     (out / "suite.json").write_text("{}", encoding="utf-8")
     with pytest.raises(cwndlab.RecordsError, match=r"suite\.json: holds no result of a suite that is known here"):
         cwndlab.load(out)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import tree_sitter_rust
@@ -86,7 +87,13 @@ class Crate:
 
 def parse(file: Path) -> Node:
     """The syntax tree of a file."""
-    return _PARSER.parse(file.read_bytes()).root_node
+    return _parsed(file.read_bytes())
+
+
+@cache
+def _parsed(source: bytes) -> Node:
+    """Each rule reads every file."""
+    return _PARSER.parse(source).root_node
 
 
 def text(node: Node) -> str:
@@ -274,7 +281,7 @@ def functions(file: Path) -> list[Size]:
 
 
 def _functions(file: Path) -> Iterator[tuple[str, Node]]:
-    for owner, node in _walk(parse(file), ""):
+    for owner, node in _declarations(parse(file)):
         if node.type == "function_item":
             yield f"{owner}{_name(node)}", node
 
@@ -292,7 +299,7 @@ class Parameter:
 def parameters(file: Path) -> list[Parameter]:
     """The parameters of all functions of a file, required methods of traits included."""
     result = []
-    for owner, node in _walk(parse(file), ""):
+    for owner, node in _declarations(parse(file)):
         if node.type in ("function_item", "function_signature_item"):
             listed = node.child_by_field_name("parameters")
             for parameter in listed.named_children if listed is not None else []:
@@ -306,7 +313,7 @@ def parameters(file: Path) -> list[Parameter]:
 def structs(file: Path) -> list[Size]:
     """The structs of a file, and the variants of its enums, with the number of their fields."""
     result = []
-    for owner, node in _walk(parse(file), ""):
+    for owner, node in _declarations(parse(file)):
         body = node.child_by_field_name("body")
         if node.type in ("struct_item", "enum_variant") and body is not None:
             named = body.type == "field_declaration_list"
@@ -316,14 +323,24 @@ def structs(file: Path) -> list[Size]:
     return result
 
 
-def _walk(parent: Node, owner: str) -> Iterator[tuple[str, Node]]:
-    """All nodes that are not tests, with the enclosing type, enum, function or inline module: `Sender::`."""
-    for node, _ in items(parent):
-        yield owner, node
+_DECLARATIONS = {"function_item", "function_signature_item", "struct_item", "enum_variant"}
+
+
+@cache
+def _declarations(root: Node) -> list[tuple[str, Node]]:
+    """Functions, structs and variants that are not tests, with the enclosing type, enum, function or inline module:
+    `Sender::`."""
+    result = []
+    left = [("", root)]
+    while left:
+        owner, node = left.pop()
         inner = owner
         if node.type == "impl_item":
             kind = node.child_by_field_name("type")
             inner = f"{owner}{text(kind).split('<')[0]}::" if kind is not None else owner
         elif node.type in ("trait_item", "mod_item", "enum_item", "function_item"):
             inner = f"{owner}{_name(node)}::"
-        yield from _walk(node, inner)
+        if node.type in _DECLARATIONS:
+            result.append((owner, node))
+        left += reversed([(inner, child) for child, _ in items(node)])
+    return result

@@ -190,14 +190,19 @@ def on_paths(case: Case, algorithm: str) -> list[list[Any]]:
 
 
 @cache
+def in_suite(name: str) -> dict[str, list[list[Any]]]:
+    """The paths of each case of a suite, by its name, with what is stated there."""
+    suite = suites.suite(name)
+    return {one.name: on_paths(one, suite.reference) for one in suite.cases}
+
+
+@cache
 def of_suite(name: str) -> str:
     """The digest of a suite: 16 hexadecimal digits of SHA-256 of its cases, their scenarios and statements."""
-    suite = suites.suite(name)
+    stated = in_suite(name)
+    cases = suites.suite(name).cases
     return _digest(
-        [
-            [one.name, one.title, one.source, one.values, dict(one.unsuited), on_paths(one, suite.reference)]
-            for one in suite.cases
-        ]
+        [[one.name, one.title, one.source, one.values, dict(one.unsuited), stated[one.name]] for one in cases]
     )
 
 

@@ -133,30 +133,33 @@ def _remarks(records: Records, flow: int) -> Iterator[_Event]:
 
 def _segments(wire: Wire, flow: int) -> Iterator[_Event]:
     out, back = (wire.ways.get(Way(flow, forward), []) for forward in (True, False))
-    for row in wire.rows(link=out[0]) if out else ():
-        if row["flow"] == flow and row["kind"] == DATA:
-            yield row["sent_ns"], "tcp:segment_sent", _segment(wire, row) | {"retransmission": row["retransmission"]}
-    for row in wire.rows():
-        if row["flow"] == flow and row["kind"] == DATA and row["fate"] in (DROPPED, LOST):
-            time = row["time_ns"] if row["fate"] == DROPPED else row["departure_ns"]
-            why = {"link": wire.links[row["link"]], "by": "queue" if row["fate"] == DROPPED else "wire"}
-            yield time, "tcp:segment_dropped", _segment(wire, row) | why
-    for row in wire.rows(link=back[-1]) if back else ():
-        if row["flow"] == flow and row["kind"] == ACK and row["arrival_ns"] is not None:
-            data: dict[str, Any] = {
-                "connection": row["connection"],
-                "ack": wire.byte(flow, row["connection"], row["sequence_bytes"]),
-                "window": row["window_bytes"],
-                "ece": row["ece"],
-            }
-            if row["echo_ns"]:
-                data["timestamp_rtt"] = (row["arrival_ns"] - row["echo_ns"]) / 1e6
-            if row["sack"]:
-                data["sack"] = [
-                    [wire.byte(flow, row["connection"], int(end)) for end in block.split("-")]
-                    for block in row["sack"].split(" ")
-                ]
-            yield row["arrival_ns"], "tcp:ack_received", data
+    own, data = pl.col("flow") == flow, pl.col("kind") == DATA
+    for row in wire.rows(own, data, link=out[0]) if out else ():
+        yield row["sent_ns"], "tcp:segment_sent", _segment(wire, row) | {"retransmission": row["retransmission"]}
+    for row in wire.rows(own, data, pl.col("fate").is_in([DROPPED, LOST])):
+        time = row["time_ns"] if row["fate"] == DROPPED else row["departure_ns"]
+        why = {"link": wire.links[row["link"]], "by": "queue" if row["fate"] == DROPPED else "wire"}
+        yield time, "tcp:segment_dropped", _segment(wire, row) | why
+    arrived = pl.col("arrival_ns").is_not_null()
+    for row in wire.rows(own, arrived, pl.col("kind") == ACK, link=back[-1]) if back else ():
+        yield row["arrival_ns"], "tcp:ack_received", _ack(wire, row)
+
+
+def _ack(wire: Wire, row: dict[str, Any]) -> dict[str, Any]:
+    flow, connection = row["flow"], row["connection"]
+    ack: dict[str, Any] = {
+        "connection": connection,
+        "ack": wire.byte(flow, connection, row["sequence_bytes"]),
+        "window": row["window_bytes"],
+        "ece": row["ece"],
+    }
+    if row["echo_ns"]:
+        ack["timestamp_rtt"] = (row["arrival_ns"] - row["echo_ns"]) / 1e6
+    if row["sack"]:
+        ack["sack"] = [
+            [wire.byte(flow, connection, int(end)) for end in block.split("-")] for block in row["sack"].split(" ")
+        ]
+    return ack
 
 
 def _segment(wire: Wire, row: dict[str, Any]) -> dict[str, Any]:

@@ -131,10 +131,10 @@ class Wire:
             result[packet] = f"{how} {self.links[link]} at {when} s"
         return result
 
-    def rows(self, *, link: int | None = None) -> Iterator[dict[str, Any]]:
-        """The recorded packets, of one link or of all, as plain values."""
+    def rows(self, *conditions: pl.Expr, link: int | None = None) -> Iterator[dict[str, Any]]:
+        """The recorded packets that meet all conditions, of one link or of all, as plain values."""
         table = self.packets if link is None else self.packets.filter(pl.col("link") == link)
-        yield from table.iter_rows(named=True)
+        yield from (table.filter(*conditions) if conditions else table).iter_rows(named=True)
 
 
 def _reverses(name: str) -> Iterator[str]:

@@ -98,11 +98,11 @@ class Reproductions:
     Examples
     --------
     >>> import cwndlab
-    >>> result = cwndlab.reproduce("cubic-study/fig7", quick=True)
+    >>> result = cwndlab.reproduce("cubic-study/fig1", quick=True)
     >>> result
-    <Reproductions of cubic-study/fig7: 24 findings: 14 holds, 10 opposite>
+    <Reproductions of cubic-study/fig1: 3 findings: 3 holds>
     >>> [one.experiment.id for one in result]
-    ['cubic-study/fig7']
+    ['cubic-study/fig1']
     """
 
     experiments: tuple[Reproduction, ...]

@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import optimize, special, stats
+import scipy  # its module `stats`, which takes half a second to import, is imported at its first use
+from scipy import special
 
 from cwndlab.statistics.estimates import LEVEL, Estimate, deviation, pooled_deviation
 
@@ -90,7 +91,7 @@ def rank_biserial(deltas: Sequence[float], level: float = LEVEL) -> Estimate | N
     n = len(kept)
     if n == 0:
         return None
-    ranks = stats.rankdata(np.abs(kept))
+    ranks = scipy.stats.rankdata(np.abs(kept))
     r = float(np.sum(ranks * np.sign(kept)) / np.sum(ranks))
     if abs(r) == 1:
         return Estimate(r, None, None, n)
@@ -122,7 +123,7 @@ def _non_centrality(t: float, freedom: int, quantile: float, near: float, reach:
 
     if not off(near - reach) > 0 > off(near + reach):
         return near
-    return float(optimize.brentq(off, near - reach, near + reach, xtol=1e-9))
+    return float(scipy.optimize.brentq(off, near - reach, near + reach, xtol=1e-9))
 
 
 def _scaled(one: Estimate | None, factor: float) -> Estimate | None:

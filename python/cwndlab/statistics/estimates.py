@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import special, stats
+import scipy  # its module `stats`, which takes half a second to import, is imported at its first use
+from scipy import special
 
 #: Level of all intervals.
 LEVEL = 0.95
@@ -108,7 +109,7 @@ def _resampled(
     with warnings.catch_warnings():
         # Where nearly all values are equal, BCa's acceleration is 0/0 and it answers NaN.
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = stats.bootstrap(
+        found = scipy.stats.bootstrap(
             (np.asarray(values),),
             np.mean,
             n_resamples=draws,

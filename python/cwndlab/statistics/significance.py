@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
+import scipy  # its module `stats`, which takes half a second to import, is imported at its first use
+from scipy import special
 
 from cwndlab.statistics.estimates import deviation, pooled_deviation
 
@@ -53,7 +54,7 @@ def welch(first: Sequence[float], second: Sequence[float]) -> float | None:
     """
     if len(first) < 2 or len(second) < 2 or (deviation(first) == 0 and deviation(second) == 0):
         return None
-    return _quietly(lambda: stats.ttest_ind(second, first, equal_var=False))
+    return _quietly(lambda: scipy.stats.ttest_ind(second, first, equal_var=False))
 
 
 def wilcoxon(deltas: Sequence[float]) -> float | None:
@@ -69,7 +70,7 @@ def wilcoxon(deltas: Sequence[float]) -> float | None:
     kept = [delta for delta in deltas if delta != 0]
     if len(kept) < 2:
         return None
-    return _signed_ranks(kept) if len(kept) <= _MOST_COUNTED else _quietly(lambda: stats.wilcoxon(kept))
+    return _signed_ranks(kept) if len(kept) <= _MOST_COUNTED else _quietly(lambda: scipy.stats.wilcoxon(kept))
 
 
 #: Up to this number scipy, too, is exact where ranks are tied; it enumerates the signs, which takes a second.
@@ -78,7 +79,7 @@ _MOST_COUNTED = 13
 
 def _signed_ranks(kept: Sequence[float]) -> float:
     """The exact p of Wilcoxon's test: the share of all signs whose sum of positive ranks is as extreme."""
-    ranks = np.rint(2 * stats.rankdata(np.abs(kept))).astype(int)  # ties have halves
+    ranks = np.rint(2 * scipy.stats.rankdata(np.abs(kept))).astype(int)  # ties have halves
     ways = np.ones(1)  # by the sum, over the ranks so far
     for rank in ranks:
         ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
@@ -99,7 +100,7 @@ def shapiro(values: Sequence[float]) -> float | None:
     """
     if len(values) < 3 or deviation(values) == 0:
         return None
-    return _quietly(lambda: stats.shapiro(values))
+    return _quietly(lambda: scipy.stats.shapiro(values))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

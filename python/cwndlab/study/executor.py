@@ -146,8 +146,10 @@ class Plan:
 
     def left(self, point: Point) -> int:
         """The number of remaining runs of a point, as far as known."""
-        jobs = (self.study.job(point, seed) for seed in self.seeds_of(point.number))
-        return sum(job.key not in self._done for job in jobs)
+        seeds = self.seeds_of(point.number)
+        if not self._done:
+            return len(seeds)  # without the keys of millions of runs
+        return sum(self.study.job(point, seed).key not in self._done for seed in seeds)
 
     def take(self) -> Task | None:
         """The next run; ``None`` if there is none now."""

@@ -145,7 +145,7 @@ class Sweep:
         faults = [*self._kind_faults()] or [*self._faults()]
         if faults:
             raise ScenarioError(*faults)
-        seeds = tuple(dict.fromkeys(listed(self.seeds)))
+        seeds = tuple(self.seeds if isinstance(self.seeds, range) else dict.fromkeys(listed(self.seeds)))
         object.__setattr__(self, "seeds", seeds)
         object.__setattr__(self, "base", repeated(self.base, self.most))
         object.__setattr__(self, "alternatives", {name: self._made(of) for name, of in self.alternatives.items()})
@@ -247,7 +247,8 @@ class Sweep:
             return  # reported as too many runs
         # `until` and `at_most` add the numbers after the largest one.
         most = 2**63 - (self.at_most or 0)
-        for seed in listed(self.seeds):
+        is_range = isinstance(self.seeds, range)
+        for seed in (*self.seeds[:1], *self.seeds[-1:]) if is_range else listed(self.seeds):
             if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < most:
                 yield Fault("sweep.seeds", f"{short(seed)} is not a seed", "a seed is a whole number from 0 on")
                 return
