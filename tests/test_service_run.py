@@ -24,7 +24,15 @@ algorithm = "cubic"
 rtt = "40 ms"
 count = 2
 workload = { kind = "mqtt", period = "100 ms", payload = { kind = "uniform", min = "200 B", max = "200 B" } }
-service = { class = "vitals", deadline = "500 ms", within = 0.9, lifetime = "1 s", loss = 0.0, gap = "1 s", age = "2 s", availability = 0.99 }
+[flow.service]
+class = "vitals"
+deadline = "500 ms"
+within = 0.9
+lifetime = "1 s"
+loss = 0.0
+gap = "1 s"
+age = "2 s"
+availability = 0.99
 
 [[flow]]
 name = "late"
@@ -71,7 +79,7 @@ def test_an_empty_path_meets_what_it_can(records: cwndlab.Records) -> None:
     frame = levels(records)
     rows = {row["class"]: row for row in frame.to_dicts()}
     assert (rows["vitals"]["flows"], rows["vitals"]["runs"]) == (2, 1)
-    # A message per 100 ms and sensor from 1 s to 5 s, of which those of the last second are not decided by the lifetime.
+    # A message per 100 ms and sensor from 1 s to 5 s; the lifetime does not decide those of the last second.
     assert 70 <= rows["vitals"]["messages"] <= 80
     assert (rows["vitals"]["verdict"], rows["vitals"]["in_time"], rows["vitals"]["lost"]) == ("met", 1.0, 0.0)
     assert rows["vitals"]["requirements"] == "deadline, loss, gap, age, availability"

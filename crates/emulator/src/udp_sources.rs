@@ -39,7 +39,7 @@ struct Source {
 /// An application over UDP.
 #[derive(Debug)]
 enum Application {
-    Datagrams(Datagrams),
+    Datagrams(Box<Datagrams>),
     /// An exchange, and the connection of its direction from receiver to sender.
     Exchange(Box<DatagramExchange>, ConnectionId),
 }
@@ -84,7 +84,7 @@ impl UdpSources {
                     if one.service.is_some() {
                         datagrams.keep_messages();
                     }
-                    Application::Datagrams(datagrams)
+                    Application::Datagrams(Box::new(datagrams))
                 }
                 traffic::Application::Exchange(mut exchange) => {
                     if one.service.is_some() {

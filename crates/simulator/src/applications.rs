@@ -22,7 +22,7 @@ impl Simulation<'_> {
                 ApplicationKind::ByteSource { bulk: true } if plan.needs_no_agent() => bulk.push(flow),
                 ApplicationKind::ByteSource { .. } => {}
                 ApplicationKind::Arrivals | ApplicationKind::Dialogue(_) | ApplicationKind::Exchange => {
-                    self.begin(flow)
+                    self.begin(flow);
                 }
                 ApplicationKind::Datagrams => {
                     self.begin(flow);

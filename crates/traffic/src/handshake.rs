@@ -1,6 +1,6 @@
 //! Handshakes: what the ends of a connection exchange before the first message of a dialogue, such as TLS or a login.
 //!
-//! A [`Handshake`] is a list of flights, which both ends send in turn. [`Handshake::wrap`] puts it in front of each
+//! A `Handshake` is a list of flights, which both ends send in turn. `Handshake::wrap` puts it in front of each
 //! connection of a dialogue: messages that the dialogue sends before the end of the handshake wait.
 //!
 //! Sources: RFC 8446 (TLS 1.3), RFC 5246 (TLS 1.2); sizes of flights: draft-ietf-iotops-security-protocol-comparison. Not

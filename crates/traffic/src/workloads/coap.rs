@@ -108,7 +108,11 @@ impl Config {
 
     /// The end that sends requests or registers.
     fn client(&self) -> End {
-        if self.method == Method::Post { End::Sender } else { End::Receiver }
+        if self.method == Method::Post {
+            End::Sender
+        } else {
+            End::Receiver
+        }
     }
 
     fn fixed(&self) -> Bytes {
@@ -460,11 +464,8 @@ impl Coap {
         }
         let separate = self.config.processing != Distribution::Fixed(0.0);
         if self.config.confirmable {
-            let (kind, bytes) = if separate {
-                (EMPTY, self.empty_bytes())
-            } else {
-                (PIGGYBACKED, self.response_bytes(at_offset))
-            };
+            let (kind, bytes) =
+                if separate { (EMPTY, self.empty_bytes()) } else { (PIGGYBACKED, self.response_bytes(at_offset)) };
             actions.push(Action::Send(server, bytes, Message { kind, ..message }));
         }
         if first && separate {
