@@ -111,9 +111,9 @@ def test_a_run_draws_its_figures(records: Records) -> None:
 
 def test_a_figure_without_data_or_of_another_name_is_refused(records: Records) -> None:
     with pytest.raises(ScenarioError) as raised:
-        records.plot("window")
+        records.plot("spectrum")
     (fault,) = raised.value.faults
-    assert (fault.where, fault.what) == ("kind", "no figure is called 'window'")
+    assert (fault.where, fault.what) == ("kind", "no figure is called 'spectrum'")
     assert set(FIGURES) < set(fault.hint.removeprefix("there are ").split(", "))
     with pytest.raises(ScenarioError) as raised:
         records.plot("cdf-completion")

@@ -480,7 +480,7 @@ def test_terminal_page_and_notebook_have_the_same_service_levels(
 
 def test_the_table_has_the_forms_of_the_others(kept: Path) -> None:
     table = tables.levels(Result.read(kept))
-    assert table.to("latex").startswith("\\begin{tabular}{lllrr")
+    assert "\n\\begin{tabular}{lllrr" in table.to("latex")
     assert r"90 \% within 0.5 s, lost $\leq$ 10 \%, silence $\leq$ 3 s" in table.to("latex")
     assert table.to("markdown").count("\n") == 5
     assert table.to("csv").splitlines()[0].startswith("cell,algorithm,class,flows,runs,messages,decided,deadline_s")
@@ -506,3 +506,16 @@ def test_the_table_of_one_run_says_so() -> None:
     row = ["a", "90 % within 1 s", "100", "100", "100.0 [96.3, 100.0]", "0.100", "0 of 1", "met (one run)"]
     assert table.rows == [row]
     assert table.caption.endswith("n = 1 run of each")
+
+
+def test_the_figure_has_the_runs_that_missed(kept: Path) -> None:
+    """A field is the share of runs in which the class missed its level, as the table counts them."""
+    result = Result.read(kept)
+    (panel,) = result.plot("levels").panels
+    rows = result.levels().to_dicts()
+    classes = list(dict.fromkeys(row["class"] for row in rows))[::-1]
+    cells = list(dict.fromkeys(row["cell"] for row in rows))
+    assert list(panel.y.categories) == classes
+    for row in rows:
+        share = 100 * row["missed_runs"] / row["judged_runs"] if row["judged_runs"] else None
+        assert panel.heat.values[classes.index(row["class"])][cells.index(row["cell"])] == share

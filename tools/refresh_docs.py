@@ -31,6 +31,7 @@ from typing import Any
 from unittest import mock
 
 import algorithm_pages
+import clinic
 import declared_files
 import generated
 import pictures
@@ -300,6 +301,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "instructions": lambda: _text(sys.executable, "benches/instructions.py", "--committed"),
     "reproductions": _reproductions,
     "picture uplink": _uplink,
+    "clinic": clinic.markdown,
     "audit": _audit,
     "stacks": _stacks,
     **{f"debug {name}": partial(_with_output, f"debug {name}") for name in ("beta", "loss", "previous", "class")},

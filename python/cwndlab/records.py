@@ -260,6 +260,11 @@ class Records:
         return self.frame("transfers")
 
     @cached_property
+    def messages(self) -> pl.DataFrame:
+        """Messages of flows with a service level, delivered or not."""
+        return self.frame("messages")
+
+    @cached_property
     def packets(self) -> pl.DataFrame:
         """Every packet at the entrance of every link, where the scenario sets ``packets``."""
         return self.frame("packets")

@@ -10,11 +10,12 @@ use cwndlab_path::start_times::start_times;
 use cwndlab_records::rows::{FlowRow, MessageRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::application::ApplicationKind;
+use cwndlab_traffic::message_log::LoggedMessage;
 use cwndlab_units::{Duration, Fault, FlowId, Rate, Time};
 
 use crate::algorithm::{self, Datapath, ProgramAlgorithm};
 use crate::endpoints::application::Application;
-use crate::endpoints::connection::{listener, set_priority, Endpoint, FlowState, RunClock};
+use crate::endpoints::connection::{listener, lock, set_priority, Endpoint, FlowState, RunClock};
 use crate::endpoints::tcp_sampler::TcpSampler;
 use crate::path::Path;
 use crate::session::{Options, Quality, Session};
@@ -92,16 +93,7 @@ pub fn emulate(
         let udp = path.sources.row(flow, one, path.network.losses[flow.into()]);
         records.flows.push(udp.unwrap_or_else(|| tcp_row(flow, one, &run, &path)));
         path.sources.take_messages(flow, &run.state);
-        if one.service.is_some() {
-            let mut log = run.state.messages.into_inner().unwrap_or_else(PoisonError::into_inner);
-            records.messages.extend(log.take().into_iter().zip(0..).map(|(message, number)| MessageRow {
-                flow: flow.into(),
-                message: number,
-                generated_ns: message.generated.as_nanos(),
-                delivered_ns: message.delivered.map(Time::as_nanos),
-                size_bytes: message.size.0,
-            }));
-        }
+        records.messages.extend(message_rows(flow, one, &run.state));
         records.events.append(&mut run.state.events.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut transfers = run.state.transfers.into_inner().unwrap_or_else(PoisonError::into_inner);
         transfers.sort_by_key(|row| row.transfer); // arrivals may overtake each other
@@ -115,6 +107,22 @@ pub fn emulate(
     records.events.sort_by_key(|row| row.time_ns); // a stable sort
     findings::add(&plan, &mut records);
     Ok((records, quality))
+}
+
+/// The messages of a flow with a service level.
+fn message_rows(flow: FlowId, plan: &FlowPlan, state: &FlowState) -> Vec<MessageRow> {
+    if plan.service.is_none() {
+        return Vec::new();
+    }
+    let messages = lock(&state.messages).take().into_iter().zip(0..);
+    let row = |(message, number): (LoggedMessage, u64)| MessageRow {
+        flow: flow.into(),
+        message: number,
+        generated_ns: message.generated.as_nanos(),
+        delivered_ns: message.delivered.map(Time::as_nanos),
+        size_bytes: message.size.0,
+    };
+    messages.map(row).collect()
 }
 
 /// Rate of the slowest line of a flow's route; [`MAX_LINE`] where no line has a rate.

@@ -200,3 +200,31 @@ fn datagrams_have_the_rate_of_their_workload_until_the_stop() {
     let sent: Vec<_> = records.flows.iter().map(|row| row.sent_packets).collect();
     assert!((sent[0], sent[2]) == (167, 125) && (99..=101).contains(&sent[1]), "{sent:?}");
 }
+
+/// By hand: a message needs half of the base RTT of 40 ms at least, on every transport. CoAP's requests, whose ends the path
+/// itself runs, come at their times: one per 200 ms of 3 s, from 0 s on.
+#[test]
+fn messages_of_flows_with_a_service_level_are_recorded() {
+    let service = json!({ "deadline": "1 s" });
+    let flows = json!([
+        { "transport": "udp", "rtt": "40 ms", "workload": { "kind": "coap", "period": "200 ms" }, "service": service },
+        { "transport": "udp", "rtt": "40 ms", "workload": { "kind": "cbr", "rate": "80 kbps", "packet": "200 B" },
+            "service": service },
+        { "algorithm": "cubic", "rtt": "40 ms", "workload": { "kind": "mqtt", "qos": 1, "period": "200 ms" },
+            "service": service },
+        { "algorithm": "cubic", "rtt": "40 ms", "workload": { "kind": "transfers", "bytes": "20 kB", "gap": "200 ms" },
+            "service": service },
+        { "algorithm": "cubic", "rtt": "40 ms", "workload": { "kind": "bulk", "bytes": "100 kB" } },
+    ]);
+    let Some(records) = over_line(2, "3 s", &flows) else { return };
+    let of = |flow: u32| records.messages.iter().filter(move |row| row.flow == flow);
+    for flow in 0..4 {
+        let delays: Vec<u64> = of(flow).filter_map(|row| row.delivered_ns.map(|at| at - row.generated_ns)).collect();
+        assert!(!delays.is_empty() && delays.iter().all(|&delay| delay >= 20_000_000), "flow {flow}: {delays:?}");
+    }
+    let times: Vec<u64> = of(0).map(|row| row.generated_ns).collect();
+    assert_eq!(times, (0..times.len() as u64).map(|n| n * 200_000_000).collect::<Vec<_>>());
+    assert!((2..=15).contains(&times.len()), "{times:?}");
+    assert!(records.transfers.iter().any(|row| row.flow == 0), "exchanges of CoAP are transfers");
+    assert_eq!(of(4).count(), 0);
+}

@@ -10,6 +10,7 @@ use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
 use crate::dialogue::Direction;
 use crate::simulation::Simulation;
+use crate::udp::Udp;
 
 impl Simulation<'_> {
     /// Sets up the applications that need more than their connection, before the run. Applications that only write are
@@ -26,7 +27,8 @@ impl Simulation<'_> {
                 }
                 ApplicationKind::Datagrams => {
                     self.begin(flow);
-                    if let Some(datagrams) = self.connections[flow.into()].datagrams.as_mut().filter(|_| duplicates) {
+                    let udp = self.connections[flow.into()].udp.as_mut().filter(|_| duplicates);
+                    if let Some(datagrams) = udp.and_then(Udp::datagrams) {
                         datagrams.expect_duplicates();
                     }
                 }
@@ -45,7 +47,7 @@ impl Simulation<'_> {
                 if self.plan.flows[flow].service.is_some() {
                     datagrams.keep_messages();
                 }
-                self.connections[flow.into()].set_datagrams(datagrams);
+                self.connections[flow.into()].set_udp(Udp::Datagrams(Box::new(datagrams)));
             }
             Application::Exchange(exchange) => self.set_exchange(flow, exchange),
         }
@@ -78,7 +80,7 @@ impl Simulation<'_> {
         let connection = &mut self.connections[id];
         if connection.dialogue.is_some() {
             self.run_dialogue(id, now);
-        } else if connection.exchange.is_some() {
+        } else if matches!(connection.udp, Some(Udp::Exchange(_))) {
             self.run_exchange(id, now);
         } else if id == connection.owner.into() {
             connection.application = NEVER;

@@ -8,7 +8,7 @@ use cwndlab_records::stall::{SenderProgress, StallWatch};
 use cwndlab_scenario::plan::{FlowPlan, Pacing};
 use cwndlab_traffic::action::Action;
 use cwndlab_traffic::byte_source::{ByteSource, Drained, Transfer};
-use cwndlab_traffic::datagrams::{DatagramCounters, Datagrams};
+use cwndlab_traffic::datagrams::DatagramCounters;
 use cwndlab_traffic::message_log::MessageLog;
 use cwndlab_traffic::NEVER;
 use cwndlab_transport::delayed_control::DelayedControl;
@@ -22,8 +22,8 @@ use crate::dialogue::Direction;
 use crate::end_samples::{SampleCounters, Samples};
 use crate::no_control::NoControl;
 use crate::packet_sink::{feedback, PacketSink, WireFormat};
-use crate::run_exchanges::ExchangeDirection;
 use crate::totals::Totals;
+use crate::udp::Udp;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, Tag, ACK, DATA, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, ReturnedHeader, RouterHeader};
@@ -71,9 +71,7 @@ pub(crate) struct Connection {
     /// Totals of its predecessors, if any.
     predecessors: Option<Box<Totals>>,
     /// The application of a UDP flow.
-    pub(crate) datagrams: Option<Box<Datagrams>>,
-    /// Its direction of an exchange of datagrams.
-    pub(crate) exchange: Option<Box<ExchangeDirection>>,
+    pub(crate) udp: Option<Udp>,
     /// The messages of a dialogue, for a flow with a service level.
     pub(crate) messages: Option<Box<MessageLog>>,
     /// Its direction of a dialogue.
@@ -173,8 +171,7 @@ impl Connection {
             transfers: Vec::new(),
             source: ByteSource::idle(stop),
             predecessors: None,
-            datagrams: None,
-            exchange: None,
+            udp: None,
             messages: None,
             dialogue: None,
             syn_acks: (Time::ZERO, 0),
@@ -213,14 +210,7 @@ impl Connection {
             }
             SYN_ACK if current => self.deliver_syn_ack(now, packet, network, &plans[self.owner]),
             _ if packet.options().is_some() => network.options.free(*packet),
-            DATA => {
-                if let Some(datagrams) = &mut self.datagrams {
-                    datagrams.receive(now, packet.timestamp, packet.seq, packet.payload());
-                } else if let Some(exchange) = &mut self.exchange {
-                    exchange.arrived.push((packet.timestamp, packet.seq, packet.payload()));
-                    self.application = now;
-                }
-            }
+            DATA if self.udp.as_mut().is_some_and(|udp| udp.receive(now, packet)) => self.application = now,
             _ => {}
         }
     }
@@ -313,7 +303,7 @@ impl Connection {
             SENDER => self.sender.on_timer(now, &mut sink),
             PACE => self.sender.on_pace(now, &mut sink),
             RECEIVER => self.receiver.on_timer(now, &mut sink),
-            _ if self.datagrams.is_some() => self.send_datagrams(now, network),
+            _ if self.udp.is_some() => self.send_datagrams(now, network),
             _ => self.run_source(now, network, plan, seed),
         }
         if self.sender.is_closed() && !self.source.is_done() {
@@ -384,7 +374,7 @@ impl Connection {
     /// Sends the datagrams that are due.
     #[cold]
     fn send_datagrams(&mut self, now: Time, network: &mut Network) {
-        let Some(datagrams) = &mut self.datagrams else { return };
+        let Some(datagrams) = self.udp.as_mut().and_then(Udp::datagrams) else { return };
         if now >= self.source.stop {
             self.finish(now);
             return;
@@ -447,26 +437,16 @@ impl Connection {
         self.source = source;
     }
 
-    /// Sets an application that sends datagrams.
-    pub(crate) fn set_datagrams(&mut self, datagrams: Datagrams) {
-        self.datagrams = Some(Box::new(datagrams));
-        self.number = NO_NUMBER;
-    }
-
-    /// Makes it a direction of an exchange of datagrams.
-    pub(crate) fn set_exchange(&mut self, direction: ExchangeDirection) {
-        self.exchange = Some(Box::new(direction));
-        self.shared_application = true;
+    /// Sets an application over UDP.
+    pub(crate) fn set_udp(&mut self, application: Udp) {
+        self.shared_application = matches!(application, Udp::Exchange(_));
+        self.udp = Some(application);
         self.number = NO_NUMBER;
     }
 
     /// The counters of datagrams from the flow's sender to its receiver; `None` for a connection over TCP.
     pub(crate) fn datagram_counters(&self) -> Option<&DatagramCounters> {
-        match (&self.datagrams, &self.exchange) {
-            (Some(datagrams), _) => Some(&datagrams.counters),
-            (None, Some(direction)) => direction.exchange.as_ref().map(|exchange| exchange.counters()),
-            (None, None) => None,
-        }
+        self.udp.as_ref().and_then(Udp::counters)
     }
 
     /// Makes it a direction of a dialogue, in which each delivery may complete a message.
@@ -608,7 +588,7 @@ impl Connection {
             + self.transfers.capacity() * 40
             + self.predecessors.as_ref().map_or(0, |predecessors| size_of_val(&**predecessors))
             + self.dialogue.as_ref().map_or(0, |dialogue| dialogue.memory())
-            + self.exchange.as_ref().map_or(0, |direction| direction.memory())
+            + self.udp.as_ref().map_or(0, Udp::memory)
             + self.messages.as_ref().map_or(0, |messages| messages.memory())
     }
 }

@@ -33,6 +33,7 @@ mod sampler;
 mod simulation;
 pub mod stops;
 mod totals;
+mod udp;
 mod value_recorder;
 
 pub use cwndlab_algorithms::catalogue;

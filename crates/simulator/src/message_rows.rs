@@ -8,13 +8,9 @@ use crate::connection::Connection;
 
 /// The messages of a flow at the end of the run.
 pub(crate) fn rows(flow: FlowId, connection: &mut Connection) -> impl Iterator<Item = MessageRow> {
-    let exchange = connection.exchange.as_mut().and_then(|direction| direction.exchange.as_mut());
-    let messages = if let Some(datagrams) = &mut connection.datagrams {
-        datagrams.take_messages()
-    } else if let Some(exchange) = exchange {
-        exchange.take_messages()
-    } else {
-        transfers(connection)
+    let messages = match &mut connection.udp {
+        Some(udp) => udp.take_messages(),
+        None => transfers(connection),
     };
     messages.into_iter().enumerate().map(move |(number, one)| MessageRow {
         flow: flow.into(),

@@ -8,24 +8,7 @@ use cwndlab_units::{ConnectionId, FlowId, Time};
 
 use crate::connection::Connection;
 use crate::simulation::Simulation;
-
-/// One direction of an exchange, whose datagrams arrive at one of its endpoints.
-#[derive(Debug)]
-pub(crate) struct ExchangeDirection {
-    /// The connection of the other direction.
-    peer: ConnectionId,
-    /// Datagrams that have arrived and are not handled: time of sending, sequence number, payload.
-    pub(crate) arrived: Vec<(Time, u32, u32)>,
-    /// The exchange, in the direction of the plan's flow only.
-    pub(crate) exchange: Option<Box<DatagramExchange>>,
-}
-
-impl ExchangeDirection {
-    /// Memory in use, bytes.
-    pub(crate) fn memory(&self) -> usize {
-        self.exchange.as_ref().map_or(0, |exchange| exchange.memory())
-    }
-}
+use crate::udp::{ExchangeDirection, Udp};
 
 impl Simulation<'_> {
     /// Sets an exchange as the application, and adds the connection of its other direction.
@@ -35,10 +18,11 @@ impl Simulation<'_> {
         }
         let peer = self.network.add_connection(flow, true);
         let mut other = Connection::secondary(&self.plan.flows[flow], peer, flow, self.seed);
-        other.set_exchange(ExchangeDirection { peer: flow.into(), arrived: Vec::new(), exchange: None });
+        let backward = ExchangeDirection { peer: flow.into(), arrived: Vec::new(), exchange: None };
+        other.set_udp(Udp::Exchange(Box::new(backward)));
         self.connections.push(other);
         let direction = ExchangeDirection { peer, arrived: Vec::new(), exchange: Some(exchange) };
-        self.connections[flow.into()].set_exchange(direction);
+        self.connections[flow.into()].set_udp(Udp::Exchange(Box::new(direction)));
     }
 
     /// Runs the exchange of a direction: handles the datagrams that arrived, then the timers.
@@ -50,8 +34,8 @@ impl Simulation<'_> {
         self.connections[id].application = NEVER;
 
         let Simulation { connections, network, .. } = self;
-        let first = connections[flow.into()].exchange.as_mut();
-        let exchange = first.and_then(|one| one.exchange.as_deref_mut()).expect("the plan's flow has the exchange");
+        let first = connections[flow.into()].udp.as_mut();
+        let exchange = first.and_then(Udp::exchange).expect("the plan's flow has the exchange");
         let mut send = |from: End, one| {
             let tag = Tag::new(if from == End::Sender { flow.into() } else { peer }, 0);
             network.forward(now, Packet::datagram(tag, now, &one));
@@ -73,6 +57,9 @@ impl Simulation<'_> {
     }
 
     fn direction_of_exchange(&mut self, id: ConnectionId) -> &mut ExchangeDirection {
-        self.connections[id].exchange.as_mut().expect("the connection is a direction of an exchange")
+        match &mut self.connections[id].udp {
+            Some(Udp::Exchange(direction)) => direction,
+            _ => panic!("the connection is a direction of an exchange"),
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::connections::Connections;
 use crate::end_samples::{SampleCounters, SampleTimes, SenderSample};
 use crate::message_rows;
 use crate::simulation::Simulation;
+use crate::udp::Udp;
 use cwndlab_path::findings;
 use cwndlab_path::losses::Losses;
 
@@ -143,7 +144,7 @@ impl Sampler {
             if plan.service.is_some() {
                 self.records.messages.extend(message_rows::rows(flow, connection));
             }
-            if let Some(exchange) = connection.exchange.as_mut().and_then(|one| one.exchange.as_mut()) {
+            if let Some(exchange) = connection.udp.as_mut().and_then(Udp::exchange) {
                 let rows = exchange.transfers.drain(..).zip(0..).map(|(one, transfer)| TransferRow {
                     flow: flow.into(),
                     transfer,

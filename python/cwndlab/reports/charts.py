@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from cwndlab.errors import ArgumentError, Parameter, parameter_fault, unknown_metric, unknown_name
+from cwndlab.metrics.core import Metric
 from cwndlab.plot.charts import Chart, Curve
 from cwndlab.plot.curves import is_ordered
+from cwndlab.plot.heat import heat
 from cwndlab.study.axes import Axis, short
 from cwndlab.study.tables import chosen, column
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from cwndlab.plot.figure import Figure
     from cwndlab.study.result import Result
 
-__all__ = ["Asked", "Kind", "figure", "thresholds"]
+__all__ = ["Asked", "Kind", "figure", "service_levels", "thresholds"]
 
 #: The one-way delay that ITU-T G.114 (05/2003) recommends not to exceed for conversations; in ms.
 _G114_MS = 150.0
@@ -175,3 +177,27 @@ def _scatter(result: Result, metrics: Sequence[str], x: str, by: str | None) -> 
         x_from_zero=True,
         thresholds=thresholds(result, y),
     ).figure()
+
+
+#: The share of runs in which a class of flows did not get its service level.
+_MISSED = Metric("missed_runs", "runs that missed their service level", "%", 100.0, -1)
+
+
+def service_levels(result: Result) -> Figure:
+    """The share of runs in which each class of flows missed its service level, a column for each cell of the result."""
+    rows = result.levels().to_dicts()
+    if not rows:
+        what = "'levels' has nothing to show: no flow states a service"
+        raise ArgumentError(parameter_fault("y", what, example="goodput_bps"))
+    classes = list(dict.fromkeys(row["class"] for row in rows))[::-1]
+    cells = list(dict.fromkeys(row["cell"] for row in rows))
+    judged = [row for row in rows if row["judged_runs"]]
+    missed = {(row["class"], row["cell"]): row["missed_runs"] / row["judged_runs"] for row in judged}
+    labels = [result.labels_by_cell[cell] for cell in cells]
+    return heat(
+        (", ".join(short([axis.name for axis in result.axes])), labels),
+        ("class", classes),
+        [[missed.get((name, cell)) for cell in cells] for name in classes],
+        _MISSED,
+        [[""] * len(cells) for _ in classes],
+    )

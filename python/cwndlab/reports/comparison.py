@@ -7,7 +7,7 @@ from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.plot import bars, boxes
-from cwndlab.reports.charts import Asked, figure, thresholds
+from cwndlab.reports.charts import Asked, figure, service_levels, thresholds
 from cwndlab.reports.page import Links, Page, Placed
 from cwndlab.reports.runs import Group, packed
 from cwndlab.reports.sections import again, described_scenario, over_time
@@ -69,6 +69,7 @@ def comparison_page(comparison: Result, asked: Asked = _ANYTHING) -> str:
         verdicts=verdicts(comparison),
         means=presented(comparison.table(asked.metrics), opens=[target for _, target in behind]),
         levels=presented(service) if service.rows else None,
+        missed=page.figure(service_levels(comparison), "missed", heading="Service levels") if service.rows else None,
         # One printed page has the first figures.
         bars=[*means[:2], *traded, *means[2:]],
         narrow=is_single or len(comparison.axes) == 2,

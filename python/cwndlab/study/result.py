@@ -388,7 +388,8 @@ class Result(Cells):
         Parameters
         ----------
         y
-            A metric, or several: one panel each.
+            A metric, or several: one panel each. ``"levels"`` is the share of runs in which each class of flows missed
+            its service level, over all cells.
         x
             A label of the horizontal axis. Or a metric: then each cell is a point, such as of delay and goodput.
             By default the first axis that is not compared.
@@ -417,8 +418,10 @@ class Result(Cells):
         >>> [series.label for series in result.plot("goodput_bps", x="queue_ms").series]
         ['cubic', 'reno']
         """
-        from cwndlab.reports.charts import figure
+        from cwndlab.reports.charts import figure, service_levels
 
+        if y == "levels":
+            return service_levels(self)
         return figure(self, y, x=x, by=by, kind=kind, marks=thresholds)
 
     def report(self, path: str | Path, **options: Any) -> None:

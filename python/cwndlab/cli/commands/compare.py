@@ -48,7 +48,11 @@ def compare(
         ),
     ] = None,
     by: Annotated[str | None, "The axis whose values are compared, if several axes vary."] = None,
-    figure: Annotated[Path | None, "One figure of the first metric, in the format of the name: PDF, SVG, PNG."] = None,
+    figure: Annotated[
+        Path | None,
+        "One figure of the first metric, or of the service levels if flows have some and no metric is given, in the "
+        "format of the name: PDF, SVG, PNG.",
+    ] = None,
     style: str = "screen",
     until: Annotated[str | None, Option("'METRIC within X %'", "Repeat until this holds.")] = None,
     at_most: Annotated[
@@ -99,7 +103,8 @@ def compare(
     if report is not None:
         cwndlab.report(result, report)
     if figure is not None:
-        result.plot(result.shown[0]).save(figure, style)
+        shown = "levels" if metrics is None and len(result.levels()) else result.shown[0]
+        result.plot(shown).save(figure, style)
     show_result(result, format)
     if out is not None:
         if result.outcome.resumed:
