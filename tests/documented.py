@@ -46,6 +46,7 @@ NOT_RUN = {
     "* --algorithm-file mine.py *": "takes half a minute; tests/test_add_an_algorithm.py runs it on a shorter scenario",
     "*/cwndlab compare uplink * --algorithms cubic,reno*": "`make check` runs that of README.md",
     "*/python examples/learn.py --train *": "takes minutes; tests/test_gym_example.py trains for a few generations",
+    "*/cwndlab compare examples/clinic-remedies.toml *": "takes minutes; `make docs` runs it",
     "*/cwndlab tune *": "takes minutes; tests/test_tuning.py runs shorter searches",
     "*/cwndlab reproduce --all *": "takes minutes; tests/test_reproduce_runs.py runs single figures",
     "*/cwndlab validate": "takes minutes; `make docs` runs it",

@@ -10,6 +10,7 @@ import cwndlab
 import polars as pl
 import pytest
 from cwndlab.service import levels, measured, requirements, video_quality, voice_quality
+from cwndlab.study.result import Result
 
 #: Sensors publish 200 B each 100 ms over a path with a delay of 20 ms and nobody else; `late` requires less than that.
 SCENARIO = """
@@ -122,7 +123,7 @@ def test_a_comparison_judges_each_class_over_its_runs(scenario: cwndlab.Scenario
     verdicts = {(row["class"], row["algorithm"]): row["verdict"] for row in frame.to_dicts()}
     assert verdicts["vitals", "cubic"] == verdicts["vitals", "reno"] == "met"
     assert verdicts["late", "cubic"] == "missed"
-    assert cwndlab.load(tmp_path / "out").levels().equals(frame)
+    assert Result.read(tmp_path / "out").levels().equals(frame)
 
 
 def test_a_sweep_has_service_levels_too(scenario: cwndlab.Scenario) -> None:

@@ -6,8 +6,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
-import cwndlab
+from cwndlab.study.result import Result
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "pictures" / "clinic.svg"
@@ -21,11 +22,11 @@ def markdown() -> str:
         place = f"{folder}/clinic"
         command = [sys.executable, "-m", "cwndlab", "compare", COMPARISON, "--out", place, "--format", "json"]
         subprocess.run(command, capture_output=True, check=True, cwd=ROOT)
-        result = cwndlab.load(place)
-    result.plot("levels").save(PICTURE, "print")
+        result = Result.read(place)
+    result.plot("levels").save(PICTURE)
     rows = [row for row in result.levels().to_dicts() if row["algorithm"] == "cubic"]
     queues = list(dict.fromkeys(row["@queue"] for row in rows))
-    by_class: dict[str, dict[str, dict[str, object]]] = {}
+    by_class: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
         by_class.setdefault(row["class"], {})[row["@queue"]] = row
     alt = f"Runs that missed the service level of each class, for {len(queues)} queues and five algorithms"
@@ -37,7 +38,7 @@ def markdown() -> str:
     return "\n".join(lines)
 
 
-def _cell(row: dict[str, object]) -> str:
+def _cell(row: dict[str, Any]) -> str:
     share, delay = row["in_time"], row["p99_delay_s"]
     late = "–" if delay is None else f"{delay:.3g} s"
     return f"{100 * share:.4g} %, {late}; {row['verdict']}"

@@ -297,7 +297,8 @@ def _heat(made: Any, axis: Any, figure: Description, panel: Panel, heat: Heat) -
             shade = "black" if value > middle else "white"
             axis.text(place, row, number(value), ha="center", va="center", fontsize=6, color=shade)
     across, up = list(figure.x.categories or ()), list(panel.y.categories or ())
-    turned = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if len(across) > 6 else {}
+    slant = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+    turned = {} if len(across) <= 6 else slant if len(across) <= 12 else {"rotation": 90}
     axis.set_xticks(range(len(across)), across, **turned)
     axis.set_yticks(range(len(up)), up)
     made.colorbar(image, ax=axis, label=heat.title)
