@@ -134,6 +134,7 @@ bench: build
 	$(BIN)/python benches/engine.py
 	$(BIN)/python benches/sweep.py
 	$(BIN)/python benches/gym.py
+	$(BIN)/python benches/devices.py
 	$(BIN)/python benches/emulator.py
 	$(BIN)/python benches/kernel.py
 	$(BIN)/python benches/serve.py

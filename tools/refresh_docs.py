@@ -286,6 +286,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "limits": _limits,
     "bench soak": lambda: _text(sys.executable, "benches/soak.py"),
     "bench emulator": lambda: _text(sys.executable, "benches/emulator.py"),
+    "bench devices": lambda: _text(sys.executable, "benches/devices.py"),
     "bench gym": lambda: _text(sys.executable, "benches/gym.py"),
     "bench sweep": lambda: _text(sys.executable, "benches/sweep.py"),
     "bench playground": lambda: _text(sys.executable, "benches/playground.py"),
