@@ -13,7 +13,7 @@ use crate::dialogue::{End, Message};
 use crate::message_log::{LoggedMessage, MessageLog};
 use crate::NEVER;
 
-/// The maximum lifetime of a datagram in the network: the maximum segment lifetime of RFC 9293, section 3.4.1.
+/// The maximum lifetime of a datagram in the network: the maximum segment lifetime of RFC 9293, section 3.4.2.
 const LIFETIME: Duration = Duration::from_secs(120);
 
 /// An action of one end.

@@ -174,10 +174,11 @@ impl Generator {
 
     fn coap(&mut self) -> (Value, f64) {
         let period = self.log_uniform(10.0 * MS, 10.0 * S);
-        let workload = json!({ "kind": "coap",
-            "method": self.choose(&["post", "get", "observe"]), "confirmable": true,
+        let (method, confirmable) = (self.choose(&["post", "get", "observe"]), self.bernoulli(0.7));
+        let largest = if confirmable && method != "observe" { 1e4 } else { 1024.0 };
+        let workload = json!({ "kind": "coap", "method": method, "confirmable": confirmable,
             "control": self.choose(&["rfc7252", "cocoa", "fasor"]),
-            "payload": format!("{} B", self.log_uniform(1.0, 1e4) as u64), "period": ns(period),
+            "payload": format!("{} B", self.log_uniform(1.0, largest) as u64), "period": ns(period),
             "block": self.choose(&["16 B", "256 B", "1024 B"]), "nstart": 1 + self.below(4),
             "processing": if self.bernoulli(0.3) { self.time(MS, S) } else { "0 s".into() } });
         (workload, S / period)

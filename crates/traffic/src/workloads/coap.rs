@@ -29,8 +29,8 @@ pub static SPEC: Table = Table::new(
 const HEADER: Bytes = Bytes(4);
 /// The marker in front of a payload.
 const MARKER: Bytes = Bytes(1);
-/// Largest message of the default settings: 1152 bytes, of which 1024 are payload (RFC 7252, 4.6).
-const MAX_PAYLOAD: f64 = 1024.0;
+/// Largest payload of a message if the path MTU is unknown (RFC 7252, 4.6).
+const MAX_PAYLOAD: Bytes = Bytes(1024);
 /// `EXCHANGE_LIFETIME` of RFC 7252, 4.8.2: within it a repeated message is acknowledged and not processed again, and a
 /// response may still come.
 const EXCHANGE_LIFETIME: Duration = Duration::from_secs(247);
@@ -100,10 +100,16 @@ impl Config {
             Distribution::Fixed(largest) | Distribution::Uniform(_, largest) => largest,
             _ => 0.0,
         };
-        if !self.confirmable && largest > MAX_PAYLOAD {
-            let hint = "write 'confirmable = true': blocks of non-confirmable messages (RFC 9177) do not exist here";
-            faults.add(table.at("payload"), "is larger than 1024 B", hint);
+        if self.limit().is_some_and(|limit| largest > limit.0 as f64) {
+            let hint = "requests that are confirmable come in blocks, notifications and other messages do not";
+            faults.add(table.at("payload"), format!("is larger than {} B", MAX_PAYLOAD.0), hint);
         }
+    }
+
+    /// Largest payload of a message that does not come in blocks: a notification, whose further blocks the client would have
+    /// to request, or a message that is not confirmable, whose blocks RFC 9177 describes.
+    fn limit(&self) -> Option<Bytes> {
+        (!self.confirmable || self.method == Method::Observe).then_some(MAX_PAYLOAD)
     }
 
     /// The end that sends requests or registers.
@@ -169,7 +175,7 @@ const NOTIFY: u8 = 6;
 struct Job {
     since: Time,
     total: Bytes,
-    /// Bytes of the blocks that the addressee has.
+    /// Offset of the block in question.
     done: Bytes,
 }
 
@@ -244,12 +250,16 @@ impl Coap {
 
     /// Whether a payload of this size is sent in blocks.
     fn has_blocks(&self, total: Bytes) -> bool {
-        total > self.config.block
+        self.config.limit().is_none() && total > self.config.block
     }
 
     /// Length of the block at `offset` of a payload.
     fn block(&self, total: Bytes, offset: Bytes) -> Bytes {
-        (total - offset).min(self.config.block)
+        if self.has_blocks(total) {
+            (total - offset).min(self.config.block)
+        } else {
+            total
+        }
     }
 
     /// Bytes of the option Block1 or Block2 at `offset` (RFC 7959, 2.2): number, more, size exponent in 0 to 3 bytes. Block1
@@ -302,9 +312,15 @@ impl Coap {
         self.active.iter().copied().find(|job| job.since == since)
     }
 
+    /// Draws the size of a payload; a distribution without an upper bound may exceed what a message carries.
+    fn draw_payload(&mut self) -> Bytes {
+        let size = sample_size(&self.config.payload, &mut self.sizes);
+        self.config.limit().map_or(size, |limit| size.min(limit))
+    }
+
     /// Generates a message of the application.
     fn generate(&mut self, now: Time, actions: &mut Vec<Action>) {
-        let total = sample_size(&self.config.payload, &mut self.sizes);
+        let total = self.draw_payload();
         self.generated += 1;
         let more = self.config.count.is_none_or(|count| self.generated < count);
         // The start of a message is its identity: no two are equal.
@@ -459,7 +475,8 @@ impl Coap {
         let first = self.is_new(message, now);
         let Some(job) = self.job(message.since) else { return }; // given up by its client
         let at_offset = Job { done: message.size, ..job };
-        if first && self.config.method == Method::Post && message.size + self.config.block >= job.total {
+        let is_last = message.size + self.block(job.total, message.size) >= job.total;
+        if first && self.config.method == Method::Post && is_last {
             actions.push(Action::Deliver(message.since));
         }
         let separate = self.config.processing != Distribution::Fixed(0.0);
@@ -484,12 +501,8 @@ impl Coap {
             actions.push(Action::Send(self.config.client(), self.empty_bytes(), acknowledgement));
         }
         let waited = self.acknowledge(REQUEST, message, now);
-        let Some(job) = self.active.iter_mut().find(|job| job.since == message.since) else { return };
-        if self.config.confirmable && !waited {
-            return;
-        }
-        job.done = message.size + self.config.block;
-        let job = *job;
+        let Some(job) = self.job(message.since).filter(|_| waited || !self.config.confirmable) else { return };
+        let job = Job { done: message.size + self.block(job.total, message.size), ..job };
         if job.done < job.total {
             self.send_job(job, now, actions);
             return;
@@ -522,7 +535,7 @@ impl Coap {
         if !std::mem::replace(&mut self.registered, true) && self.next == NEVER && self.generated == 0 {
             self.next = now + sample_pause(&self.config.period, &mut self.times);
         }
-        let state = sample_size(&self.config.payload, &mut self.sizes).min(self.config.block);
+        let state = self.draw_payload();
         let bytes = self.notification_bytes(state);
         actions.push(Action::Send(End::Sender, bytes, Message { kind: PIGGYBACKED, ..message }));
     }
@@ -745,6 +758,16 @@ mod tests {
         assert_eq!(arrived, [Action::Deliver(at(1)), acknowledgement]);
         let acknowledged = at_arrival(&mut device, Sender, message(ACKNOWLEDGED, 1), at(3));
         assert_eq!(acknowledged, [Action::Record(at(1), Bytes(10)), notify(3)], "the state of 2 s was replaced");
+    }
+
+    /// A notification and a non-confirmable message carry at most 1024 bytes, also where the sizes have no bound.
+    #[test]
+    fn a_message_without_blocks_carries_1024_bytes_at_most() {
+        for (method, confirmable) in [(Method::Observe, true), (Method::Post, false)] {
+            let config = Config { confirmable, payload: Distribution::Exponential(1e6), ..config(method, 1.0) };
+            let mut device = device(&config);
+            assert!((0..100).all(|_| (1..=1024).contains(&device.draw_payload().0)));
+        }
     }
 
     /// A non-confirmable message is sent once; its lost response ends nothing.
