@@ -113,6 +113,7 @@ PYTHON: dict[str, set[str]] = {
     "kernel": {"errors", "closing", "engine", "custom"},
     "metrics": {"errors", "records", "statistics"},
     "service": {"errors", "scenario", "records", "statistics", "metrics"},
+    "energy": {"errors", "records"},
     "emulation": {"errors", "engine", "custom", "scenario", "records", "simulate", "kernel", "metrics"},
     "export": {"errors", "files", "records"},
     "plot": {"errors", "lazy", "records", "metrics", "statistics"},

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cwndlab import catalogue as catalogue
     from cwndlab import custom as custom
     from cwndlab import emulation as emulation
+    from cwndlab import energy as energy
     from cwndlab import engine as engine
     from cwndlab import errors as errors
     from cwndlab import export as export
@@ -114,6 +115,7 @@ __all__ = [
 _PUBLIC = (
     "custom",
     "emulation",
+    "energy",
     "errors",
     "export",
     "gym",

@@ -339,3 +339,23 @@ fn equal_flows_and_links_share_their_common_properties() {
         assert!(planned.links.iter().skip(2).all(|one| Arc::ptr_eq(&one.kind, link)));
     }
 }
+
+/// By hand: 1 Gbit/s in packets of 125 bytes are a million per second, of which a run records 50 million at most.
+#[test]
+fn the_messages_of_a_service_level_are_limited() {
+    let document = |duration: &str, service: bool| {
+        let workload = json!({ "kind": "cbr", "rate": "1 Gbps", "packet": "125 B" });
+        let mut flow = json!({ "transport": "udp", "rtt": "50 ms", "workload": workload });
+        if service {
+            flow["service"] = json!({ "deadline": "1 s" });
+        }
+        let mut document = dumbbell(flow);
+        document["duration"] = json!(duration);
+        document
+    };
+    let message = "flow[0].service: about 100000000 messages would be recorded; the maximum of a run is 50000000\n  \
+                   hint: a lower rate, larger packets, a shorter duration, or fewer flows with a service level";
+    assert_eq!(messages(&document("100 s", true)), message);
+    assert_eq!(messages(&document("49 s", true)), "");
+    assert_eq!(messages(&document("100 s", false)), "");
+}

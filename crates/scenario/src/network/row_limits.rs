@@ -56,6 +56,7 @@ pub(super) fn check(plan: &Plan, paths: &[&str]) -> Vec<Fault> {
             );
         }
     }
+    reject_many_messages(plan, paths, &mut faults);
     reject_many_values(plan, &mut faults);
     if plan.packets && packet_rows > MAX_ROWS {
         faults.add(
@@ -86,6 +87,23 @@ fn reject_short_interval(plan: &Plan, faults: &mut Faults) {
             format!("{instants:.0} samples of {flows} flows and {sampled} links are more than {MAX_ROWS} rows"),
             format!("an interval of {min_ms} ms or more; \"0 s\" disables samples"),
         );
+    }
+}
+
+/// Rejects flows with service levels whose messages are too many rows.
+fn reject_many_messages(plan: &Plan, paths: &[&str], faults: &mut Faults) {
+    let mut messages = 0.0;
+    for (flow, path) in plan.flows.iter().zip(paths).filter(|(flow, _)| flow.service.is_some()) {
+        let expected = expect(plan, flow);
+        messages += expected.transfers + expected.datagrams;
+        if messages > MAX_ROWS {
+            faults.add(
+                format!("{path}.service"),
+                format!("about {messages:.0} messages would be recorded; the maximum of a run is {MAX_ROWS}"),
+                "a lower rate, larger packets, a shorter duration, or fewer flows with a service level",
+            );
+            return;
+        }
     }
 }
 
