@@ -81,6 +81,7 @@ def test_tails_and_promotions_by_hand() -> None:
     assert times(one, np.array([np.inf]), 100, 5) == (90, 0, 1), "never delivered"
     assert times(np.array([0.0, 1.0]), np.array([4.0, 2.0]), 100, 5) == (4, 5, 1), "overlapping"
     assert times(np.array([]), np.array([]), 100, 5) == (0, 0, 0)
+    assert times(np.array([100.0]), np.array([101.0]), 100, 5) == (0, 0, 0), "at the end of the run"
 
 
 @given(

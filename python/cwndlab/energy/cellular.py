@@ -110,6 +110,8 @@ def connected_times(
     promotions = 0
     until = -np.inf  # end of the activity so far
     for start, end in zip(starts_s.tolist(), np.minimum(ends_s, end_s).tolist(), strict=True):
+        if start >= end_s:
+            break
         if start > until + tail_s:
             tail += tail_s if promotions else 0.0
             promotions += 1
