@@ -16,6 +16,7 @@ pub mod action;
 pub mod application;
 pub mod arrival_process;
 pub mod byte_source;
+mod coap_messages;
 pub mod coap_timeout;
 pub mod configuration;
 pub mod datagrams;

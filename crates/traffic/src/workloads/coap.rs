@@ -7,7 +7,10 @@ use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::application::{Application, ApplicationKind, OfferedLoad};
-use crate::coap_timeout::{CongestionControl, Schedule, Timeouts};
+use crate::coap_messages::{
+    uint_bytes, Job, Outstanding, ACKNOWLEDGED, EMPTY, NOTIFY, PIGGYBACKED, REGISTER, REQUEST, SEPARATE,
+};
+use crate::coap_timeout::{CongestionControl, Timeouts};
 use crate::configuration::{Configuration, Transport};
 use crate::dialogue::{End, Message};
 use crate::distribution::Distribution;
@@ -126,11 +129,6 @@ impl Config {
     }
 }
 
-/// Bytes of an unsigned integer in an option, without leading zeros (RFC 7252, 3.2).
-fn uint_bytes(value: u64) -> u64 {
-    u64::from((u64::BITS - value.leading_zeros()).div_ceil(8))
-}
-
 impl Configuration for Config {
     const TRANSPORTS: &'static [Transport] = &[Transport::Udp];
 
@@ -153,44 +151,6 @@ impl Configuration for Config {
     fn secondary_connections(&self) -> u32 {
         1
     }
-}
-
-/// A request, with or without payload.
-const REQUEST: u8 = 0;
-/// A response in an acknowledgement (piggybacked, RFC 7252, 5.2.1).
-const PIGGYBACKED: u8 = 1;
-/// An empty acknowledgement of a request.
-const EMPTY: u8 = 2;
-/// A separate response (5.2.2), or that to a non-confirmable request (5.2.3).
-const SEPARATE: u8 = 3;
-/// An empty acknowledgement of a separate response or of a notification.
-const ACKNOWLEDGED: u8 = 4;
-/// A registration (RFC 7641, 3.1).
-const REGISTER: u8 = 5;
-/// A notification (RFC 7641, 3.2).
-const NOTIFY: u8 = 6;
-
-/// A message of the application.
-#[derive(Clone, Copy, Debug)]
-struct Job {
-    since: Time,
-    total: Bytes,
-    /// Offset of the block in question.
-    done: Bytes,
-}
-
-/// A confirmable message that waits for its acknowledgement, or a request that waits for its response.
-#[derive(Debug)]
-struct Outstanding {
-    from: End,
-    bytes: Bytes,
-    message: Message,
-    first_sent: Time,
-    schedule: Schedule,
-    retransmissions: u32,
-    due: Time,
-    /// The acknowledgement is there, the response is not.
-    acknowledged: bool,
 }
 
 /// The state of client and server.
