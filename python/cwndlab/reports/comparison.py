@@ -69,7 +69,7 @@ def comparison_page(comparison: Result, asked: Asked = _ANYTHING) -> str:
         verdicts=verdicts(comparison),
         means=presented(comparison.table(asked.metrics), opens=[target for _, target in behind]),
         levels=presented(service) if service.rows else None,
-        missed=page.figure(service_levels(comparison), "missed", heading="Service levels") if service.rows else None,
+        missed=page.figure(service_levels(comparison), "missed") if service.rows else None,
         # One printed page has the first figures.
         bars=[*means[:2], *traded, *means[2:]],
         narrow=is_single or len(comparison.axes) == 2,

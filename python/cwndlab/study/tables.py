@@ -187,18 +187,18 @@ def levels_of(frame: pl.DataFrame, titles: Sequence[str] = (), words: Sequence[S
     labels = words or [()] * len(rows)
     shown = [one for one in _LEVELS if any(row[one[3]] is not None for row in rows)]
     counts = {row["runs"] for row in rows}
-    header = ["class", *titles, "requires", *(["n"] if len(counts) > 1 else []), "messages", "decided"]
-    header += [*(title for title, _, _, _ in shown), "runs that missed", "verdict"]
+    header = ["class", *titles, "requires", "verdict", "runs that missed", *(["n"] if len(counts) > 1 else [])]
+    header += ["messages", "decided", *(title for title, _, _, _ in shown)]
     cells = [
         [
             row["class"],
             *names,
             _required(row),
+            _level_verdict(row),
+            f"{row['missed_runs']} of {row['judged_runs']}" if row["judged_runs"] else "–",
             *([str(row["runs"])] if len(counts) > 1 else []),
             *("–" if row[name] is None else str(row[name]) for name in ("messages", "decided")),
             *("–" if row[limit] is None else _level(row, name, factor) for _, name, factor, limit in shown),
-            f"{row['missed_runs']} of {row['judged_runs']}" if row["judged_runs"] else "–",
-            _level_verdict(row),
         ]
         for row, names in zip(rows, labels, strict=True)
     ]
