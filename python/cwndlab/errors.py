@@ -14,10 +14,10 @@ A broken invariant of the package is none of these: its message requests a bug r
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 __all__ = [
     "AlgorithmError",
@@ -65,6 +65,9 @@ class Usage(str):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Usage, (self.name, self.value, self.before)
+
+
+Chosen = TypeVar("Chosen")
 
 
 class Fault(NamedTuple):
@@ -231,6 +234,18 @@ def unknown_name(where: str, kind: str, name: object, known: Iterable[str]) -> F
       hint: did you mean 'latex'?
     """
     return Fault(where, f"no {kind} is called '{name}'", near(str(name), list(known)))
+
+
+def chosen(parameter: str, kind: str, name: str, known: Mapping[str, Chosen], more: str = "") -> Chosen:
+    """The value of a function's parameter that is a name; raises `ArgumentError` with the near match, then ``more``.
+
+    >>> chosen("radio", "radio", "b", {"a": 1, "b": 2})
+    2
+    """
+    if name not in known:
+        what = f"no {kind} is called '{name}'"
+        raise ArgumentError(Fault(Parameter(parameter), what, near(name, list(known), more)))
+    return known[name]
 
 
 def unknown_metric(where: str, name: object, known: Iterable[str]) -> Fault:

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration as Wait;
 
+use cwndlab_path::application_rows;
 use cwndlab_path::findings;
 use cwndlab_path::start_times::start_times;
-use cwndlab_records::rows::{FlowRow, MessageRow, Records};
+use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::application::ApplicationKind;
-use cwndlab_traffic::message_log::LoggedMessage;
 use cwndlab_units::{Duration, Fault, FlowId, Rate, Time};
 
 use crate::algorithm::{self, Datapath, ProgramAlgorithm};
@@ -93,7 +93,7 @@ pub fn emulate(
         let udp = path.sources.row(flow, one, path.network.losses[flow.into()]);
         records.flows.push(udp.unwrap_or_else(|| tcp_row(flow, one, &run, &path)));
         path.sources.take_messages(flow, &run.state);
-        records.messages.extend(message_rows(flow, one, &run.state));
+        records.messages.extend(application_rows::messages(flow, lock(&run.state.messages).take()));
         records.events.append(&mut run.state.events.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut transfers = run.state.transfers.into_inner().unwrap_or_else(PoisonError::into_inner);
         transfers.sort_by_key(|row| row.transfer); // arrivals may overtake each other
@@ -107,22 +107,6 @@ pub fn emulate(
     records.events.sort_by_key(|row| row.time_ns); // a stable sort
     findings::add(&plan, &mut records);
     Ok((records, quality))
-}
-
-/// The messages of a flow with a service level.
-fn message_rows(flow: FlowId, plan: &FlowPlan, state: &FlowState) -> Vec<MessageRow> {
-    if plan.service.is_none() {
-        return Vec::new();
-    }
-    let messages = lock(&state.messages).take().into_iter().zip(0..);
-    let row = |(message, number): (LoggedMessage, u64)| MessageRow {
-        flow: flow.into(),
-        message: number,
-        generated_ns: message.generated.as_nanos(),
-        delivered_ns: message.delivered.map(Time::as_nanos),
-        size_bytes: message.size.0,
-    };
-    messages.map(row).collect()
 }
 
 /// Rate of the slowest line of a flow's route; [`MAX_LINE`] where no line has a rate.

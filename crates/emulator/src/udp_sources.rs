@@ -1,18 +1,19 @@
 //! Flows over UDP: sources and sinks of `traffic`, run by the path's thread without sockets. Their packets share the
 //! queues with those of the kernel's TCP.
 
+use cwndlab_path::application_rows;
 use cwndlab_path::losses::Losses;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, Tag};
 use cwndlab_path::start_times::start_times;
 use cwndlab_records::declaration::fitting;
-use cwndlab_records::rows::{FlowRow, SampleRow, TransferRow};
+use cwndlab_records::rows::{FlowRow, SampleRow};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic as traffic;
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::datagrams::{Datagram, DatagramCounters, Datagrams};
 use cwndlab_traffic::dialogue::End;
-use cwndlab_traffic::exchange::{DatagramExchange, Transfer};
+use cwndlab_traffic::exchange::DatagramExchange;
 use cwndlab_traffic::NEVER;
 use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, Time};
 
@@ -193,15 +194,7 @@ impl UdpSources {
         let messages = match &mut one.application {
             Application::Datagrams(datagrams) => datagrams.take_messages(),
             Application::Exchange(exchange, _) => {
-                let transfers = exchange.transfers.drain(..);
-                let row = |(transfer, one): (u64, Transfer)| TransferRow {
-                    flow: flow.into(),
-                    transfer,
-                    start_ns: one.start.as_nanos(),
-                    end_ns: one.end.as_nanos(),
-                    size_bytes: one.size.0,
-                };
-                lock(&state.transfers).extend((0..).zip(transfers).map(row));
+                lock(&state.transfers).extend(application_rows::transfers(flow, exchange));
                 exchange.take_messages()
             }
         };

@@ -14,11 +14,12 @@
 //! | [`taps`] | packet records |
 //! | [`losses`], [`link_snapshot`], `link_report` | counters of flows and links |
 //! | [`findings`], `conservation` | what a run reports about itself |
-//! | [`event_log`] | the table `events` |
+//! | [`event_log`], [`application_rows`] | the tables `events`, `messages` and `transfers` |
 //! | [`start_times`] | start times of flows |
 //! | [`timers`] | the timers of a connection |
 
 pub mod agenda;
+pub mod application_rows;
 mod aqm_links;
 mod arrivals;
 mod build_links;

@@ -1,6 +1,7 @@
 //! The rows of the table `messages`.
 
-use cwndlab_records::rows::MessageRow;
+use cwndlab_path::application_rows;
+use cwndlab_records::rows::{MessageRow, TransferRow};
 use cwndlab_traffic::message_log::{LoggedMessage, MessageLog};
 use cwndlab_units::{Bytes, FlowId, Time};
 
@@ -12,19 +13,12 @@ pub(crate) fn rows(flow: FlowId, connection: &mut Connection) -> impl Iterator<I
         Some(udp) => udp.take_messages(),
         None => transfers(connection),
     };
-    messages.into_iter().enumerate().map(move |(number, one)| MessageRow {
-        flow: flow.into(),
-        message: number as u64,
-        generated_ns: one.generated.as_nanos(),
-        delivered_ns: one.delivered.map(Time::as_nanos),
-        size_bytes: one.size.0,
-    })
+    application_rows::messages(flow, messages)
 }
 
 /// The messages of a dialogue or of arrivals, which keep a log, or else the transfers of an application that only writes.
 fn transfers(connection: &mut Connection) -> Vec<LoggedMessage> {
-    let times =
-        |row: &cwndlab_records::rows::TransferRow| (Time::from_nanos(row.start_ns), Time::from_nanos(row.end_ns));
+    let times = |row: &TransferRow| (Time::from_nanos(row.start_ns), Time::from_nanos(row.end_ns));
     let mut log = connection.messages.take().map_or_else(MessageLog::default, |log| *log);
     if log.is_empty() {
         for row in &connection.transfers {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::iter::once_with;
 
 use cwndlab_records::declaration::fitting;
-use cwndlab_records::rows::{FindingRow, FlowRow, Records, SampleRow, TransferRow};
+use cwndlab_records::rows::{FindingRow, FlowRow, Records, SampleRow};
 use cwndlab_records::stall::{SenderProgress, Stall};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::NEVER;
@@ -17,6 +17,7 @@ use crate::end_samples::{SampleCounters, SampleTimes, SenderSample};
 use crate::message_rows;
 use crate::simulation::Simulation;
 use crate::udp::Udp;
+use cwndlab_path::application_rows;
 use cwndlab_path::findings;
 use cwndlab_path::losses::Losses;
 
@@ -145,14 +146,7 @@ impl Sampler {
                 self.records.messages.extend(message_rows::rows(flow, connection));
             }
             if let Some(exchange) = connection.udp.as_mut().and_then(Udp::exchange) {
-                let rows = exchange.transfers.drain(..).zip(0..).map(|(one, transfer)| TransferRow {
-                    flow: flow.into(),
-                    transfer,
-                    start_ns: one.start.as_nanos(),
-                    end_ns: one.end.as_nanos(),
-                    size_bytes: one.size.0,
-                });
-                connection.transfers.extend(rows);
+                self.records.transfers.extend(application_rows::transfers(flow, exchange));
             }
             self.records.transfers.append(&mut connection.transfers);
             if let Some(values) = &mut connection.samples.values {

@@ -75,6 +75,9 @@ pub(crate) struct Generation {
     next: Time,
     generated: u64,
     completed: u64,
+    /// The connection has been opened, messages have started, the dialogue has ended.
+    opened: bool,
+    started: bool,
     finished: bool,
 }
 
@@ -83,13 +86,24 @@ impl Generation {
     pub(crate) fn new(schedule: &Schedule, flow: &FlowContext) -> Self {
         let (times, bursts) = (flow.further_stream(Purpose::Time), flow.further_stream(Purpose::Size));
         let schedule = schedule.clone();
-        let (generated, completed) = (0, 0);
-        Self { schedule, times, bursts, stop: flow.stop, next: NEVER, generated, completed, finished: false }
+        Self {
+            schedule,
+            times,
+            bursts,
+            stop: flow.stop,
+            next: NEVER,
+            generated: 0,
+            completed: 0,
+            opened: false,
+            started: false,
+            finished: false,
+        }
     }
 
     /// Starts with a burst at `now`.
     pub(crate) fn start(&mut self, now: Time) {
         self.next = now;
+        self.started = true;
     }
 
     /// Time of the next burst; [`NEVER`] after the last one.
@@ -109,6 +123,24 @@ impl Generation {
         } else {
             self.next.min(self.stop)
         }
+    }
+
+    /// Whether the messages have started and the dialogue has not ended.
+    pub(crate) fn is_running(&self) -> bool {
+        self.started && !self.finished
+    }
+
+    /// Begins the client's timer at `now`: ends the dialogue at its stop, and opens its connection at the first call.
+    /// Returns whether that was all.
+    pub(crate) fn opens_or_ends(&mut self, now: Time, actions: &mut Vec<Action>) -> bool {
+        if self.ends(now, actions) {
+            return true;
+        }
+        let opens = !std::mem::replace(&mut self.opened, true);
+        if opens {
+            actions.push(Action::Connect);
+        }
+        opens
     }
 
     /// Ends the dialogue at `now` if that is its stop; returns whether it has ended.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cwndlab.errors import ArgumentError, Parameter, unknown_name
+from cwndlab.errors import chosen
 
 #: The share of the nominal capacity that a device can use before the voltage is too low.
 USABLE = 0.8
@@ -79,6 +79,4 @@ def battery(name: str) -> Battery:
     >>> battery("cr2032").joules
     2484.0
     """
-    if name not in BATTERIES:
-        raise ArgumentError(unknown_name(Parameter("name"), "battery", name, list(BATTERIES)))
-    return BATTERIES[name]
+    return chosen("name", "battery", name, BATTERIES)

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cwndlab.errors import ArgumentError, Parameter, unknown_name
+from cwndlab.errors import chosen
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -162,9 +162,7 @@ def cellular(records: Records, radio: str = "lte-phone") -> pl.DataFrame:
     >>> cwndlab.energy.cellular(records).select("messages", "promotions").rows()
     [(3, 3)]
     """
-    if radio not in CELLULAR:
-        raise ArgumentError(unknown_name(Parameter("radio"), "radio", radio, list(CELLULAR)))
-    powers = CELLULAR[radio]
+    powers = chosen("radio", "radio", radio, CELLULAR)
     end_s = records.rows("runs")[0]["duration_ns"] / 1e9
     names = records.flows["name"].to_list()
     rows: list[dict[str, Any]] = []

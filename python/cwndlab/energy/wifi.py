@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from cwndlab.errors import ArgumentError, Parameter, unknown_name
+from cwndlab.errors import chosen
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -85,9 +85,7 @@ def stations(records: Records, radio: str = "ns-3") -> pl.DataFrame:
     >>> table["power_w"].round(4).unique().to_list()
     [0.4257]
     """
-    if radio not in WIFI:
-        raise ArgumentError(unknown_name(Parameter("radio"), "radio", radio, list(WIFI)))
-    powers = WIFI[radio]
+    powers = chosen("radio", "radio", radio, WIFI)
     run_s = records.rows("runs")[0]["duration_ns"] / 1e9
     last = records.stations.sort("time_ns").group_by("medium", "station", maintain_order=True).last()
     messages = _messages_by_station(records, last["station"].to_list())

@@ -2,7 +2,7 @@
 
 The equations and defaults are those of ITU-T G.107 (06/2015), whose numbers stand beside them. They are taken from
 programs that quote these numbers, amplet2 (https://github.com/wandnz/amplet2, `mos.c`) and OpenBACH (`compute_mos.py`),
-which agree; the Recommendation itself was not at hand. The values of codecs are from secondary sources as well. They
+which agree; they were not compared with the Recommendation. The values of codecs are from secondary sources too. They
 belong to the narrowband scale: Opus and AMR-WB need the wideband scale of G.107.1 and have no values here.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cwndlab.errors import ArgumentError, near, parameter_fault
+from cwndlab.errors import chosen
 from cwndlab.service.delivery import Flags, Times
 
 
@@ -228,13 +228,11 @@ def voice(delays: Times, playout_ns: float, codec: str = "g711-plc", *, packet_m
     >>> call.delay_ms, round(call.mos, 1)
     (80.0, 4.4)
     """
-    if codec not in CODECS:
-        hint = f"{near(codec, list(CODECS))}; wideband codecs need the scale of ITU-T G.107.1"
-        what = f"no codec of the narrowband E-model is called '{codec}'"
-        raise ArgumentError(parameter_fault("codec", what, hint=hint))
+    wideband = "wideband codecs need the scale of ITU-T G.107.1"
+    used = chosen("codec", "codec of the narrowband E-model", codec, CODECS, wideband)
     if not len(delays):
         return None
-    used, lost = CODECS[codec], delays > playout_ns
+    lost = delays > playout_ns
     share, ratio = float(lost.mean()), burst_ratio(lost)
     delay_ms = packet_ms + used.look_ahead_ms + playout_ns / 1e6
     r = rating(used, delay_ms, 100 * share, ratio)

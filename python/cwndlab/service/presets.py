@@ -7,11 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from cwndlab.errors import ArgumentError, near, parameter_fault
+from cwndlab.errors import chosen
 
-#: The standard was not at hand; its numbers are from programs and documents that quote it.
+#: Not compared with the text of the standard: the numbers are from programs and documents that quote it.
 SECONDARY = "secondary source"
-#: Neither the standard nor a quotation was at hand: compare the numbers with the standard before you rely on them.
+#: Compared with neither the standard nor a quotation of it: do so before you rely on the numbers.
 UNCHECKED = "not checked"
 
 
@@ -118,8 +118,4 @@ def standard(name: str) -> Standard:
     >>> standard("g1010-web").service
     {'deadline': '2 s', 'loss': 0.0, 'apdex': '2 s'}
     """
-    known = {one.name: one for one in _STANDARDS}
-    if name not in known:
-        what = f"no service level of a standard is called '{name}'"
-        raise ArgumentError(parameter_fault("name", what, hint=near(name, list(known))))
-    return known[name]
+    return chosen("name", "service level of a standard", name, {one.name: one for one in _STANDARDS})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -323,6 +323,10 @@ class Result(Cells):
         >>> len(cwndlab.compare("single", ["cubic"], seeds=1).levels())
         0
         """
+        return self._levels
+
+    @cached_property
+    def _levels(self) -> pl.DataFrame:
         rows: list[Row] = []
         has_levels = "levels" in self.runs.columns
         for part in self.runs.partition_by("cell", maintain_order=True) if has_levels else []:

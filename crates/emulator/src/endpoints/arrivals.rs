@@ -76,7 +76,7 @@ impl<'a> ArrivalEndpoints<'a> {
             }
             self.active.fetch_sub(1, Ordering::Relaxed);
         };
-        lock(&self.endpoint.state.messages).offer(at, arrival.bytes);
+        self.endpoint.offer_message(at, arrival.bytes);
         if self.active.fetch_add(1, Ordering::Relaxed) < limit {
             if Builder::new().stack_size(STACK).spawn_scoped(scope, transfer).is_ok() {
                 return;
@@ -159,7 +159,7 @@ impl<'a> ArrivalEndpoints<'a> {
                 expected = lock(&self.expected).remove(&port);
             }
             if let Some((arrival, start)) = expected.filter(|(arrival, _)| received == arrival.bytes.0) {
-                lock(&state.messages).deliver(start, run.now());
+                self.endpoint.deliver_message(start);
                 lock(&state.transfers).push(TransferRow {
                     flow: flow.into(),
                     transfer: arrival.number,

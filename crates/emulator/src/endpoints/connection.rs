@@ -227,6 +227,20 @@ impl Endpoint<'_> {
         socket::connect(at(side, 0), at(side.other(), PORT), options, || self.run.is_over())
     }
 
+    /// Records a message that was generated at this time, for a flow with a service level.
+    pub(crate) fn offer_message(&self, at: Time, size: Bytes) {
+        if self.plan.service.is_some() {
+            lock(&self.state.messages).offer(at, size);
+        }
+    }
+
+    /// Records the delivery of the message that was generated at this time, for a flow with a service level.
+    pub(crate) fn deliver_message(&self, since: Time) {
+        if self.plan.service.is_some() {
+            lock(&self.state.messages).deliver(since, self.run.now());
+        }
+    }
+
     /// Records a completed transfer.
     pub(crate) fn record_transfer(&self, start: Time, size: Bytes) {
         let mut rows = lock(&self.state.transfers);

@@ -87,10 +87,9 @@ impl<'a> DialogueEndpoints<'a> {
 
     /// Records what the application says of a message.
     fn record(&self, action: Action) {
-        let state = self.endpoint.state;
         match action {
-            Action::Offer(at, size) => lock(&state.messages).offer(at, size),
-            Action::Deliver(since) => lock(&state.messages).deliver(since, self.endpoint.run.now()),
+            Action::Offer(at, size) => self.endpoint.offer_message(at, size),
+            Action::Deliver(since) => self.endpoint.deliver_message(since),
             Action::Record(since, size) => self.endpoint.record_transfer(since, size),
             Action::Connect | Action::Send(..) | Action::Finish => {}
         }

@@ -111,7 +111,7 @@ impl StreamSender<'_> {
             Some(size) => {
                 self.written += size.0;
                 let transfer = PendingTransfer { end: self.written, size: size.0, start };
-                lock(&self.endpoint.state.messages).offer(start, size);
+                self.endpoint.offer_message(start, size);
                 lock(&self.endpoint.state.pending).push_back(transfer);
                 writer.append(size);
                 self.in_transfer = true;
@@ -178,7 +178,7 @@ fn on_read(endpoint: &Endpoint<'_>, bytes: u64) {
     let delivered = state.delivered.fetch_add(bytes, Ordering::Relaxed) + bytes;
     let mut pending = lock(&state.pending);
     while let Some(&transfer) = pending.front().filter(|transfer| delivered >= transfer.end) {
-        lock(&state.messages).deliver(transfer.start, endpoint.run.now());
+        endpoint.deliver_message(transfer.start);
         endpoint.record_transfer(transfer.start, Bytes(transfer.size));
         pending.pop_front();
     }

@@ -161,8 +161,6 @@ struct Amqp {
     config: Config,
     messages: Generation,
     payloads: Stream,
-    opened: bool,
-    connected: bool,
     /// Messages that wait for credit.
     waiting: VecDeque<(Time, Bytes)>,
     sent: u64,
@@ -182,8 +180,6 @@ impl Amqp {
             config: config.clone(),
             messages: Generation::new(&config.schedule, flow),
             payloads: flow.stream(Purpose::Size),
-            opened: false,
-            connected: false,
             waiting: VecDeque::new(),
             sent: 0,
             limit: u64::from(config.credit),
@@ -247,19 +243,14 @@ impl Dialogue for Amqp {
     }
 
     fn due(&self) -> Time {
-        if !self.connected || self.messages.is_finished() {
+        if !self.messages.is_running() {
             return NEVER;
         }
         self.messages.due().min(self.empty_due(self.client_sent))
     }
 
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if self.messages.ends(now, actions) {
-            return;
-        }
-        if !self.opened {
-            self.opened = true;
-            actions.push(Action::Connect);
+        if self.messages.opens_or_ends(now, actions) {
             return;
         }
         for _ in 0..self.messages.take(now) {
@@ -275,13 +266,12 @@ impl Dialogue for Amqp {
     }
 
     fn on_connected(&mut self, now: Time, _: &mut Vec<Action>) {
-        self.connected = true;
         (self.client_sent, self.broker_sent) = (now, now);
         self.messages.start(now);
     }
 
     fn responder_due(&self) -> Time {
-        if !self.connected || self.messages.is_finished() {
+        if !self.messages.is_running() {
             return NEVER;
         }
         self.empty_due(self.broker_sent)

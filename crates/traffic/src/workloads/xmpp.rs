@@ -170,8 +170,6 @@ struct Xmpp {
     config: Config,
     messages: Generation,
     payloads: Stream,
-    opened: bool,
-    connected: bool,
     /// Stanzas of the client.
     sent: u64,
     /// Stanzas that the server has handled.
@@ -186,8 +184,6 @@ impl Xmpp {
             config: config.clone(),
             messages: Generation::new(&config.schedule, flow),
             payloads: flow.stream(Purpose::Size),
-            opened: false,
-            connected: false,
             sent: 0,
             handled: 0,
             last_sent: Time::ZERO,
@@ -225,19 +221,14 @@ impl Dialogue for Xmpp {
     }
 
     fn due(&self) -> Time {
-        if !self.connected || self.messages.is_finished() {
+        if !self.messages.is_running() {
             return NEVER;
         }
         self.messages.due().min(self.keep_alive_due())
     }
 
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if self.messages.ends(now, actions) {
-            return;
-        }
-        if !self.opened {
-            self.opened = true;
-            actions.push(Action::Connect);
+        if self.messages.opens_or_ends(now, actions) {
             return;
         }
         for _ in 0..self.messages.take(now) {
@@ -257,7 +248,6 @@ impl Dialogue for Xmpp {
     }
 
     fn on_connected(&mut self, now: Time, actions: &mut Vec<Action>) {
-        self.connected = true;
         self.last_sent = now;
         self.messages.start(now);
         if self.config.ack_every > 0 {

@@ -2,7 +2,7 @@
 
 use cwndlab_units::{Bytes, Time};
 
-use crate::coap_timeout::Schedule;
+use super::timeout::Schedule;
 use crate::dialogue::{End, Message};
 
 /// Bytes of an unsigned integer in an option, without leading zeros (RFC 7252, 3.2).

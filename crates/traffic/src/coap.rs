@@ -1,0 +1,563 @@
+//! Client and server of CoAP over UDP (RFC 7252), of which workloads/coap.rs has the configuration.
+//!
+//! - `messages`: kinds of messages, and what their senders remember;
+//! - [`timeout`]: retransmission timeouts, the congestion control.
+
+pub(crate) mod messages;
+pub mod timeout;
+
+use std::collections::{BTreeSet, VecDeque};
+
+use cwndlab_network::random::{Purpose, Stream};
+use cwndlab_units::{Bytes, Duration, Time};
+
+use self::messages::{Job, Outstanding, ACKNOWLEDGED, EMPTY, NOTIFY, PIGGYBACKED, REGISTER, REQUEST, SEPARATE};
+use self::timeout::Timeouts;
+use crate::dialogue::{End, Message};
+use crate::distribution::Distribution;
+use crate::exchange::{Action, Exchange};
+use crate::flow_context::FlowContext;
+use crate::sampling::{sample_pause, sample_size};
+use crate::workloads::coap::{Config, Method};
+use crate::NEVER;
+
+/// `EXCHANGE_LIFETIME` of RFC 7252, 4.8.2: within it a repeated message is acknowledged and not processed again, and a
+/// response may still come.
+const EXCHANGE_LIFETIME: Duration = Duration::from_secs(247);
+
+/// The state of client and server.
+#[derive(Debug)]
+pub(crate) struct Coap {
+    config: Config,
+    stop: Time,
+    sizes: Stream,
+    times: Stream,
+    random: Stream,
+    timeouts: Timeouts,
+    /// Timeouts of a server's responses.
+    response_timeouts: Timeouts,
+    /// Time of the next message of the application.
+    next: Time,
+    generated: u64,
+    ended: u64,
+    waiting: VecDeque<Job>,
+    active: Vec<Job>,
+    outstanding: Vec<Outstanding>,
+    /// Responses that a server is working on.
+    responses: Vec<(Time, Message)>,
+    /// Messages that were received in the last lifetime of an exchange: end, kind, start and offset.
+    known: BTreeSet<(Time, u64, u8)>,
+    /// The client is registered, and the time at which it registers again.
+    registered: bool,
+    stale: Time,
+    notified: u64,
+    started: bool,
+}
+
+impl Coap {
+    /// Client and server before their start.
+    pub(crate) fn new(config: &Config, flow: &FlowContext) -> Self {
+        let timeouts = || Timeouts::new(config.control, config.ack_timeout, config.ack_random_factor);
+        Self {
+            config: config.clone(),
+            stop: flow.stop,
+            sizes: flow.stream(Purpose::Size),
+            times: flow.stream(Purpose::Time),
+            random: flow.stream(Purpose::Other),
+            timeouts: timeouts(),
+            response_timeouts: timeouts(),
+            next: NEVER,
+            generated: 0,
+            ended: 0,
+            waiting: VecDeque::new(),
+            active: Vec::new(),
+            outstanding: Vec::new(),
+            responses: Vec::new(),
+            known: BTreeSet::new(),
+            registered: false,
+            stale: NEVER,
+            notified: 0,
+            started: false,
+        }
+    }
+
+    fn job(&self, since: Time) -> Option<Job> {
+        self.active.iter().copied().find(|job| job.since == since)
+    }
+
+    /// Draws the size of a payload; a distribution without an upper bound may exceed what a message carries.
+    fn draw_payload(&mut self) -> Bytes {
+        let size = sample_size(&self.config.payload, &mut self.sizes);
+        self.config.limit().map_or(size, |limit| size.min(limit))
+    }
+
+    /// Generates a message of the application.
+    fn generate(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let total = self.draw_payload();
+        self.generated += 1;
+        let more = self.config.count.is_none_or(|count| self.generated < count);
+        // The start of a message is its identity: no two are equal.
+        let pause = sample_pause(&self.config.period, &mut self.times).max(Duration::from_nanos(1));
+        self.next = if more { now + pause } else { NEVER };
+        actions.push(Action::Offer(now, total));
+        if !self.config.confirmable {
+            let before = self.active.len();
+            self.active.retain(|job| now - job.since <= EXCHANGE_LIFETIME);
+            self.ended += (before - self.active.len()) as u64;
+        }
+        if self.config.method == Method::Observe {
+            if !self.registered {
+                self.ended += 1;
+                return; // nobody listens
+            }
+            // A newer state replaces one that waits (RFC 7641, 4.5.2).
+            self.ended += self.waiting.len() as u64;
+            self.waiting.clear();
+        }
+        self.waiting.push_back(Job { since: now, total, done: Bytes::ZERO });
+        self.send_waiting(now, actions);
+    }
+
+    /// Sends the messages for which there is a place.
+    fn send_waiting(&mut self, now: Time, actions: &mut Vec<Action>) {
+        loop {
+            let places = !self.config.confirmable || self.active.len() < self.config.nstart as usize;
+            let Some(job) = places.then(|| self.waiting.pop_front()).flatten() else { return };
+            self.active.push(job);
+            self.send_job(job, now, actions);
+        }
+    }
+
+    /// Sends the request, or the notification, for the next block of a message.
+    fn send_job(&mut self, job: Job, now: Time, actions: &mut Vec<Action>) {
+        let notify = self.config.method == Method::Observe;
+        let kind = if notify { NOTIFY } else { REQUEST };
+        let from = if notify { End::Sender } else { self.config.client() };
+        let message = Message { kind, size: job.done, since: job.since };
+        let bytes = if notify {
+            self.notified += 1;
+            self.config.notification_bytes(self.notified, job.total)
+        } else {
+            self.config.request_bytes(job)
+        };
+        self.send(from, bytes, message, now, actions);
+    }
+
+    /// Sends a message, which is retransmitted if it is confirmable.
+    fn send(&mut self, from: End, bytes: Bytes, message: Message, now: Time, actions: &mut Vec<Action>) {
+        if self.config.confirmable || message.kind == REGISTER {
+            let others = self.outstanding.iter().filter(|one| one.from == from).count() as u64;
+            let responds = message.kind == SEPARATE;
+            let timeouts = if responds { &mut self.response_timeouts } else { &mut self.timeouts };
+            let schedule = timeouts.start(now, others, &mut self.random);
+            let due = now + schedule.current;
+            self.outstanding.push(Outstanding {
+                from,
+                bytes,
+                message,
+                first_sent: now,
+                schedule,
+                retransmissions: 0,
+                due,
+                acknowledged: false,
+            });
+        }
+        actions.push(Action::Send(from, bytes, message));
+    }
+
+    /// Handles the timers of messages that wait for an answer.
+    fn retransmit(&mut self, now: Time, actions: &mut Vec<Action>) {
+        for at in (0..self.outstanding.len()).rev() {
+            let one = &mut self.outstanding[at];
+            if one.due > now {
+                continue;
+            }
+            if one.acknowledged || one.retransmissions >= self.config.max_retransmit {
+                let given_up = self.outstanding.swap_remove(at);
+                self.give_up(given_up.message, now, actions);
+                continue;
+            }
+            one.retransmissions += 1;
+            let timeouts = if one.message.kind == SEPARATE { &self.response_timeouts } else { &self.timeouts };
+            timeouts.back_off(&mut one.schedule, one.retransmissions);
+            one.due = now + one.schedule.current;
+            actions.push(Action::Send(one.from, one.bytes, one.message));
+        }
+    }
+
+    /// A message without an answer: its sender goes on with the next one, or forgets the client (RFC 7641, 4.5).
+    fn give_up(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        match message.kind {
+            REGISTER => self.register(now, actions),
+            SEPARATE => {}
+            kind => {
+                if kind == NOTIFY {
+                    self.registered = false;
+                    self.ended += self.waiting.len() as u64;
+                    self.waiting.clear();
+                }
+                self.end_job(message.since, now, actions);
+            }
+        }
+    }
+
+    /// Removes a message of the application; a next one may be sent.
+    fn end_job(&mut self, since: Time, now: Time, actions: &mut Vec<Action>) {
+        self.active.retain(|job| job.since != since);
+        self.ended += 1;
+        self.send_waiting(now, actions);
+        if self.config.count.is_some_and(|count| self.ended >= count) {
+            actions.push(Action::Finish);
+        }
+    }
+
+    /// Sends the client's registration.
+    fn register(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.stale = NEVER;
+        let observe = Bytes(1); // the option Observe with value 0 has no bytes of value
+        let bytes = self.config.with_payload(Bytes(u64::from(self.config.options)) + observe, Bytes::ZERO);
+        let message = Message { kind: REGISTER, size: Bytes::ZERO, since: now };
+        self.send(End::Receiver, bytes, message, now, actions);
+    }
+
+    /// Takes the acknowledgement of a message of this kind; returns whether the message waited for it.
+    fn acknowledge(&mut self, kind: u8, message: Message, now: Time) -> bool {
+        let waits = |one: &Outstanding| {
+            (one.message.kind, one.message.since, one.message.size) == (kind, message.since, message.size)
+        };
+        let Some(at) = self.outstanding.iter().position(waits) else { return false };
+        let one = self.outstanding.swap_remove(at);
+        if !one.acknowledged {
+            let timeouts = if kind == SEPARATE { &mut self.response_timeouts } else { &mut self.timeouts };
+            timeouts.on_answer(now, one.first_sent, one.retransmissions);
+        }
+        true
+    }
+
+    /// Whether a message is received for the first time.
+    fn is_new(&mut self, message: Message, now: Time) -> bool {
+        while self.known.first().is_some_and(|&(since, ..)| now - since > EXCHANGE_LIFETIME) {
+            self.known.pop_first();
+        }
+        self.known.insert((message.since, message.size.0, message.kind))
+    }
+
+    /// The server has a request.
+    fn on_request(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        let server = self.config.client().other();
+        let first = self.is_new(message, now);
+        let Some(job) = self.job(message.since) else { return }; // given up by its client
+        let at_offset = Job { done: message.size, ..job };
+        let is_last = message.size + self.config.block(job.total, message.size) >= job.total;
+        if first && self.config.method == Method::Post && is_last {
+            actions.push(Action::Deliver(message.since));
+        }
+        let separate = self.config.processing != Distribution::Fixed(0.0);
+        if self.config.confirmable {
+            let (kind, bytes) = if separate {
+                (EMPTY, self.config.empty_bytes())
+            } else {
+                (PIGGYBACKED, self.config.response_bytes(at_offset))
+            };
+            actions.push(Action::Send(server, bytes, Message { kind, ..message }));
+        }
+        if first && separate {
+            let due = now + sample_pause(&self.config.processing, &mut self.times);
+            self.responses.push((due, Message { kind: SEPARATE, ..message }));
+        } else if first && !self.config.confirmable {
+            let response = Message { kind: SEPARATE, ..message };
+            self.send(server, self.config.response_bytes(at_offset), response, now, actions);
+        }
+    }
+
+    /// The client has a response.
+    fn on_response(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        if message.kind == SEPARATE && self.config.confirmable {
+            let acknowledgement = Message { kind: ACKNOWLEDGED, ..message };
+            actions.push(Action::Send(self.config.client(), self.config.empty_bytes(), acknowledgement));
+        }
+        let waited = self.acknowledge(REQUEST, message, now);
+        let Some(job) = self.job(message.since).filter(|_| waited || !self.config.confirmable) else { return };
+        let job = Job { done: message.size + self.config.block(job.total, message.size), ..job };
+        if job.done < job.total {
+            self.send_job(job, now, actions);
+            return;
+        }
+        if self.config.method == Method::Get {
+            actions.push(Action::Deliver(job.since));
+        }
+        actions.push(Action::Record(job.since, job.total));
+        self.end_job(job.since, now, actions);
+    }
+
+    /// The client has a notification.
+    fn on_notification(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        self.stale = now + self.config.max_age;
+        if self.is_new(message, now) {
+            actions.push(Action::Deliver(message.since));
+            if let Some(job) = self.job(message.since).filter(|_| !self.config.confirmable) {
+                actions.push(Action::Record(job.since, job.total));
+                self.end_job(job.since, now, actions);
+            }
+        }
+        if self.config.confirmable {
+            let acknowledgement = Message { kind: ACKNOWLEDGED, ..message };
+            actions.push(Action::Send(End::Receiver, self.config.empty_bytes(), acknowledgement));
+        }
+    }
+
+    /// The flow's sender has a registration: the acknowledgement carries the state; messages follow at their times.
+    fn on_registration(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        if !std::mem::replace(&mut self.registered, true) && self.next == NEVER && self.generated == 0 {
+            self.next = now + sample_pause(&self.config.period, &mut self.times);
+        }
+        let state = self.draw_payload();
+        let bytes = self.config.notification_bytes(self.notified, state);
+        actions.push(Action::Send(End::Sender, bytes, Message { kind: PIGGYBACKED, ..message }));
+    }
+}
+
+impl Exchange for Coap {
+    fn due(&self) -> Time {
+        let outstanding = self.outstanding.iter().map(|one| one.due);
+        let responses = self.responses.iter().map(|&(due, _)| due);
+        let first = outstanding.chain(responses).min().unwrap_or(NEVER);
+        first.min(self.next).min(self.stale).min(self.stop)
+    }
+
+    fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if now >= self.stop {
+            actions.push(Action::Finish);
+            return;
+        }
+        if !std::mem::replace(&mut self.started, true) {
+            match self.config.method {
+                Method::Observe => self.register(now, actions),
+                Method::Post | Method::Get => self.next = now,
+            }
+        }
+        self.retransmit(now, actions);
+        while let Some(at) = self.responses.iter().position(|&(due, _)| due <= now) {
+            let (_, message) = self.responses.swap_remove(at);
+            if let Some(job) = self.job(message.since) {
+                let bytes = self.config.response_bytes(Job { done: message.size, ..job });
+                self.send(self.config.client().other(), bytes, message, now, actions);
+            }
+        }
+        if self.stale <= now {
+            self.register(now, actions);
+        }
+        if self.next <= now {
+            self.generate(now, actions);
+        }
+    }
+
+    fn on_datagram(&mut self, _: End, message: Message, now: Time, actions: &mut Vec<Action>) {
+        match message.kind {
+            REQUEST => self.on_request(message, now, actions),
+            REGISTER => self.on_registration(message, now, actions),
+            NOTIFY => self.on_notification(message, now, actions),
+            // A registration is acknowledged with the present state.
+            PIGGYBACKED if self.acknowledge(REGISTER, message, now) => self.stale = now + self.config.max_age,
+            PIGGYBACKED | SEPARATE => self.on_response(message, now, actions),
+            EMPTY => {
+                let waits = |one: &&mut Outstanding| {
+                    let (kind, since, size) = (one.message.kind, one.message.since, one.message.size);
+                    kind == REQUEST && (since, size) == (message.since, message.size) && !one.acknowledged
+                };
+                if let Some(one) = self.outstanding.iter_mut().find(waits) {
+                    one.acknowledged = true;
+                    one.due = one.first_sent + EXCHANGE_LIFETIME;
+                    self.timeouts.on_answer(now, one.first_sent, one.retransmissions);
+                }
+            }
+            _ if self.acknowledge(SEPARATE, message, now) => {}
+            _ if self.acknowledge(NOTIFY, message, now) => {
+                if let Some(job) = self.job(message.since) {
+                    actions.push(Action::Record(job.since, job.total));
+                }
+                self.end_job(message.since, now, actions);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::timeout::CongestionControl;
+    use super::*;
+    use crate::dialogue::End::{Receiver, Sender};
+    use crate::UDP_HEADER;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn at(seconds: u64) -> Time {
+        Time::from_nanos(seconds * SECOND)
+    }
+
+    fn config(method: Method, payload: f64) -> Config {
+        Config {
+            method,
+            confirmable: true,
+            payload: Distribution::Fixed(payload),
+            period: Distribution::Fixed(100e9),
+            count: None,
+            control: CongestionControl::Rfc7252,
+            ack_timeout: Duration::from_secs(2),
+            ack_random_factor: 1.0,
+            max_retransmit: 4,
+            nstart: 1,
+            processing: Distribution::Fixed(0.0),
+            block: Bytes(1024),
+            token: 4,
+            options: 16,
+            max_age: Duration::from_secs(60),
+            security: 0,
+        }
+    }
+
+    fn device(config: &Config) -> Coap {
+        Coap::new(config, &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: UDP_HEADER })
+    }
+
+    fn at_timer(device: &mut Coap, now: Time) -> Vec<Action> {
+        let mut actions = Vec::new();
+        device.on_timer(now, &mut actions);
+        actions
+    }
+
+    fn at_arrival(device: &mut Coap, end: End, message: Message, now: Time) -> Vec<Action> {
+        let mut actions = Vec::new();
+        device.on_datagram(end, message, now, &mut actions);
+        actions
+    }
+
+    fn message(kind: u8, since: u64) -> Message {
+        Message { kind, size: Bytes::ZERO, since: at(since) }
+    }
+
+    /// RFC 7252, section 4.2 and table 2, with ACK_RANDOM_FACTOR 1: a confirmable message without an answer is sent at 0, 2, 6,
+    /// 14 and 30 s and given up at 62 s, the shortest MAX_TRANSMIT_WAIT (31 timeouts of 2 s); the next one starts at once.
+    #[test]
+    fn a_confirmable_message_is_sent_five_times_and_given_up_after_31_timeouts() {
+        let mut device = device(&Config { period: Distribution::Fixed(61e9), ..config(Method::Post, 10.0) });
+        // Header, token, options, marker and payload: 4 + 4 + 16 + 1 + 10.
+        let request = |since| Action::Send(Sender, Bytes(35), message(REQUEST, since));
+        let offer = |since| Action::Offer(at(since), Bytes(10));
+        assert_eq!(at_timer(&mut device, at(0)), [offer(0), request(0)]);
+        for second in [2, 6, 14, 30] {
+            assert_eq!(device.due(), at(second));
+            assert_eq!(at_timer(&mut device, at(second)), [request(0)]);
+        }
+        assert_eq!(device.due(), at(61));
+        assert_eq!(at_timer(&mut device, at(61)), [offer(61)], "NSTART is 1");
+        assert_eq!(device.due(), at(62));
+        assert_eq!(at_timer(&mut device, at(62)), [request(61)]);
+    }
+
+    /// RFC 7252, sections 4.5 and 5.2.1: each copy is acknowledged with the response, the message is delivered once.
+    #[test]
+    fn a_repeated_request_is_acknowledged_and_delivered_once() {
+        let mut device = device(&config(Method::Post, 10.0));
+        at_timer(&mut device, at(0));
+        let response = Action::Send(Receiver, Bytes(8), message(PIGGYBACKED, 0));
+        let request = message(REQUEST, 0);
+        assert_eq!(at_arrival(&mut device, Receiver, request, at(1)), [Action::Deliver(at(0)), response]);
+        assert_eq!(at_arrival(&mut device, Receiver, request, at(2)), [response]);
+        let record = Action::Record(at(0), Bytes(10));
+        assert_eq!(at_arrival(&mut device, Sender, message(PIGGYBACKED, 0), at(3)), [record]);
+        assert_eq!(at_arrival(&mut device, Sender, message(PIGGYBACKED, 0), at(4)), []);
+        assert_eq!(device.due(), at(100));
+    }
+
+    /// RFC 7252, section 5.2.2: an empty acknowledgement of 4 bytes stops the retransmissions; the response is confirmable,
+    /// and its own acknowledgement has 4 bytes.
+    #[test]
+    fn a_separate_response_follows_an_empty_acknowledgement() {
+        let mut device = device(&Config { processing: Distribution::Fixed(5e9), ..config(Method::Post, 10.0) });
+        at_timer(&mut device, at(0));
+        let empty = Action::Send(Receiver, Bytes(4), message(EMPTY, 0));
+        let delivered = Action::Deliver(at(0));
+        assert_eq!(at_arrival(&mut device, Receiver, message(REQUEST, 0), at(1)), [delivered, empty]);
+        assert_eq!(at_arrival(&mut device, Sender, message(EMPTY, 0), at(1)), []);
+        assert_eq!(device.due(), at(6));
+        let response = Action::Send(Receiver, Bytes(8), message(SEPARATE, 0));
+        assert_eq!(at_timer(&mut device, at(6)), [response]);
+        assert_eq!(device.due(), at(8));
+        assert_eq!(at_timer(&mut device, at(8)), [response]);
+        let acknowledgement = Action::Send(Sender, Bytes(4), message(ACKNOWLEDGED, 0));
+        let record = Action::Record(at(0), Bytes(10));
+        assert_eq!(at_arrival(&mut device, Sender, message(SEPARATE, 0), at(9)), [acknowledgement, record]);
+        assert_eq!(at_arrival(&mut device, Receiver, message(ACKNOWLEDGED, 0), at(9)), []);
+        assert_eq!(device.due(), at(100));
+    }
+
+    /// RFC 7959, section 2.2: 2500 bytes in blocks of 1024 are three requests; the value of Block1 has one byte (block 0 to 2,
+    /// SZX 6), the option 3 with its header and extended delta. By hand: 24 + 3 + 1 + 1024, the same, and 24 + 3 + 1 + 452.
+    #[test]
+    fn a_large_payload_takes_one_exchange_per_block() {
+        let mut device = device(&config(Method::Post, 2500.0));
+        let first = at_timer(&mut device, at(0))[1];
+        let block = |offset| Message { kind: REQUEST, size: Bytes(offset), since: at(0) };
+        assert_eq!(first, Action::Send(Sender, Bytes(1052), block(0)));
+        for (offset, next, bytes) in [(0, 1024, 1052), (1024, 2048, 480)] {
+            let response = Message { kind: PIGGYBACKED, ..block(offset) };
+            let reply = at_arrival(&mut device, Receiver, block(offset), at(1));
+            assert_eq!(reply, [Action::Send(Receiver, Bytes(11), response)]);
+            let more = at_arrival(&mut device, Sender, response, at(1));
+            assert_eq!(more, [Action::Send(Sender, Bytes(bytes), block(next))]);
+        }
+        let reply = at_arrival(&mut device, Receiver, block(2048), at(2));
+        assert_eq!(reply[0], Action::Deliver(at(0)));
+        let last = Message { kind: PIGGYBACKED, ..block(2048) };
+        assert_eq!(at_arrival(&mut device, Sender, last, at(3)), [Action::Record(at(0), Bytes(2500))]);
+    }
+
+    /// RFC 7641, section 4.5.2: while a confirmable notification waits for its acknowledgement, a newer state replaces one that
+    /// waits. Section 4.5: without an acknowledgement the server forgets the client, which registers again after Max-Age.
+    #[test]
+    fn a_newer_state_replaces_one_that_waits() {
+        let mut device = device(&Config { period: Distribution::Fixed(1e9), ..config(Method::Observe, 10.0) });
+        let register = Action::Send(Receiver, Bytes(25), message(REGISTER, 0));
+        assert_eq!(at_timer(&mut device, at(0)), [register]);
+        // Header, token, the option Observe with an empty value, marker, payload: 4 + 4 + 1 + 1 + 10.
+        let state = Action::Send(Sender, Bytes(20), message(PIGGYBACKED, 0));
+        assert_eq!(at_arrival(&mut device, Sender, message(REGISTER, 0), at(0)), [state]);
+        at_arrival(&mut device, Receiver, message(PIGGYBACKED, 0), at(0));
+        let notify = |since| Action::Send(Sender, Bytes(21), message(NOTIFY, since));
+        assert_eq!(at_timer(&mut device, at(1)), [Action::Offer(at(1), Bytes(10)), notify(1)]);
+        for second in [2, 3] {
+            let actions = at_timer(&mut device, at(second));
+            assert_eq!(actions.iter().filter(|one| matches!(one, Action::Offer(..))).count(), 1);
+        }
+        let arrived = at_arrival(&mut device, Receiver, message(NOTIFY, 1), at(3));
+        let acknowledgement = Action::Send(Receiver, Bytes(4), message(ACKNOWLEDGED, 1));
+        assert_eq!(arrived, [Action::Deliver(at(1)), acknowledgement]);
+        let acknowledged = at_arrival(&mut device, Sender, message(ACKNOWLEDGED, 1), at(3));
+        assert_eq!(acknowledged, [Action::Record(at(1), Bytes(10)), notify(3)], "the state of 2 s was replaced");
+    }
+
+    /// A notification and a non-confirmable message carry at most 1024 bytes, also where the sizes have no bound.
+    #[test]
+    fn a_message_without_blocks_carries_1024_bytes_at_most() {
+        for (method, confirmable) in [(Method::Observe, true), (Method::Post, false)] {
+            let config = Config { confirmable, payload: Distribution::Exponential(1e6), ..config(method, 1.0) };
+            let mut device = device(&config);
+            assert!((0..100).all(|_| (1..=1024).contains(&device.draw_payload().0)));
+        }
+    }
+
+    /// A non-confirmable message is sent once; its lost response ends nothing.
+    #[test]
+    fn a_non_confirmable_message_is_not_repeated() {
+        let mut device = device(&Config { confirmable: false, ..config(Method::Post, 10.0) });
+        let request = message(REQUEST, 0);
+        assert_eq!(at_timer(&mut device, at(0))[1], Action::Send(Sender, Bytes(35), request));
+        assert_eq!(device.due(), at(100));
+        let response = Action::Send(Receiver, Bytes(8), message(SEPARATE, 0));
+        assert_eq!(at_arrival(&mut device, Receiver, request, at(1)), [Action::Deliver(at(0)), response]);
+        at_timer(&mut device, at(100));
+        assert_eq!(device.due(), at(200));
+    }
+}
