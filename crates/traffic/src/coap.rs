@@ -1,8 +1,10 @@
-//! Client and server of CoAP over UDP (RFC 7252), of which workloads/coap.rs has the configuration.
+//! Client and server of CoAP over UDP (RFC 7252), which workloads/coap.rs declares as a workload.
 //!
+//! - [`configuration`]: the fields, and the sizes of messages;
 //! - `messages`: kinds of messages, and what their senders remember;
 //! - [`timeout`]: retransmission timeouts, the congestion control.
 
+pub mod configuration;
 pub(crate) mod messages;
 pub mod timeout;
 
@@ -11,6 +13,7 @@ use std::collections::{BTreeSet, VecDeque};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
+use self::configuration::{Config, Method};
 use self::messages::{Job, Outstanding, ACKNOWLEDGED, EMPTY, NOTIFY, PIGGYBACKED, REGISTER, REQUEST, SEPARATE};
 use self::timeout::Timeouts;
 use crate::dialogue::{End, Message};
@@ -18,7 +21,6 @@ use crate::distribution::Distribution;
 use crate::exchange::{Action, Exchange};
 use crate::flow_context::FlowContext;
 use crate::sampling::{sample_pause, sample_size};
-use crate::workloads::coap::{Config, Method};
 use crate::NEVER;
 
 /// `EXCHANGE_LIFETIME` of RFC 7252, 4.8.2: within it a repeated message is acknowledged and not processed again, and a
