@@ -93,7 +93,9 @@ pub fn emulate(
         let udp = path.sources.row(flow, one, path.network.losses[flow.into()]);
         records.flows.push(udp.unwrap_or_else(|| tcp_row(flow, one, &run, &path)));
         path.sources.take_messages(flow, &run.state);
-        records.messages.extend(application_rows::messages(flow, lock(&run.state.messages).take()));
+        if one.service.is_some() {
+            records.messages.extend(application_rows::messages(flow, lock(&run.state.messages).take()));
+        }
         records.events.append(&mut run.state.events.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut transfers = run.state.transfers.into_inner().unwrap_or_else(PoisonError::into_inner);
         transfers.sort_by_key(|row| row.transfer); // arrivals may overtake each other
@@ -128,7 +130,11 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
         .map(|((flow, plan), one)| {
             let listener = one.listener.as_ref()?;
             let &FlowRun { ref algorithm, start, line_rate, ref state, .. } = one;
-            let application = Application::new(Endpoint { run, flow, plan, seed, start, line_rate, algorithm, state })?;
+            let keeps_messages = session.plan().keeps_messages(flow);
+            let inboxes = session.inboxes();
+            let endpoint =
+                Endpoint { run, flow, plan, seed, start, line_rate, algorithm, state, inboxes, keeps_messages };
+            let application = Application::new(endpoint)?;
             Some((application, listener, Application::client_side(plan)))
         })
         .collect();

@@ -19,6 +19,7 @@ use cwndlab_units::{Duration, Fault, FlowId, Time};
 use crate::addresses::flow_of;
 use crate::calibration;
 use crate::counters::{DropCounters, PathCounters};
+use crate::inbox::Inboxes;
 use crate::ip::{set_ce, Headers};
 use crate::packet_store::PacketStore;
 use crate::udp_sources::UdpSources;
@@ -55,6 +56,8 @@ pub struct Path {
     seed: u64,
     /// Flows over UDP, whose datagrams the path generates.
     pub sources: UdpSources,
+    /// The messages that wait to be sent on.
+    pub(crate) inboxes: Arc<Inboxes>,
     /// Deliveries during calibration; `None` otherwise.
     delivered: Option<Vec<Delivery>>,
     waiting: Waiting,
@@ -83,6 +86,7 @@ impl Path {
             samples_flows,
             seed,
             sources: UdpSources::none(),
+            inboxes: Arc::default(),
             delivered: None,
             waiting: Waiting::default(),
             plan,
@@ -277,7 +281,7 @@ impl Path {
     /// Delivers a packet that left its last link at `at` to the kernel of the other side.
     fn deliver(&mut self, at: Time, packet: Packet) {
         if self.sources.has(packet.connection()) {
-            self.sources.receive(at, &packet, &mut self.network);
+            self.sources.receive(at, &packet, &mut self.network, &self.inboxes);
             return;
         }
         self.record_copies();

@@ -21,6 +21,7 @@ use cwndlab_units::{Bytes, Duration, Fault, FlowId, Time};
 use crate::addresses::{has_timestamps, Family, Side};
 use crate::algorithm::ProgramAlgorithm;
 use crate::counters::{DropCounters, FlowTraffic};
+use crate::inbox::Inboxes;
 use crate::lateness::Lateness;
 use crate::path::Path;
 use crate::program_sampler::ProgramSampler;
@@ -122,6 +123,7 @@ pub struct Session {
     calibration: Vec<CalibrationRow>,
     notes: Vec<String>,
     max_lateness: Duration,
+    inboxes: Arc<Inboxes>,
     /// Start of the run.
     pub start: Instant,
 }
@@ -329,7 +331,10 @@ impl Session {
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), drops: DropCounters::new(plan.flows.len()) });
         #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]
         let start = Instant::now();
+        let inboxes = Inboxes::new(&plan).map_err(|error| Fault::new("pipe", error.to_string(), ""))?;
+        let inboxes = Arc::new(inboxes);
         let mut path = Path::new(Arc::clone(&plan), seed, [left_tun, right_tun], start, options.programs);
+        path.inboxes = Arc::clone(&inboxes);
         let (inner, (ready, started)) = (Arc::clone(&shared), mpsc::channel());
         let thread = std::thread::Builder::new().name("cwndlab-path".to_owned()).spawn(move || {
             let done = path.calibrate(&inner.stop, &inner.drops).and_then(|calibrated| {
@@ -350,6 +355,7 @@ impl Session {
             calibration: Vec::new(),
             notes,
             max_lateness: options.max_lateness,
+            inboxes,
             start,
         };
         match started.recv() {
@@ -375,6 +381,11 @@ impl Session {
             self.sampler = Some(ProgramSampler::start(socket, self.start, interval, flows));
         }
         Ok(())
+    }
+
+    /// The messages that wait to be sent on.
+    pub(crate) fn inboxes(&self) -> &Inboxes {
+        &self.inboxes
     }
 
     /// The plan.

@@ -18,6 +18,7 @@ use cwndlab_traffic::NEVER;
 use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, Time};
 
 use crate::endpoints::connection::{lock, FlowState};
+use crate::inbox::Inboxes;
 
 /// The UDP sources of a plan, by flow.
 #[derive(Debug, Default)]
@@ -82,13 +83,13 @@ impl UdpSources {
                     if duplicates {
                         datagrams.expect_duplicates();
                     }
-                    if one.service.is_some() {
+                    if plan.keeps_messages(flow) {
                         datagrams.keep_messages();
                     }
                     Application::Datagrams(Box::new(datagrams))
                 }
                 traffic::Application::Exchange(mut exchange) => {
-                    if one.service.is_some() {
+                    if plan.keeps_messages(flow) {
                         exchange.keep_messages();
                     }
                     backward.push(flow);
@@ -151,7 +152,7 @@ impl UdpSources {
     }
 
     /// Passes a packet on that reached its end.
-    pub fn receive(&mut self, at: Time, packet: &Packet, network: &mut Network) {
+    pub(crate) fn receive(&mut self, at: Time, packet: &Packet, network: &mut Network, inboxes: &Inboxes) {
         let Some((flow, end)) = self.source_of(packet.connection()) else { return };
         let Some(one) = &mut self.by_flow[flow] else { return };
         match &mut one.application {
@@ -161,6 +162,9 @@ impl UdpSources {
             Application::Exchange(exchange, backward) => {
                 let datagram = (packet.timestamp, packet.seq, packet.payload());
                 exchange.receive(end, at, datagram, |from, one| forward(network, at, flow, *backward, from, &one));
+                for (since, size) in exchange.delivered.drain(..) {
+                    inboxes.forward(flow, since, size);
+                }
                 one.next = exchange.due().min(one.stop);
                 self.update_next();
             }

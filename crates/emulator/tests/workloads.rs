@@ -228,3 +228,23 @@ fn messages_of_flows_with_a_service_level_are_recorded() {
     assert!(records.transfers.iter().any(|row| row.flow == 0), "exchanges of CoAP are transfers");
     assert_eq!(of(4).count(), 0);
 }
+
+/// A broker's subscriber has the messages of a sensor over TCP and of a device over UDP: each crosses two lines of 10 ms.
+#[test]
+fn a_broker_sends_on_what_it_receives() {
+    let service = json!({ "deadline": "1 s" });
+    let flows = json!([
+        { "name": "sensor", "algorithm": "cubic", "from": "a", "to": "b", "workload": { "kind": "mqtt", "period": "100 ms" } },
+        { "name": "device", "transport": "udp", "from": "a", "to": "b", "workload": { "kind": "coap", "period": "100 ms" } },
+        { "name": "desk", "algorithm": "cubic", "from": "b", "to": "c", "service": service,
+            "workload": { "kind": "mqtt-subscription", "sources": ["sensor", "device"], "qos": 1 } },
+    ]);
+    let link = |from: &str, to: &str| json!({ "from": from, "to": to, "rate": "80 Mbps", "delay": "10 ms" });
+    let links = json!([link("a", "b"), link("b", "c")]);
+    let document = json!({ "schema_version": 1, "duration": "3 s", "link": links, "flow": flows });
+    let Some((records, _)) = run(&document) else { return };
+    let delays: Vec<u64> =
+        records.messages.iter().filter_map(|row| row.delivered_ns.map(|at| at - row.generated_ns)).collect();
+    assert!(delays.len() > 20 && delays.iter().all(|&delay| delay >= 20_000_000), "{delays:?}");
+    assert!(records.messages.iter().all(|row| row.flow == 2));
+}

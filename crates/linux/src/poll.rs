@@ -21,16 +21,19 @@ pub enum Interest {
     Either,
 }
 
-/// Sleeps until the condition holds for the descriptor or `timeout` has passed; returns whether it holds. An error of the
-/// descriptor counts as the condition, so that the next read or write reports it.
+/// Sleeps until its condition holds for one of the descriptors or `timeout` has passed; returns whether one holds. An error
+/// of a descriptor counts as its condition, so that the next read or write reports it.
 #[must_use]
-pub fn wait_for(descriptor: RawFd, interest: Interest, timeout: Duration) -> bool {
-    let events = match interest {
-        Interest::Readable => libc::POLLIN,
-        Interest::Writable => libc::POLLOUT,
-        Interest::Either => libc::POLLIN | libc::POLLOUT,
-    };
-    wait([libc::pollfd { fd: descriptor, events, revents: 0 }], timeout)
+pub fn wait_for<const N: usize>(descriptors: [(RawFd, Interest); N], timeout: Duration) -> bool {
+    let polled = descriptors.map(|(fd, interest)| {
+        let events = match interest {
+            Interest::Readable => libc::POLLIN,
+            Interest::Writable => libc::POLLOUT,
+            Interest::Either => libc::POLLIN | libc::POLLOUT,
+        };
+        libc::pollfd { fd, events, revents: 0 }
+    });
+    wait(polled, timeout)
 }
 
 fn wait<const N: usize>(mut polled: [libc::pollfd; N], timeout: Duration) -> bool {
@@ -65,10 +68,10 @@ mod tests {
     fn the_condition_selects_the_direction() {
         let (one, mut other) = std::os::unix::net::UnixStream::pair().expect("a pair");
         let hour = Duration::from_secs(3_600);
-        assert!(wait_for(one.as_raw_fd(), Interest::Writable, hour));
-        assert!(wait_for(one.as_raw_fd(), Interest::Either, hour));
-        assert!(!wait_for(one.as_raw_fd(), Interest::Readable, Duration::from_nanos(1_000)));
+        assert!(wait_for([(one.as_raw_fd(), Interest::Writable)], hour));
+        assert!(wait_for([(one.as_raw_fd(), Interest::Either)], hour));
+        assert!(!wait_for([(one.as_raw_fd(), Interest::Readable)], Duration::from_nanos(1_000)));
         other.write_all(b"x").expect("it has room");
-        assert!(wait_for(one.as_raw_fd(), Interest::Readable, hour));
+        assert!(wait_for([(one.as_raw_fd(), Interest::Readable)], hour));
     }
 }

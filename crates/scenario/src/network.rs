@@ -4,6 +4,7 @@ mod access;
 mod builder;
 mod dumbbell;
 mod flow_plan;
+mod forwarding;
 mod graph;
 mod interner;
 mod parking_lot;
@@ -75,8 +76,10 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         size_queues(&mut network, &routed, &mut notes, &mut faults);
         radio_links::join_queues(&mut network.links);
     }
+    let mut subscribers = BTreeMap::new();
     if faults.0.is_empty() {
         reject_loads_without_line(&routed, &network, &mut faults);
+        subscribers = forwarding::subscribers(&routed, &network, &mut faults);
     }
     if !faults.0.is_empty() {
         return Err(faults.0);
@@ -99,6 +102,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         links: network.links,
         media,
         flows,
+        subscribers,
     };
     let faults = row_limits::check(&plan, &paths);
     if faults.is_empty() {

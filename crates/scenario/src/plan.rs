@@ -2,6 +2,7 @@
 //!
 //! The plan is the only input of an engine. Links and flows refer to each other by index.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -45,6 +46,8 @@ pub struct Plan {
     pub media: Vec<MediumPlan>,
     /// The flows.
     pub flows: IndexVec<FlowId, FlowPlan>,
+    /// The flows that send on the messages of a flow.
+    pub subscribers: BTreeMap<FlowId, Vec<FlowId>>,
 }
 
 fields! {
@@ -65,6 +68,12 @@ impl Plan {
     #[must_use]
     pub fn link_name(&self, link: LinkId) -> String {
         self.links[link].name(&self.nodes)
+    }
+
+    /// Whether an engine is to keep the messages of a flow: for the table `messages`, or to send them on.
+    #[must_use]
+    pub fn keeps_messages(&self, flow: FlowId) -> bool {
+        self.flows[flow].service.is_some() || self.subscribers.contains_key(&flow)
     }
 }
 

@@ -44,7 +44,7 @@ impl Simulation<'_> {
             Application::Arrivals(process) => self.set_arrivals(flow, process),
             Application::Dialogue(dialogue) => self.set_dialogue(flow, dialogue),
             Application::Datagrams(mut datagrams) => {
-                if self.plan.flows[flow].service.is_some() {
+                if self.plan.keeps_messages(flow) {
                     datagrams.keep_messages();
                 }
                 self.connections[flow.into()].set_udp(Udp::Datagrams(Box::new(datagrams)));
@@ -68,7 +68,7 @@ impl Simulation<'_> {
         let mut other = Connection::secondary(&self.plan.flows[flow], peer, flow, self.seed);
         other.set_dialogue(Direction::responding(flow.into()), nagle);
         self.connections.push(other);
-        let logs = self.plan.flows[flow].service.is_some();
+        let logs = self.plan.keeps_messages(flow);
         let first = &mut self.connections[flow.into()];
         first.messages = logs.then(Box::default);
         let start = first.start;

@@ -33,13 +33,7 @@ impl Simulation<'_> {
             };
             self.apply_actions(ends, end, &mut actions, now);
         }
-        for one in [id, peer] {
-            let connection = &mut self.connections[one];
-            if let Some(direction) = &connection.dialogue {
-                connection.application = if direction.messages.is_readable() { now } else { direction.next };
-            }
-            self.arm(one);
-        }
+        self.arm_directions(ends, now);
     }
 
     fn direction(&mut self, id: ConnectionId) -> &mut Direction {
@@ -84,13 +78,39 @@ impl Simulation<'_> {
                     }
                 }
                 Action::Deliver(since) => {
-                    if let Some(log) = &mut self.connections[flow.into()].messages {
-                        log.deliver(since, now);
+                    let log = self.connections[flow.into()].messages.as_mut();
+                    if let Some(size) = log.and_then(|log| log.deliver(since, now)) {
+                        self.forward_message(flow, since, size, now);
                     }
                 }
                 Action::Record(start, size) => self.record_transfer(flow, start, now, size),
                 Action::Finish => self.connections[flow.into()].finish(now),
             }
+        }
+    }
+
+    /// Passes a message that a flow delivered to the flows that send it on.
+    pub(crate) fn forward_message(&mut self, source: FlowId, since: Time, size: Bytes, now: Time) {
+        let Some(subscribers) = self.plan.subscribers.get(&source) else { return };
+        for &flow in subscribers {
+            let ends = Endpoints { flow, backward: self.direction(flow.into()).peer };
+            let application = self.application(flow);
+            let end = application.opener().other();
+            let mut actions = Vec::new();
+            application.on_forwarded(since, size, now, &mut actions);
+            self.apply_actions(ends, end, &mut actions, now);
+            self.arm_directions(ends, now);
+        }
+    }
+
+    /// Sets the timers of both directions.
+    fn arm_directions(&mut self, ends: Endpoints, now: Time) {
+        for one in [ends.flow.into(), ends.backward] {
+            let connection = &mut self.connections[one];
+            if let Some(direction) = &connection.dialogue {
+                connection.application = if direction.messages.is_readable() { now } else { direction.next };
+            }
+            self.arm(one);
         }
     }
 

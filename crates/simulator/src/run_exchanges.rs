@@ -13,7 +13,7 @@ use crate::udp::{ExchangeDirection, Udp};
 impl Simulation<'_> {
     /// Sets an exchange as the application, and adds the connection of its other direction.
     pub(crate) fn set_exchange(&mut self, flow: FlowId, mut exchange: Box<DatagramExchange>) {
-        if self.plan.flows[flow].service.is_some() {
+        if self.plan.keeps_messages(flow) {
             exchange.keep_messages();
         }
         let peer = self.network.add_connection(flow, true);
@@ -47,6 +47,7 @@ impl Simulation<'_> {
             exchange.on_timer(now, &mut send);
         }
         let (due, ended) = (exchange.due(), exchange.ended());
+        let delivered = std::mem::take(&mut exchange.delivered);
         self.direction_of_exchange(id).arrived = arrived; // its memory
         let connection = &mut self.connections[flow.into()];
         connection.application = due;
@@ -54,6 +55,9 @@ impl Simulation<'_> {
             connection.finish(end);
         }
         self.arm(flow.into());
+        for (since, size) in delivered {
+            self.forward_message(flow, since, size, now);
+        }
     }
 
     fn direction_of_exchange(&mut self, id: ConnectionId) -> &mut ExchangeDirection {

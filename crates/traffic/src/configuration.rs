@@ -45,6 +45,11 @@ pub trait Configuration: Sized {
         OfferedLoad::Unknown
     }
 
+    /// Names of the flows whose messages the application sends on.
+    fn sources(&self) -> &[String] {
+        &[]
+    }
+
     /// Maximum number of simultaneous connections in addition to the flow's own.
     fn secondary_connections(&self) -> u32 {
         0

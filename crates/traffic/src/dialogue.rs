@@ -91,6 +91,10 @@ pub trait Dialogue: fmt::Debug + Send {
 
     /// Handles a message that has arrived in full at `now`; appends the actions.
     fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>);
+
+    /// Handles a message, generated at `since`, that one of the sources (`Configuration::sources`) delivered to the node of
+    /// the end that does not open the connection; appends the actions of that end.
+    fn on_forwarded(&mut self, _since: Time, _size: Bytes, _now: Time, _actions: &mut Vec<Action>) {}
 }
 
 /// The messages of one direction of a connection.

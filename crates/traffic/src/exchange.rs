@@ -109,6 +109,9 @@ pub struct DatagramExchange {
     pub transfers: Vec<Transfer>,
     /// The messages, for a flow that asks for them.
     log: Option<MessageLog>,
+    /// Messages with their times of generation and sizes that were delivered and are to be sent on, for a flow that keeps
+    /// its messages.
+    pub delivered: Vec<(Time, Bytes)>,
 }
 
 impl DatagramExchange {
@@ -125,6 +128,7 @@ impl DatagramExchange {
             ended: None,
             transfers: Vec::new(),
             log: None,
+            delivered: Vec::new(),
         }
     }
 
@@ -193,9 +197,8 @@ impl DatagramExchange {
                     }
                 }
                 Action::Deliver(since) => {
-                    if let Some(log) = &mut self.log {
-                        log.deliver(since, now);
-                    }
+                    let size = self.log.as_mut().and_then(|log| log.deliver(since, now));
+                    self.delivered.extend(size.map(|size| (since, size)));
                 }
                 Action::Record(start, size) => self.transfers.push(Transfer { start, end: now, size }),
                 Action::Finish => self.ended = self.ended.or(Some(now)),

@@ -253,6 +253,12 @@ impl Dialogue for WithHandshake {
         self.forward(more, now, actions);
     }
 
+    fn on_forwarded(&mut self, since: Time, size: Bytes, now: Time, actions: &mut Vec<Action>) {
+        let mut more = Vec::new();
+        self.dialogue.on_forwarded(since, size, now, &mut more);
+        self.forward(more, now, actions);
+    }
+
     fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
         if message.kind != FLIGHT {
             let mut more = Vec::new();

@@ -27,6 +27,7 @@ pub mod exchange;
 pub mod flow_context;
 pub mod handshake;
 pub mod message_log;
+mod mqtt;
 mod packets;
 mod repetition;
 pub mod sampling;

@@ -18,19 +18,23 @@ pub struct LoggedMessage {
 pub struct MessageLog(Vec<LoggedMessage>);
 
 impl MessageLog {
-    /// Adds a message that was generated at `now`, which is not before that of the last one.
-    pub fn offer(&mut self, now: Time, size: Bytes) {
-        self.0.push(LoggedMessage { generated: now, delivered: None, size });
+    /// Adds a message that was generated at `since`, behind those of that time.
+    pub fn offer(&mut self, since: Time, size: Bytes) {
+        let at = match self.0.last() {
+            Some(last) if last.generated > since => self.0.partition_point(|one| one.generated <= since),
+            _ => self.0.len(),
+        };
+        self.0.insert(at, LoggedMessage { generated: since, delivered: None, size });
     }
 
-    /// Marks the oldest message that was generated at `since` and is not delivered yet as delivered at `now`. A message
-    /// that is delivered once more, as after a retransmission, keeps its first time.
-    pub fn deliver(&mut self, since: Time, now: Time) {
+    /// Marks the oldest message that was generated at `since` and is not delivered yet as delivered at `now`; returns its
+    /// size. A message that is delivered once more, as after a retransmission, keeps its first time.
+    pub fn deliver(&mut self, since: Time, now: Time) -> Option<Bytes> {
         let first = self.0.partition_point(|one| one.generated < since);
         let equal = self.0[first..].iter_mut().take_while(|one| one.generated == since);
-        if let Some(one) = equal.into_iter().find(|one| one.delivered.is_none()) {
-            one.delivered = Some(now);
-        }
+        let one = equal.into_iter().find(|one| one.delivered.is_none())?;
+        one.delivered = Some(now);
+        Some(one.size)
     }
 
     /// Adds messages, the first of which was not generated before the last one here.
@@ -65,13 +69,11 @@ mod tests {
     fn a_delivery_marks_the_oldest_message_of_its_time() {
         let mut log = MessageLog::default();
         let at = Time::from_nanos;
-        for (time, size) in [(10, 1), (20, 2), (20, 3)] {
+        for (time, size) in [(20, 2), (10, 1), (20, 3)] {
             log.offer(at(time), Bytes(size));
         }
-        log.deliver(at(20), at(25));
-        log.deliver(at(10), at(30));
-        log.deliver(at(10), at(40));
-        log.deliver(at(15), at(50));
+        let deliveries = [(20, 25), (10, 30), (10, 40), (15, 50)].map(|(since, now)| log.deliver(at(since), at(now)));
+        assert_eq!(deliveries, [Some(Bytes(2)), Some(Bytes(1)), None, None]);
         let delivered: Vec<_> = log.take().iter().map(|one| one.delivered).collect();
         assert_eq!(delivered, [Some(at(30)), Some(at(25)), None]);
     }

@@ -174,6 +174,11 @@ impl Generation {
         }
     }
 
+    /// Whether the messages have started.
+    pub(crate) fn has_started(&self) -> bool {
+        self.started
+    }
+
     /// Whether the dialogue has ended.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished

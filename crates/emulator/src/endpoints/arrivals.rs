@@ -118,7 +118,7 @@ impl<'a> ArrivalEndpoints<'a> {
         let run = self.endpoint.run;
         while !run.is_over() && !writer.is_drained() {
             writer.write(run)?;
-            writer.wait(if writer.is_empty() { DRAIN_INTERVAL } else { Duration::MAX }, false);
+            writer.wait(if writer.is_empty() { DRAIN_INTERVAL } else { Duration::MAX }, false, None);
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ use cwndlab_traffic::message_log::MessageLog;
 use cwndlab_units::{Bytes, Duration, Fault, FlowId, Rate, SenderState, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
+use crate::inbox::Inboxes;
 
 /// The port of the listening endpoint.
 const PORT: u16 = 7000;
@@ -200,6 +201,10 @@ pub struct Endpoint<'a> {
     pub algorithm: &'a str,
     /// The shared state.
     pub state: &'a FlowState,
+    /// The messages that wait to be sent on.
+    pub(crate) inboxes: &'a Inboxes,
+    /// The flow's messages are kept, for the table `messages` or to be sent on.
+    pub(crate) keeps_messages: bool,
 }
 
 impl Endpoint<'_> {
@@ -227,17 +232,20 @@ impl Endpoint<'_> {
         socket::connect(at(side, 0), at(side.other(), PORT), options, || self.run.is_over())
     }
 
-    /// Records a message that was generated at this time, for a flow with a service level.
+    /// Keeps a message that was generated at this time.
     pub(crate) fn offer_message(&self, at: Time, size: Bytes) {
-        if self.plan.service.is_some() {
+        if self.keeps_messages {
             lock(&self.state.messages).offer(at, size);
         }
     }
 
-    /// Records the delivery of the message that was generated at this time, for a flow with a service level.
+    /// Notes the delivery of the message that was generated at this time, and passes it to the flows that send it on.
     pub(crate) fn deliver_message(&self, since: Time) {
-        if self.plan.service.is_some() {
-            lock(&self.state.messages).deliver(since, self.run.now());
+        if self.keeps_messages {
+            let size = lock(&self.state.messages).deliver(since, self.run.now());
+            if let Some(size) = size {
+                self.inboxes.forward(self.flow, since, size);
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 //! that neither the timer of the application nor its reading waits for the network, as in the simulator.
 
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -14,6 +15,7 @@ use cwndlab_units::{Bytes, Duration, Time};
 use super::connection::{lock, read, Endpoint, ACCEPT_INTERVAL};
 use super::writer::Writer;
 use crate::addresses::Side;
+use crate::inbox::Inbox;
 
 /// Both endpoints of a dialogue.
 #[derive(Debug)]
@@ -115,7 +117,11 @@ impl<'a> DialogueEndpoints<'a> {
         actions: &mut Vec<Action>,
     ) -> std::io::Result<()> {
         connection.writer.write(self.endpoint.run)?;
-        connection.writer.wait(rest, true);
+        let inbox = self.endpoint.inboxes.of(self.endpoint.flow).filter(|_| end != self.client);
+        connection.writer.wait(rest, true, inbox.map(AsRawFd::as_raw_fd));
+        for (since, size) in inbox.map(Inbox::take).into_iter().flatten() {
+            lock(&self.shared).dialogue.on_forwarded(since, size, self.endpoint.run.now(), actions);
+        }
         let bytes = read(connection.writer.socket(), u64::MAX)?;
         if bytes == 0 {
             return Ok(()); // a timeout; the queue may already belong to another connection

@@ -58,9 +58,9 @@ impl StreamSender<'_> {
             };
             writer.write(run)?;
             if !(self.in_transfer || self.is_done) || !writer.is_empty() {
-                writer.wait(rest, false);
+                writer.wait(rest, false, None);
             } else if !writer.is_drained() {
-                writer.wait(rest.min(DRAIN_INTERVAL), false);
+                writer.wait(rest.min(DRAIN_INTERVAL), false, None);
             } else if self.on_drained() {
                 return Ok(());
             }

@@ -15,7 +15,7 @@
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration as Wait;
 
@@ -164,8 +164,8 @@ impl Writer {
     }
 
     /// Sleeps for `time` at most: until the kernel takes data again where some are left, and, with `reads`, until data can
-    /// be read.
-    pub(crate) fn wait(&self, time: Duration, reads: bool) {
+    /// be read here or from `other`.
+    pub(crate) fn wait(&self, time: Duration, reads: bool, other: Option<RawFd>) {
         let time = time.min(Duration::from_nanos(STOP_CHECK.as_nanos() as u64));
         let interest = match (self.is_empty(), reads) {
             (true, false) => return std::thread::sleep(Wait::from_nanos(time.as_nanos())),
@@ -173,7 +173,11 @@ impl Writer {
             (false, true) => Interest::Either,
             (false, false) => Interest::Writable,
         };
-        let _ = wait_for(self.socket.as_raw_fd(), interest, time);
+        let socket = (self.socket.as_raw_fd(), interest);
+        let _ = match other {
+            None => wait_for([socket], time),
+            Some(other) => wait_for([socket, (other, Interest::Readable)], time),
+        };
     }
 }
 

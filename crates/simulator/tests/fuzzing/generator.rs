@@ -330,6 +330,26 @@ struct Flows {
     rtts: (f64, f64),
 }
 
+/// A publisher and a subscriber of the broker at "c".
+fn broker(generator: &mut Generator) -> [Value; 2] {
+    let qos = generator.below(3);
+    let payload = format!("{} B", generator.log_uniform(1.0, 1e5) as u64);
+    let mut publisher =
+        json!({ "kind": "mqtt", "qos": qos, "payload": payload, "period": generator.time(10.0 * MS, S) });
+    if generator.bernoulli(0.5) {
+        publisher["response_timeout"] = json!(generator.time(10.0 * MS, S));
+        publisher["clean_session"] = json!(generator.bernoulli(0.3));
+    }
+    let subscriber = json!({ "kind": "mqtt-subscription", "sources": ["publisher"], "qos": generator.below(3),
+        "receive_maximum": 1 + generator.below(20), "max_queued": 1 + generator.below(100),
+        "processing": generator.time(1e3, 100.0 * MS) });
+    let flow = |name: &str, (from, to): (&str, &str), workload: Value| {
+        json!({ "name": name, "from": from, "to": to, "algorithm": "cubic", "workload": workload,
+            "service": { "deadline": "1 s" } })
+    };
+    [flow("publisher", ("a", "c"), publisher), flow("subscriber", ("c", "d"), subscriber)]
+}
+
 fn add_flows(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: f64, delay: f64) -> Flows {
     let algorithms = cwndlab_conformance::algorithm_texts(&catalogue());
     let groups = 1 + generator.below(4);
@@ -381,6 +401,10 @@ fn add_flows(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: 
             }
         }
         flows.push(flow);
+    }
+    if shape == GRAPH && generator.bernoulli(0.3) {
+        flows.extend(broker(generator));
+        all += 2;
     }
     scenario["flow"] = json!(flows);
     Flows { all, offered, rtts }

@@ -56,6 +56,14 @@ macro_rules! workloads {
                 }
             }
 
+            /// Names of the flows whose messages its application sends on.
+            #[must_use]
+            pub fn sources(&self) -> &[String] {
+                match self {
+                    $(Self::$name(config) => config.sources(),)*
+                }
+            }
+
             /// Maximum number of simultaneous connections in addition to the flow's own.
             #[must_use]
             pub fn secondary_connections(&self) -> u32 {
@@ -97,6 +105,7 @@ workloads! {
     Arrivals => arrivals,
     RequestResponse => request_response,
     Mqtt => mqtt,
+    MqttSubscription => mqtt_subscription,
     Amqp => amqp,
     Xmpp => xmpp,
     Hl7 => hl7,
@@ -173,6 +182,7 @@ mod tests {
             json!({ "kind": "arrivals", "per_second": 1.0, "size": "1 MB" }),
             json!({ "kind": "request-response", "request": "1 kB", "response": "1 kB" }),
             json!({ "kind": "mqtt", "period": "1 s" }),
+            json!({ "kind": "mqtt-subscription", "sources": ["sensors"] }),
             json!({ "kind": "amqp", "period": "1 s" }),
             json!({ "kind": "xmpp", "period": "1 s" }),
             json!({ "kind": "hl7", "period": "1 s" }),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_config::{fields, Faults, Reader, Table};
+use cwndlab_config::{fields, Faults, Positive, Reader, Table};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -13,6 +13,9 @@ use crate::distribution::Distribution;
 use crate::distribution_fields::Sizes;
 use crate::flow_context::FlowContext;
 use crate::handshake::{Handshake, Tls};
+use crate::mqtt::{
+    connect, publish, ACKNOWLEDGEMENT, CONNACK, CONNECT, PING, PINGREQ, PINGRESP, PUBACK, PUBCOMP, PUBLISH, PUBREC, PUBREL,
+};
 use crate::sampling::sample_size;
 use crate::schedule::{Generation, Schedule};
 use crate::NEVER;
@@ -20,7 +23,7 @@ use crate::NEVER;
 /// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "mqtt",
-    "A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then one PUBLISH or a burst of them every `period`, acknowledged by a PUBACK with QoS 1, and by PUBREC, PUBREL and PUBCOMP with QoS 2, and a PINGREQ and PINGRESP after an idle time of `keep_alive`. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.7, 3.12, 3.13), without will, user and password.",
+    "A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then one PUBLISH or a burst of them every `period`, acknowledged by a PUBACK with QoS 1, and by PUBREC, PUBREL and PUBCOMP with QoS 2, and a PINGREQ and PINGRESP after an idle time of `keep_alive`. With `response_timeout` the sensor opens a new connection when the broker is silent, and resumes its session (4.4). Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to 3.7, 3.12, 3.13), without will, user and password.",
     &[Config::FIELDS],
 )
 .class("Mqtt");
@@ -29,11 +32,6 @@ pub static SPEC: Table = Table::new(
 const MAX_MESSAGE: f64 = 268_435_000.0;
 /// A shorter keep-alive time, which CONNECT could not express, would make the PINGREQs most of the events of a run.
 const SHORTEST_KEEP_ALIVE: Duration = Duration::from_millis(1);
-/// CONNACK, PUBACK, PUBREC, PUBREL, PUBCOMP: fixed header of 2 bytes, then 2 (MQTT 3.1.1, 3.2, 3.4 to 3.7).
-const ACKNOWLEDGEMENT: Bytes = Bytes(4);
-/// PINGREQ and PINGRESP: only a fixed header (3.12, 3.13).
-const PING: Bytes = Bytes(2);
-
 fields! {
     /// The configuration of the workload.
     #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +53,12 @@ fields! {
         client: u32 = 23 in 0..=65_535,
         /// maximum idle time before a PINGREQ; zero disables PINGREQ
         keep_alive: Duration = "60 s",
+        /// time that the sensor waits for a packet of the broker (CONNACK, an acknowledgement, PINGRESP), after which it opens
+        /// a new connection; a PINGREQ is then also sent after `keep_alive` without a packet of the broker
+        response_timeout: Option<Positive<Duration>> = absent("it waits for ever"),
+        /// whether a new connection has a new session: messages that are not acknowledged are lost. Otherwise those of QoS 1
+        /// and 2 are sent again in their order (MQTT 3.1.1, 4.4)
+        clean_session: bool = false,
         /// Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small
         /// segments (profile linux)
         nagle: bool = false,
@@ -62,16 +66,6 @@ fields! {
         tls: Tls,
     }
     check
-}
-
-/// Length of the field "remaining length" in bytes of 7 bits (MQTT 3.1.1, 2.2.3).
-fn remaining_length(bytes: u64) -> u64 {
-    match bytes {
-        0..=127 => 1,
-        128..=16_383 => 2,
-        16_384..=2_097_151 => 3,
-        _ => 4,
-    }
 }
 
 impl Config {
@@ -97,20 +91,6 @@ impl Config {
             );
         }
     }
-
-    /// Size of a CONNECT without will, user and password (3.1): fixed header; protocol name (2 + 4), level, flags,
-    /// keep-alive (2); length (2) and client identifier.
-    fn connect_bytes(&self) -> Bytes {
-        let rest = 10 + 2 + u64::from(self.client);
-        Bytes(1 + remaining_length(rest) + rest)
-    }
-
-    /// Size of a PUBLISH (3.3): fixed header; length (2) and topic; with QoS 1 a packet identifier; payload.
-    fn publish_bytes(&self, payload: Bytes) -> Bytes {
-        let identifier = if self.qos > 0 { 2 } else { 0 };
-        let rest = 2 + u64::from(self.topic) + identifier + payload.0;
-        Bytes(1 + remaining_length(rest) + rest)
-    }
 }
 
 /// The end that publishes opens the connection.
@@ -134,19 +114,6 @@ impl Configuration for Config {
     }
 }
 
-const CONNECT: u8 = 0;
-const CONNACK: u8 = 1;
-/// Carries the size of its payload.
-const PUBLISH: u8 = 2;
-/// Carries the payload size of the acknowledged message.
-const PUBACK: u8 = 3;
-const PINGREQ: u8 = 4;
-const PINGRESP: u8 = 5;
-/// Carries the payload size of its message, as do the next two.
-const PUBREC: u8 = 6;
-const PUBREL: u8 = 7;
-const PUBCOMP: u8 = 8;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// No connection is open.
@@ -155,6 +122,17 @@ enum Stage {
     Connecting,
     /// The broker accepted the connection.
     Connected,
+}
+
+/// A message after its first PUBLISH.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    since: Time,
+    size: Bytes,
+    /// The broker has it.
+    delivered: bool,
+    /// The sensor has the PUBREC.
+    released: bool,
 }
 
 /// The state of sensor and broker.
@@ -169,8 +147,14 @@ struct Mqtt {
     publish: Time,
     /// Time of the last packet.
     last_sent: Time,
-    /// Messages of QoS 1 and 2 that are not acknowledged.
-    in_flight: u32,
+    /// Time of the last packet of the broker.
+    last_received: Time,
+    /// Time since which a packet of the broker is awaited; [`NEVER`] if none is.
+    awaiting: Time,
+    /// A PINGRESP is awaited.
+    pinged: bool,
+    /// Messages that are not acknowledged, or with QoS 0 not delivered, in the order of their first PUBLISH.
+    unacknowledged: VecDeque<Sent>,
     /// Messages that wait for a free place, each with its time and the size of its payload.
     waiting: VecDeque<(Time, Bytes)>,
 }
@@ -185,7 +169,10 @@ impl Mqtt {
             stage: Stage::Closed,
             publish: NEVER,
             last_sent: Time::ZERO,
-            in_flight: 0,
+            last_received: Time::ZERO,
+            awaiting: NEVER,
+            pinged: false,
+            unacknowledged: VecDeque::new(),
             waiting: VecDeque::new(),
         }
     }
@@ -196,18 +183,52 @@ impl Mqtt {
         self.publish = if self.messages.next() == NEVER { NEVER } else { self.messages.next() + jitter };
     }
 
-    /// Handles a CONNACK at `now`: publishing begins.
-    fn on_connack(&mut self, now: Time) {
+    /// Opens a connection; the session of an earlier one remains or is lost.
+    fn open(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.stage = Stage::Connecting;
+        self.pinged = false;
+        self.awaiting = now;
+        if self.config.clean_session || self.config.qos == 0 {
+            for _ in std::mem::take(&mut self.unacknowledged) {
+                self.messages.complete(actions);
+            }
+        }
+        let message = Message { kind: CONNECT, size: Bytes::ZERO, since: now };
+        actions.extend([Action::Connect, Action::Send(connect(self.config.client), message)]);
+    }
+
+    /// Handles a CONNACK at `now`: publishing begins, or the session is resumed.
+    fn on_connack(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.stage = Stage::Connected;
         self.last_sent = now;
-        self.messages.start(now);
-        self.set_publish();
+        if !self.messages.has_started() {
+            self.messages.start(now);
+            return self.set_publish();
+        }
+        for one in &self.unacknowledged {
+            let (kind, bytes) = if one.released {
+                (PUBREL, ACKNOWLEDGEMENT)
+            } else {
+                (PUBLISH, publish(self.config.topic, self.config.qos, one.size))
+            };
+            actions.push(Action::Send(bytes, Message { kind, size: one.size, since: one.since }));
+        }
+        self.send_waiting(now, actions);
+    }
+
+    /// Notes a packet of the broker.
+    fn on_received(&mut self, now: Time) {
+        self.last_received = now;
+        let awaits = self.pinged || self.config.qos > 0 && !self.unacknowledged.is_empty();
+        self.awaiting = if awaits { now } else { NEVER };
     }
 
     /// Sends what is due at `now`: PUBLISHes or a PINGREQ.
     fn send_next(&mut self, now: Time, actions: &mut Vec<Action>) {
         if now < self.publish {
             self.last_sent = now;
+            self.pinged = true;
+            self.awaiting = self.awaiting.min(now);
             actions.push(Action::Send(PING, Message { kind: PINGREQ, size: Bytes::ZERO, since: now }));
             return;
         }
@@ -217,16 +238,21 @@ impl Mqtt {
             actions.push(Action::Offer(now, payload));
         }
         self.set_publish();
-        self.send_waiting(now, actions);
+        if self.stage == Stage::Connected {
+            self.send_waiting(now, actions);
+        }
     }
 
     /// Sends the messages for which there is a place.
     fn send_waiting(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while self.config.receive_maximum.is_none_or(|most| self.in_flight < most) {
+        let confirmed = self.config.qos > 0;
+        let most = self.config.receive_maximum.filter(|_| confirmed).map_or(usize::MAX, |most| most as usize);
+        while self.unacknowledged.len() < most {
             let Some((since, size)) = self.waiting.pop_front() else { break };
             self.last_sent = now;
-            self.in_flight += u32::from(self.config.qos > 0);
-            actions.push(Action::Send(self.config.publish_bytes(size), Message { kind: PUBLISH, size, since }));
+            self.awaiting = if confirmed { self.awaiting.min(now) } else { self.awaiting };
+            self.unacknowledged.push_back(Sent { since, size, delivered: false, released: false });
+            actions.push(Action::Send(publish(self.config.topic, self.config.qos, size), Message { kind: PUBLISH, size, since }));
         }
     }
 
@@ -235,11 +261,55 @@ impl Mqtt {
         self.messages.complete(actions);
     }
 
+    /// Handles a PUBLISH at the broker, which has a message of a resumed session perhaps already.
+    fn on_publish(&mut self, message: Message, actions: &mut Vec<Action>) {
+        let mut same = self.unacknowledged.iter_mut().filter(|one| one.since == message.since);
+        if let Some(one) = same.find(|one| !one.delivered) {
+            one.delivered = true;
+            // With QoS 2 the broker may pass a message on at its PUBLISH (3.1.1, 4.3.3, figure 4.3, method B).
+            actions.push(Action::Deliver(message.since));
+        }
+        if self.config.qos == 0 {
+            // A message with QoS 0 is complete on arrival, with QoS 1 and 2 when the sensor has the last acknowledgement.
+            self.remove(message);
+            self.complete(message, actions);
+        }
+    }
+
+    /// Removes a message from those that are not acknowledged; returns whether it was one.
+    fn remove(&mut self, message: Message) -> bool {
+        let at = self.unacknowledged.iter().position(|one| one.since == message.since);
+        at.is_some_and(|at| self.unacknowledged.remove(at).is_some())
+    }
+
+    /// Notes a PUBREC.
+    fn on_pubrec(&mut self, message: Message) {
+        let mut same = self.unacknowledged.iter_mut().filter(|one| one.since == message.since);
+        if let Some(one) = same.find(|one| !one.released) {
+            one.released = true;
+        }
+    }
+
     /// Handles the last acknowledgement of a message, whose place is free then.
     fn on_acknowledged(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
-        self.in_flight -= 1;
-        self.complete(message, actions);
+        if self.remove(message) {
+            self.complete(message, actions);
+        }
         self.send_waiting(now, actions);
+    }
+}
+
+impl Mqtt {
+    /// Time of the next PINGREQ.
+    fn ping_due(&self) -> Time {
+        let keep_alive = self.config.keep_alive;
+        if keep_alive == Duration::ZERO || self.stage != Stage::Connected {
+            return NEVER;
+        }
+        // With a timeout, silence of the broker has to be noticed, as mosquitto's and Paho's clients do.
+        let notices = self.config.response_timeout.is_some() && !self.pinged;
+        let quiet = if notices { self.last_sent.min(self.last_received) } else { self.last_sent };
+        quiet + keep_alive
     }
 }
 
@@ -254,31 +324,38 @@ impl Dialogue for Mqtt {
 
     /// The time of the next message, or of a PINGREQ if the idle time reaches the keep-alive time before.
     fn due(&self) -> Time {
-        if self.stage != Stage::Connected || self.messages.is_finished() {
+        let timeout = self.config.response_timeout;
+        if self.stage == Stage::Closed || self.messages.is_finished() || self.stage != Stage::Connected && timeout.is_none() {
             return NEVER;
         }
-        let keep_alive = self.config.keep_alive;
-        let ping = if keep_alive == Duration::ZERO { NEVER } else { self.last_sent + keep_alive };
-        self.publish.min(ping).min(self.messages.stop())
+        let silent = timeout.filter(|_| self.awaiting != NEVER).map_or(NEVER, |timeout| self.awaiting + timeout);
+        self.publish.min(self.ping_due()).min(silent).min(self.messages.stop())
     }
 
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.messages.ends(now, actions) {
             return;
         }
-        if self.stage == Stage::Connected {
-            self.send_next(now, actions);
+        let awaits = self.awaiting != NEVER;
+        let silent = self.config.response_timeout.is_some_and(|timeout| awaits && self.awaiting + timeout <= now);
+        if self.stage == Stage::Closed || silent {
+            self.open(now, actions);
         } else {
-            self.stage = Stage::Connecting;
-            let connect = Message { kind: CONNECT, size: Bytes::ZERO, since: now };
-            actions.extend([Action::Connect, Action::Send(self.config.connect_bytes(), connect)]);
+            self.send_next(now, actions);
         }
     }
 
     fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
-        if message.kind == PUBLISH {
-            // With QoS 2 the broker may pass a message on at its PUBLISH (3.1.1, 4.3.3, figure 4.3, method B).
-            actions.push(Action::Deliver(message.since));
+        match message.kind {
+            PUBLISH => self.on_publish(message, actions),
+            PUBREC => self.on_pubrec(message),
+            PINGRESP => self.pinged = false,
+            CONNACK => self.on_connack(now, actions),
+            PUBACK | PUBCOMP => self.on_acknowledged(message, now, actions),
+            _ => {}
+        }
+        if matches!(message.kind, PUBREC | PINGRESP | CONNACK | PUBACK | PUBCOMP) {
+            self.on_received(now);
         }
         let mut reply = |bytes, kind| actions.push(Action::Send(bytes, Message { kind, ..message }));
         match message.kind {
@@ -288,10 +365,6 @@ impl Dialogue for Mqtt {
             PUBREC => reply(ACKNOWLEDGEMENT, PUBREL),
             PUBREL => reply(ACKNOWLEDGEMENT, PUBCOMP),
             PINGREQ => reply(PING, PINGRESP),
-            CONNACK => self.on_connack(now),
-            // A message with QoS 0 is complete on arrival, with QoS 1 and 2 when the sensor has the last acknowledgement.
-            PUBLISH => self.complete(message, actions),
-            PUBACK | PUBCOMP => self.on_acknowledged(message, now, actions),
             _ => {}
         }
     }
@@ -311,23 +384,11 @@ mod tests {
             topic: 20,
             client: 10,
             keep_alive: Duration::from_secs(40),
+            response_timeout: None,
+            clean_session: false,
             nagle: false,
             tls: Tls::NONE,
         }
-    }
-
-    /// By hand from the specification: CONNECT with a 10-byte identifier is 1 + 1 + 10 + 12 = 24 bytes. PUBLISH of 100
-    /// bytes to a topic of 20: 1 + 1 + 22 + 100 = 124, at QoS 1 126; its remaining length exceeds 127 with a payload of
-    /// 106 bytes, or 104 at QoS 1, and 16,383 with 16,362.
-    #[test]
-    fn packet_sizes_match_the_specification() {
-        assert_eq!(config(0).connect_bytes(), Bytes(24));
-        let sizes = |qos, payloads: &[u64]| -> Vec<u64> {
-            payloads.iter().map(|&payload| config(qos).publish_bytes(Bytes(payload)).0).collect()
-        };
-        assert_eq!(sizes(0, &[100, 105, 106]), [124, 129, 131]);
-        assert_eq!(sizes(1, &[100, 103, 104]), [126, 129, 131]);
-        assert_eq!(sizes(0, &[16_361, 16_362]), [16_386, 16_388]);
     }
 
     /// MQTT 3.1.1, section 3.1.2.10: with a keep-alive time of 40 s and a message each 100 s, a PINGREQ follows 40 s
@@ -434,5 +495,102 @@ mod tests {
             assert_eq!(actions.contains(&Action::Finish), number == 2);
         }
         assert_eq!(sensor.due(), NEVER);
+    }
+
+    /// A sensor that waits 5 s for the broker, with two messages sent at 1 s, the first of which the broker has.
+    fn interrupted(config: &Config) -> Mqtt {
+        let schedule = Schedule { burst: Some(2), count: Some(4), ..Schedule::each(Duration::from_secs(7)) };
+        let response_timeout = Some(Duration::from_secs(5));
+        let mut sensor = connected(&Config { schedule, response_timeout, ..config.clone() });
+        let mut actions = Vec::new();
+        sensor.on_timer(second(1), &mut actions);
+        assert_eq!(actions.len(), 4);
+        sensor.on_message(Message { kind: PUBLISH, size: Bytes(100), since: second(1) }, second(2), &mut actions);
+        sensor
+    }
+
+    /// MQTT 3.1.1, section 4.4: after a reconnect the client sends PUBLISH packets that are not acknowledged again, in their
+    /// order. The broker, which has the first message, does not deliver it once more.
+    #[test]
+    fn a_resumed_session_sends_unacknowledged_messages_again() {
+        let mut sensor = interrupted(&config(1));
+        assert_eq!(sensor.due(), second(6));
+        let mut actions = Vec::new();
+        sensor.on_timer(second(6), &mut actions);
+        let of_kind = |kind, size, since| Message { kind, size: Bytes(size), since: second(since) };
+        let reconnect = [Action::Connect, Action::Send(Bytes(24), of_kind(CONNECT, 0, 6))];
+        assert_eq!(std::mem::take(&mut actions), reconnect);
+        assert_eq!(sensor.due(), second(8), "messages are generated while the sensor has no connection");
+        sensor.on_timer(second(8), &mut actions);
+        assert_eq!(std::mem::take(&mut actions), [Action::Offer(second(8), Bytes(100)); 2]);
+        assert_eq!(sensor.due(), second(11));
+        sensor.on_timer(second(11), &mut actions);
+        assert_eq!(std::mem::take(&mut actions)[0], Action::Connect);
+        sensor.on_message(of_kind(CONNACK, 0, 11), second(12), &mut actions);
+        let again = |since| Action::Send(Bytes(126), of_kind(PUBLISH, 100, since));
+        assert_eq!(std::mem::take(&mut actions), [again(1), again(1), again(8), again(8)]);
+        for (delivered, since) in [(true, 1), (false, 1), (true, 8), (true, 8)] {
+            sensor.on_message(of_kind(PUBLISH, 100, since), second(13), &mut actions);
+            let acknowledgement = Action::Send(Bytes(4), of_kind(PUBACK, 100, since));
+            let deliver = delivered.then_some(Action::Deliver(second(since)));
+            assert_eq!(std::mem::take(&mut actions), deliver.into_iter().chain([acknowledgement]).collect::<Vec<_>>());
+        }
+        for since in [1, 1, 8, 8] {
+            sensor.on_message(of_kind(PUBACK, 100, since), second(14), &mut actions);
+        }
+        assert_eq!(actions.last(), Some(&Action::Finish));
+    }
+
+    /// Section 3.1.2.4: a clean session forgets them, and so does QoS 0 (4.3.1).
+    #[test]
+    fn a_clean_session_forgets_unacknowledged_messages() {
+        for config in [Config { clean_session: true, ..config(1) }, config(0)] {
+            let mut sensor = interrupted(&config);
+            let mut actions = Vec::new();
+            if config.qos == 0 {
+                assert_eq!(sensor.due(), second(8), "nothing is awaited");
+                sensor.open(second(6), &mut actions);
+            } else {
+                sensor.on_timer(second(6), &mut actions);
+            }
+            actions.clear();
+            sensor.on_message(Message { kind: CONNACK, size: Bytes::ZERO, since: second(6) }, second(7), &mut actions);
+            assert_eq!(actions, []);
+        }
+    }
+
+    /// Section 4.4: of a message whose PUBREC has arrived, PUBREL is sent again.
+    #[test]
+    fn a_resumed_session_releases_received_messages() {
+        let mut sensor = interrupted(&config(2));
+        let mut actions = Vec::new();
+        let of_kind = |kind, size| Message { kind, size: Bytes(size), since: second(1) };
+        sensor.on_message(of_kind(PUBREC, 100), second(3), &mut actions);
+        assert_eq!(std::mem::take(&mut actions), [Action::Send(Bytes(4), of_kind(PUBREL, 100))]);
+        sensor.on_timer(second(8), &mut actions);
+        actions.clear();
+        sensor.on_message(of_kind(CONNACK, 0), second(9), &mut actions);
+        let released = Action::Send(Bytes(4), of_kind(PUBREL, 100));
+        assert_eq!(actions[..2], [released, Action::Send(Bytes(126), of_kind(PUBLISH, 100))]);
+    }
+
+    /// A silent broker is noticed although the sensor sends each 100 ms: PINGREQ after 40 s without its packets, and a new
+    /// connection 5 s later.
+    #[test]
+    fn a_silent_broker_is_noticed() {
+        let schedule = Schedule::each(Duration::from_millis(100));
+        let response_timeout = Some(Duration::from_secs(5));
+        let mut sensor = connected(&Config { schedule, response_timeout, ..config(0) });
+        let mut found = Vec::new();
+        while sensor.due() < second(60) && found.len() < 2 {
+            let now = sensor.due();
+            let mut actions = Vec::new();
+            sensor.on_timer(now, &mut actions);
+            let is_ping = |one: &Action| matches!(one, Action::Send(_, message) if message.kind == PINGREQ);
+            if actions.iter().any(is_ping) || actions.contains(&Action::Connect) {
+                found.push(now);
+            }
+        }
+        assert_eq!(found, [second(41), second(46)]);
     }
 }
