@@ -484,6 +484,39 @@ fn a_coap_request_takes_a_round_trip() {
     assert_eq!((flow.min_delay_ns, flow.max_delay_ns), (Some(50_504_000), Some(50_504_000)));
 }
 
+/// By hand: with DTLS 1.3 and a pre-shared key, flights of 28 + 136 and 28 + 153 bytes take a round trip; the last flight of 28 +
+/// 56 goes ahead of the request, which has 11 bytes more.
+#[test]
+fn a_dtls_handshake_takes_a_round_trip() {
+    let records = coap(&json!({ "dtls": "1.3" }), &json!([]), "29 s");
+    let delays: Vec<_> = records.messages.iter().map(|row| row.delivered_ns.unwrap() - row.generated_ns).collect();
+    let request = 50_000_000 + (63 + 11) * 8_000;
+    let handshake = 100_000_000 + (28 + 136 + 28 + 153 + 28 + 56) * 8_000;
+    assert_eq!(delays, [handshake + request, request, request]);
+    let lost = coap(&json!({ "dtls": "1.3" }), &json!([{ "kind": "list", "indices": [0, 1] }]), "29 s");
+    assert_eq!(lost.messages[0].delivered_ns, Some(3_000_000_000 + handshake + request), "timeouts of 1 and 2 s");
+}
+
+/// By hand: a request of 28 + 60 bytes takes 704 us and 50 ms, its response of 28 + 200 bytes 1824 us and 50 ms. On a line that
+/// loses the first response the client repeats the request after 1 s.
+#[test]
+fn a_request_over_udp_is_repeated() {
+    let workload =
+        json!({ "kind": "udp-request-response", "request": "60 B", "response": "200 B", "think": "1 s", "count": 3 });
+    let times = |loss: Value| {
+        let flow =
+            json!({ "transport": "udp", "rtt": "100 ms", "workload": workload, "service": { "deadline": "1 s" } });
+        let mut document = dumbbell("1 Mbps", "100 packets", "20 s", json!([flow]));
+        document["dumbbell"]["bottleneck"]["loss"] = loss;
+        let records = simulate(&document, 1);
+        records.transfers.iter().map(|row| row.end_ns - row.start_ns).collect::<Vec<_>>()
+    };
+    let exchange = 100_000_000 + (88 + 228) * 8_000;
+    assert_eq!(times(json!([])), [exchange; 3]);
+    let lost = times(json!([{ "kind": "list", "indices": [0] }]));
+    assert_eq!(lost, [exchange + 1_000_000_000, exchange, exchange]);
+}
+
 /// RFC 7252, section 4.8.2: on a line that loses everything, a confirmable message is sent five times in at most 45 s (MAX_TRANSMIT_SPAN)
 /// and given up after 62 to 93 s (MAX_TRANSMIT_WAIT), when the next one starts. Nothing is delivered, everything is recorded.
 #[test]

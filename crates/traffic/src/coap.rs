@@ -390,6 +390,7 @@ mod tests {
     use super::timeout::CongestionControl;
     use super::*;
     use crate::dialogue::End::{Receiver, Sender};
+    use crate::dtls::Dtls;
     use crate::UDP_HEADER;
 
     const SECOND: u64 = 1_000_000_000;
@@ -416,6 +417,7 @@ mod tests {
             options: 16,
             max_age: Duration::from_secs(60),
             security: 0,
+            dtls: Dtls::NONE,
         }
     }
 

@@ -6,7 +6,7 @@
 //! - [`workloads`]: one file each, with declared fields, configuration ([`configuration`]) and, for a dialogue, its state
 //!   machine;
 //! - [`application`]: a flow's application, which takes an [`action`] at its timer: a [`byte_source`], an [`arrival_process`], a [`dialogue`], [`datagrams`] or an [`exchange`] of them;
-//! - [`handshake`]: what the ends of a dialogue exchange before its first message, such as TLS; [`schedule`]: the times of
+//! - [`handshake`]: what the ends of a dialogue exchange before its first message, such as TLS; [`dtls`]: that of an exchange; [`schedule`]: the times of
 //!   messages;
 //! - [`flow_context`]: the properties of a flow that its application uses;
 //! - [`distribution`], [`distribution_fields`], [`sampling`]: distributions of sizes and times, their fields, and draws;
@@ -23,6 +23,7 @@ pub mod delays;
 pub mod dialogue;
 pub mod distribution;
 pub mod distribution_fields;
+pub mod dtls;
 pub mod exchange;
 pub mod flow_context;
 pub mod handshake;

@@ -180,6 +180,7 @@ impl Generator {
             "control": self.choose(&["rfc7252", "cocoa", "fasor"]),
             "payload": format!("{} B", self.log_uniform(1.0, largest) as u64), "period": ns(period),
             "block": self.choose(&["16 B", "256 B", "1024 B"]), "nstart": 1 + self.below(4),
+            "dtls": self.choose(&["none", "1.3"]), "dtls_authentication": self.choose(&["raw-keys", "psk-ecdhe", "psk"]),
             "processing": if self.bernoulli(0.3) { self.time(MS, S) } else { "0 s".into() } });
         (workload, S / period)
     }
@@ -187,7 +188,7 @@ impl Generator {
     /// A workload of a messaging or a medical protocol.
     fn protocol(&mut self) -> Value {
         let period = self.time(10.0 * MS, 10.0 * S);
-        let mut workload = match self.below(6) {
+        let mut workload = match self.below(7) {
             0 => {
                 json!({ "kind": "mqtt", "qos": self.below(3), "period": period, "burst": 1 + self.below(5), "nagle": self.bernoulli(0.3) })
             }
@@ -202,6 +203,9 @@ impl Generator {
             4 => json!({ "kind": "rest", "gap": period, "client": self.choose(&["receiver", "sender"]),
                 "http": self.choose(&["2", "1.1"]), "request": self.size(), "response": self.size(),
                 "processing": self.time(MS, S), "idle_timeout": self.time(MS, S) }),
+            5 => json!({ "kind": "coap-tcp", "period": period, "method": self.choose(&["post", "get", "observe"]),
+                "payload": self.size(), "max_message_size": self.choose(&["1152 B", "16 kB"]),
+                "processing": self.time(1e3, S), "keep_alive": self.time(MS, 10.0 * S) }),
             _ => json!({ "kind": "amqp", "settlement": self.choose(&["settled", "first", "second"]), "period": period,
                 "payload": self.size(), "credit": 1 + self.below(100), "idle_timeout": self.time(2.0 * MS, 10.0 * S) }),
         };
@@ -212,9 +216,16 @@ impl Generator {
     fn udp(&mut self, rate: f64) -> (Value, f64) {
         let mut rate = (rate * self.log_uniform(0.01, 100.0)).clamp(1e3, 1e12);
         let packet = self.log_uniform(29.0, 9000.0) as u64;
-        let kind = self.below(4);
+        let kind = self.below(5);
         if kind == 3 {
             return self.coap();
+        }
+        if kind == 4 {
+            let size = |generator: &mut Self| format!("{} B", 1 + generator.below(1472));
+            let think = self.log_uniform(10.0 * MS, S);
+            let workload = json!({ "kind": "udp-request-response", "request": size(self), "response": size(self),
+                "dtls": self.choose(&["none", "1.3"]), "think": ns(think), "timeout": self.time(MS, S), "processing": self.time(1e3, S) });
+            return (workload, S / think);
         }
         if kind == 0 {
             // All packets of a frame, 25 of which are sent in a second, are sent at once.

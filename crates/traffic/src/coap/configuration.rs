@@ -8,6 +8,7 @@ use super::timeout::CongestionControl;
 use crate::dialogue::End;
 use crate::distribution::Distribution;
 use crate::distribution_fields::{PositiveSizes, PositiveTimes, Times};
+use crate::dtls::Dtls;
 use crate::UDP_HEADER;
 
 /// Header of a message (RFC 7252, 3): version, type, token length, code, message identifier.
@@ -62,9 +63,10 @@ fields! {
         options: u32 = 16 in 0..=1_000,
         /// `Max-Age`: without a notification for this time the client registers again
         max_age: Positive<Duration> = "60 s",
-        /// bytes that security adds to each datagram: 29 for DTLS 1.2, 11 for DTLS 1.3 (both with tags of 8 bytes), 13 for
-        /// OSCORE
+        /// bytes that security other than `dtls` adds to each datagram: 13 for OSCORE, 29 for DTLS 1.2 with tags of 8 bytes
         security: u32 = 0 in 0..=256,
+        /// DTLS
+        dtls: Dtls,
     }
     check
 }
@@ -161,7 +163,7 @@ impl Config {
     /// Size of the largest packet: a message with a full payload and the options Observe or Block (at most 6 bytes).
     pub(crate) fn largest_packet(&self) -> Bytes {
         let options = Bytes(u64::from(self.options) + 6);
-        UDP_HEADER + self.with_payload(options, MAX_PAYLOAD)
+        UDP_HEADER + self.with_payload(options, MAX_PAYLOAD) + self.dtls.record()
     }
 
     /// Size of an empty message.

@@ -104,6 +104,7 @@ workloads! {
     Transfers => transfers,
     Arrivals => arrivals,
     RequestResponse => request_response,
+    UdpRequestResponse => udp_request_response,
     Mqtt => mqtt,
     MqttSubscription => mqtt_subscription,
     Amqp => amqp,
@@ -112,6 +113,7 @@ workloads! {
     Dicom => dicom,
     Rest => rest,
     Coap => coap,
+    CoapTcp => coap_tcp,
     Cbr => cbr,
     Vbr => vbr,
     PageLoads => page_loads,
@@ -163,7 +165,8 @@ mod tests {
     use serde_json::json;
 
     fn read(document: &Value) -> Workload {
-        let udp = document["rate"].is_string() || document["kind"] == "coap";
+        let udp = document["rate"].is_string()
+            || ["coap", "udp-request-response"].iter().any(|kind| document["kind"] == *kind);
         let transport = if udp { Transport::Udp } else { Transport::Tcp };
         let mut faults = Faults::default();
         let read = Workload::from_document(document, String::new(), transport, &mut faults);
@@ -190,6 +193,8 @@ mod tests {
             json!({ "kind": "rest", "gap": "1 s" }),
             json!({ "kind": "rest", "gap": "1 s", "client": "sender", "tls": "1.3-0rtt" }),
             json!({ "kind": "coap", "period": "1 s" }),
+            json!({ "kind": "coap-tcp", "period": "1 s", "method": "get" }),
+            json!({ "kind": "udp-request-response", "request": "60 B", "response": "200 B" }),
             json!({ "kind": "cbr", "rate": "1 Mbps" }),
             json!({ "kind": "vbr", "rate": "1 Mbps" }),
             json!({ "kind": "page-loads" }),
