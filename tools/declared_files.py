@@ -239,6 +239,7 @@ _EXAMPLES_OF: dict[str, dict[str, Any]] = {
     "GilbertElliott": {"p": 0.01, "r": 0.3},
     "LogNormal": {"median": "12 kB", "sigma": 1.4},
     "LossList": {"indices": (17, 403)},
+    "MqttSubscription": {"sources": ("alarms",)},
     "OnOff": {"on": "1 s", "off": "2 s"},
     "Pareto": {"shape": 1.2, "mean": "12 kB"},
     "ScheduledWrites": {"steps": ({"at": "0 s", "rate": "unlimited"}, {"at": "5 s", "rate": "1 Mbps"})},

@@ -19,6 +19,7 @@ __all__ = [
     "Cbr",
     "Cdf",
     "Coap",
+    "CoapTcp",
     "Dicom",
     "Distribution",
     "Exponential",
@@ -26,6 +27,7 @@ __all__ = [
     "Hl7",
     "LogNormal",
     "Mqtt",
+    "MqttSubscription",
     "OnOff",
     "PageLoads",
     "Pareto",
@@ -33,6 +35,7 @@ __all__ = [
     "Rest",
     "ScheduledWrites",
     "Transfers",
+    "UdpRequestResponse",
     "Uniform",
     "Vbr",
     "Workload",
@@ -378,12 +381,62 @@ class RequestResponse(Workload):
     new_connection: bool | None = None
 
 
+@dataclass(frozen=True)
+class UdpRequestResponse(Workload):
+    """Requests and responses in a datagram each, as of DNS, SNMP or remote calls. The flow's receiver is the
+    client: requests travel against the flow's direction, responses in it. The client sends a request again after
+    ``timeout``, which doubles each time (RFC 8085, 3.1.1), and gives up after ``retransmissions``; the server
+    answers each copy (UDP).
+
+    Parameters
+    ----------
+    request
+        Sizes of requests, at most 1472 B.
+    response
+        Sizes of responses, at most 1472 B.
+    think
+        Time from the end of an exchange to the next request (default: ``"0 s"``).
+    count
+        Total number (default: unlimited).
+    timeout
+        Time from a request to its first retransmission (default: ``"1 s"``).
+    retransmissions
+        Retransmissions of a request, after whose last timeout it is given up (default: ``4``).
+    processing
+        Time that the server needs for a response (default: ``"0 s"``).
+    dtls
+        DTLS: a round trip and the bytes of its handshake before the first datagram, and 11 bytes with each
+        datagram (default: none).
+    dtls_authentication
+        Authentication of the DTLS handshake (default: psk).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import UdpRequestResponse
+    >>> UdpRequestResponse(request="12 kB", response="12 kB").to_document()
+    {'kind': 'udp-request-response', 'request': '12 kB', 'response': '12 kB'}
+    """
+
+    KIND: ClassVar[str] = "udp-request-response"
+    request: str | Distribution
+    _: KW_ONLY
+    response: str | Distribution
+    think: str | Distribution | None = None
+    count: int | None = None
+    timeout: str | None = None
+    retransmissions: int | None = None
+    processing: str | Distribution | None = None
+    dtls: Literal["none", "1.3"] | None = None
+    dtls_authentication: Literal["raw-keys", "psk-ecdhe", "psk"] | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Mqtt(Workload):
     """A sensor that publishes messages to a broker (TCP): CONNECT and CONNACK, then one PUBLISH or a burst of them
     every ``period``, acknowledged by a PUBACK with QoS 1, and by PUBREC, PUBREL and PUBCOMP with QoS 2, and a
-    PINGREQ and PINGRESP after an idle time of ``keep_alive``. Packet sizes are those of MQTT 3.1.1 (2.2.3, 3.1 to
-    3.7, 3.12, 3.13), without will, user and password.
+    PINGREQ and PINGRESP after an idle time of ``keep_alive``. With ``response_timeout`` the sensor opens a new
+    connection when the broker is silent, and resumes its session (4.4). Packet sizes are those of MQTT 3.1.1
+    (2.2.3, 3.1 to 3.7, 3.12, 3.13), without will, user and password.
 
     Parameters
     ----------
@@ -411,6 +464,13 @@ class Mqtt(Workload):
         Length of the client identifier, bytes (default: ``23``).
     keep_alive
         Maximum idle time before a PINGREQ; zero disables PINGREQ (default: ``"60 s"``).
+    response_timeout
+        Time that the sensor waits for a packet of the broker (CONNACK, an acknowledgement, PINGRESP), after
+        which it opens a new connection; a PINGREQ is then also sent after ``keep_alive`` without a packet of
+        the broker (default: it waits for ever).
+    clean_session
+        Whether a new connection has a new session: messages that are not acknowledged are lost. Otherwise those
+        of QoS 1 and 2 are sent again in their order (MQTT 3.1.1, 4.4) (default: ``false``).
     nagle
         Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small
         segments (profile linux) (default: ``false``).
@@ -438,6 +498,69 @@ class Mqtt(Workload):
     burst: int | None = None
     burst_max: int | None = None
     jitter: str | None = None
+    topic: int | None = None
+    client: int | None = None
+    keep_alive: str | None = None
+    response_timeout: str | None = None
+    clean_session: bool | None = None
+    nagle: bool | None = None
+    tls: Literal["none", "1.3", "1.3-0rtt", "1.2"] | None = None
+    tls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
+    tls_chain: str | None = None
+
+
+@dataclass(frozen=True)
+class MqttSubscription(Workload):
+    """A broker that sends on to a subscriber what other flows deliver to its node (TCP). The flow goes from the
+    broker to the subscriber, which opens the connection: CONNECT, CONNACK, SUBSCRIBE, SUBACK, then a PUBLISH for
+    each message, acknowledged as in ``mqtt``. The delay of a message counts from its generation at the publisher.
+    Messages that reach the broker before the subscription are not sent on.
+
+    Parameters
+    ----------
+    sources
+        Names of the flows whose messages are sent on, of any workload with messages, such as ``mqtt`` and
+        ``coap``; a name stands for all flows of its ``count``.
+    qos
+        0: at most once; 1: at least once; 2: exactly once (default: ``0``).
+    receive_maximum
+        Maximum number of messages of QoS 1 and 2 that are not acknowledged; further ones wait at the broker
+        (MQTT 5.0, 3.1.2.11.3) (default: no limit).
+    max_queued
+        Maximum number of messages that wait at the broker; further ones are lost (default: no limit).
+    processing
+        Time that the broker needs for each message, one after another (default: ``"0 s"``).
+    topic
+        Length of the topic name, bytes (default: ``20``).
+    client
+        Length of the client identifier, bytes (default: ``23``).
+    keep_alive
+        Maximum idle time of the subscriber before a PINGREQ; zero disables PINGREQ (default: ``"60 s"``).
+    nagle
+        Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small
+        segments (profile linux) (default: ``false``).
+    tls
+        TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2)
+        with each record of up to 16384 bytes (default: none).
+    tls_authentication
+        Authentication of the TLS handshake (default: certificates; psk-ecdhe with 0-RTT).
+    tls_chain
+        Certificates of the server's chain beside its own (default: 2 kB).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import MqttSubscription
+    >>> MqttSubscription(sources=("alarms",)).to_document()
+    {'kind': 'mqtt-subscription', 'sources': ['alarms']}
+    """
+
+    KIND: ClassVar[str] = "mqtt-subscription"
+    sources: Sequence[str]
+    _: KW_ONLY
+    qos: int | None = None
+    receive_maximum: int | None = None
+    max_queued: int | None = None
+    processing: str | Distribution | None = None
     topic: int | None = None
     client: int | None = None
     keep_alive: str | None = None
@@ -831,8 +954,13 @@ class Coap(Workload):
     max_age
         ``Max-Age``: without a notification for this time the client registers again (default: ``"60 s"``).
     security
-        Bytes that security adds to each datagram: 29 for DTLS 1.2, 11 for DTLS 1.3 (both with tags of 8 bytes),
-        13 for OSCORE (default: ``0``).
+        Bytes that security other than ``dtls`` adds to each datagram: 13 for OSCORE, 29 for DTLS 1.2 with tags
+        of 8 bytes (default: ``0``).
+    dtls
+        DTLS: a round trip and the bytes of its handshake before the first datagram, and 11 bytes with each
+        datagram (default: none).
+    dtls_authentication
+        Authentication of the DTLS handshake (default: psk).
 
     Examples
     --------
@@ -858,6 +986,70 @@ class Coap(Workload):
     options: int | None = None
     max_age: str | None = None
     security: int | None = None
+    dtls: Literal["none", "1.3"] | None = None
+    dtls_authentication: Literal["raw-keys", "psk-ecdhe", "psk"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoapTcp(Workload):
+    """A device that sends or offers measurements by CoAP over TCP (RFC 8323): POST requests, GET requests of the
+    flow's receiver, or notifications (Observe), after a Capabilities and Settings Message of each end. Larger
+    payloads than 1024 bytes come in blocks, a round trip each, which hold several times 1024 bytes if
+    ``max_message_size`` permits (BERT).
+
+    Parameters
+    ----------
+    method
+        Who sends what (default: ``"post"``).
+    payload
+        Payload of a message (default: uniform from 16 B to 128 B).
+    period
+        Time between two messages; the exponential distribution gives a Poisson process.
+    count
+        Total number (default: unlimited).
+    max_message_size
+        ``Max-Message-Size`` of both ends (RFC 8323, 5.3.1); larger payloads come in blocks (default: ``"1152
+        B"``).
+    processing
+        Time that a server needs for a response, one after another (default: ``"0 s"``).
+    token
+        Length of the token, bytes (default: ``4``).
+    options
+        Length of a request's other options, such as Uri-Path, bytes (default: ``16``).
+    keep_alive
+        Maximum idle time of the client before a Ping; zero disables it (default: ``"0 s"``).
+    nagle
+        Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small
+        segments (profile linux) (default: ``false``).
+    tls
+        TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2)
+        with each record of up to 16384 bytes (default: none).
+    tls_authentication
+        Authentication of the TLS handshake (default: certificates; psk-ecdhe with 0-RTT).
+    tls_chain
+        Certificates of the server's chain beside its own (default: 2 kB).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import CoapTcp
+    >>> CoapTcp(period="1 s").to_document()
+    {'kind': 'coap-tcp', 'period': '1 s'}
+    """
+
+    KIND: ClassVar[str] = "coap-tcp"
+    method: Literal["post", "get", "observe"] | None = None
+    payload: str | Distribution | None = None
+    period: str | Distribution
+    count: int | None = None
+    max_message_size: str | None = None
+    processing: str | Distribution | None = None
+    token: int | None = None
+    options: int | None = None
+    keep_alive: str | None = None
+    nagle: bool | None = None
+    tls: Literal["none", "1.3", "1.3-0rtt", "1.2"] | None = None
+    tls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
+    tls_chain: str | None = None
 
 
 @dataclass(frozen=True)
