@@ -7,7 +7,7 @@ use std::time::Duration as Wait;
 
 use cwndlab_path::application_rows;
 use cwndlab_path::findings;
-use cwndlab_path::start_times::start_times;
+use cwndlab_path::lifetimes::{Lifetime, Lifetimes};
 use cwndlab_records::rows::{FlowRow, Records};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::application::ApplicationKind;
@@ -31,7 +31,7 @@ struct FlowRun {
     /// The kernel's name of its congestion control; empty for a flow over UDP.
     algorithm: String,
     listener: Option<TcpListener>,
-    start: Time,
+    lifetime: Lifetime,
     /// Rate of the slowest line of its route.
     line_rate: Rate,
     state: FlowState,
@@ -39,17 +39,17 @@ struct FlowRun {
 }
 
 /// Creates the listeners of all flows.
-fn create_flows(session: &Session, algorithms: Vec<String>, seed: u64) -> Result<Vec<FlowRun>, Fault> {
+fn create_flows(session: &Session, algorithms: Vec<String>, lifetimes: &Lifetimes) -> Result<Vec<FlowRun>, Fault> {
     let plan = session.plan();
-    let flows = plan.flows.enumerate().zip(start_times(plan, seed)).zip(algorithms);
+    let flows = plan.flows.enumerate().zip(&lifetimes.of).zip(algorithms);
     flows
-        .map(|(((flow, one), start), algorithm)| {
+        .map(|(((flow, one), &lifetime), algorithm)| {
             let side = Application::client_side(one).other();
             let listen = || listener(flow, one, side, &algorithm);
             let listener = if algorithm.is_empty() { None } else { Some(session.namespace(side).enter(listen)?) };
             let state = FlowState::default();
             let sampler = TcpSampler::default();
-            Ok(FlowRun { algorithm, listener, start, line_rate: slowest_line(plan, one), state, sampler })
+            Ok(FlowRun { algorithm, listener, lifetime, line_rate: slowest_line(plan, one), state, sampler })
         })
         .collect()
 }
@@ -75,7 +75,8 @@ pub fn emulate(
     }
     let options = Options { algorithm: ProgramAlgorithm::Program, programs: false, ..options.clone() };
     let mut session = Session::open(Arc::clone(&plan), seed, &options)?;
-    let mut flows = create_flows(&session, algorithms, seed)?;
+    let lifetimes = Lifetimes::new(session.plan(), seed);
+    let mut flows = create_flows(&session, algorithms, &lifetimes)?;
     let (sampled, failure) = run_endpoints(&session, &mut flows, seed, cancel);
     let mut path = session.stop()?;
     if let Some(fault) = failure {
@@ -107,7 +108,7 @@ pub fn emulate(
         &mut records.flows,
     );
     records.events.sort_by_key(|row| row.time_ns); // a stable sort
-    findings::add(&plan, &mut records);
+    findings::add(&plan, &lifetimes, &mut records);
     Ok((records, quality))
 }
 
@@ -129,11 +130,11 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
     let applications: Vec<_> = each
         .map(|((flow, plan), one)| {
             let listener = one.listener.as_ref()?;
-            let &FlowRun { ref algorithm, start, line_rate, ref state, .. } = one;
+            let &FlowRun { ref algorithm, lifetime, line_rate, ref state, .. } = one;
             let keeps_messages = session.plan().keeps_messages(flow);
             let inboxes = session.inboxes();
             let endpoint =
-                Endpoint { run, flow, plan, seed, start, line_rate, algorithm, state, inboxes, keeps_messages };
+                Endpoint { run, flow, plan, seed, lifetime, line_rate, algorithm, state, inboxes, keeps_messages };
             let application = Application::new(endpoint)?;
             Some((application, listener, Application::client_side(plan)))
         })
@@ -224,7 +225,7 @@ fn tcp_row(flow: FlowId, plan: &FlowPlan, run: &FlowRun, path: &Path) -> FlowRow
         profile: "kernel".to_owned(),
         mss_bytes: if info.mss.0 > 0 { info.mss.0 } else { plan.stack.mss.0 },
         base_rtt_ns: plan.base_rtt.as_nanos(),
-        start_ns: at(&run.state.started).unwrap_or(plan.start.as_nanos()),
+        start_ns: at(&run.state.started).unwrap_or(run.lifetime.start.as_nanos()),
         end_ns: at(&run.state.ended),
         delivered_bytes: run.state.delivered.load(Ordering::Relaxed),
         acked_bytes: counters.acked_bytes,

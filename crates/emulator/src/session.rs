@@ -14,6 +14,7 @@ use cwndlab_linux::sock_diag::SockDiag;
 use cwndlab_linux::tun::Tun;
 use cwndlab_linux::{interface, netlink, sysctl};
 use cwndlab_path::findings;
+use cwndlab_path::lifetimes::Lifetimes;
 use cwndlab_records::rows::{CalibrationRow, FlowRow, LatenessRow, Records};
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
 use cwndlab_units::{Bytes, Duration, Fault, FlowId, Time};
@@ -476,7 +477,7 @@ impl Session {
         if let Some(sampler) = self.sampler.take() {
             sampler.finish(&mut records.samples);
         }
-        findings::add(&self.plan, &mut records);
+        findings::add(&self.plan, &Lifetimes::default(), &mut records);
         Ok((records, quality, Duration::from_nanos(end.as_nanos())))
     }
 

@@ -2,10 +2,10 @@
 //! queues with those of the kernel's TCP.
 
 use cwndlab_path::application_rows;
+use cwndlab_path::lifetimes::{Lifetime, Lifetimes};
 use cwndlab_path::losses::Losses;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, Tag};
-use cwndlab_path::start_times::start_times;
 use cwndlab_records::declaration::fitting;
 use cwndlab_records::rows::{FlowRow, SampleRow};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
@@ -73,11 +73,12 @@ impl UdpSources {
     pub fn from_plan(plan: &Plan, seed: u64, network: &mut Network) -> Self {
         let mut backward = Vec::new();
         let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
-        let by_flow = plan.flows.enumerate().zip(start_times(plan, seed)).map(|((flow, one), start)| {
+        let lifetimes = Lifetimes::new(plan, seed);
+        let by_flow = plan.flows.enumerate().zip(&lifetimes.of).map(|((flow, one), &Lifetime { start, stop })| {
             if !matches!(one.workload.application_kind(), ApplicationKind::Datagrams | ApplicationKind::Exchange) {
                 return None; // its endpoints have its application
             }
-            let stop = Time::from_nanos(one.stop.map_or(plan.duration, |stop| stop.min(plan.duration)).as_nanos());
+            let stop = stop.min(Time::ZERO + plan.duration);
             let application = match one.workload.application(&one.context(flow, seed, stop)) {
                 traffic::Application::Datagrams(mut datagrams) => {
                     if duplicates {

@@ -3,16 +3,20 @@
 //! `cwndlab_records::findings` has the codes. Connections that stop are found by `cwndlab_records::stall`, counters that
 //! do not add up by [`Network::check_counters`](crate::network::Network::check_counters).
 
+use std::collections::BTreeSet;
+
 use cwndlab_control::Need;
 use cwndlab_network::router_assist::Scheme;
 use cwndlab_records::findings::{
     self, COUNTERS, HOST_QUEUE, IGNORED_MARKS, MISSING_AGENT, MISSING_ECN, NEVER_STARTS, NOTHING_DELIVERED,
-    RECEIVE_WINDOW, STARTS_AFTER_WARM_UP, STARTS_LATE,
+    RECEIVE_WINDOW, REFUSED, STARTS_AFTER_WARM_UP, STARTS_LATE,
 };
 use cwndlab_records::rows::{FindingRow, FlowRow, Records};
 use cwndlab_scenario::plan::{Capacity, Ecn, FlowPlan, Plan, Workload};
 use cwndlab_traffic::application::ApplicationKind;
-use cwndlab_units::{Duration, FlowId, LinkId};
+use cwndlab_units::{Duration, FlowId, LinkId, Time};
+
+use crate::lifetimes::Lifetimes;
 
 /// Round trips after its start in which a flow should deliver data, and the least time for them.
 const START_ROUND_TRIPS: u64 = 20;
@@ -30,16 +34,19 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// Adds the findings on the plan and on the tables of its run to the records, and sorts all findings.
-pub fn add(plan: &Plan, records: &mut Records) {
-    let mut found = Vec::new();
+/// Adds the findings on the plan, on its flows' lifetimes and on the tables of its run to the records, and sorts all findings.
+pub fn add(plan: &Plan, lifetimes: &Lifetimes, records: &mut Records) {
+    let mut found: Vec<FindingRow> = lifetimes.refused.iter().map(|&one| refusal(plan, one)).collect();
+    let refused: BTreeSet<FlowId> = lifetimes.refused.iter().map(|&(flow, ..)| flow).collect();
     for (row, flow) in records.flows.iter().zip(&plan.flows) {
         on_host_queue(plan, flow, row, records, &mut found);
         if row.algorithm == PROGRAM {
             continue; // a program chooses its algorithm, its start and what it sends
         }
         on_plan(plan, row.flow.into(), flow, &mut found);
-        on_start(plan, row, &mut found);
+        if !refused.contains(&row.flow.into()) {
+            on_start(plan, row, &mut found);
+        }
         on_deliveries(plan, flow, row, &mut found);
         on_ecn(flow, row, records, &mut found);
         if row.profile != KERNEL {
@@ -48,6 +55,13 @@ pub fn add(plan: &Plan, records: &mut Records) {
     }
     records.findings.append(&mut found);
     findings::sort(&mut records.findings);
+}
+
+/// A flow that was refused at a time.
+fn refusal(plan: &Plan, (flow, time, link): (FlowId, Time, LinkId)) -> FindingRow {
+    let (name, link) = (&plan.flows[flow].name, plan.link_name(link));
+    let text = format!("{name} was refused at {:.3} s: {link} had no room for its rate", seconds(time.as_nanos()));
+    FindingRow { time_ns: Some(time.as_nanos()), ..REFUSED.of_flow(flow, text) }
 }
 
 /// Findings that follow from the scenario alone.

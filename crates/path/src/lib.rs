@@ -15,7 +15,7 @@
 //! | [`losses`], [`link_snapshot`], `link_report` | counters of flows and links |
 //! | [`findings`], `conservation` | what a run reports about itself |
 //! | [`event_log`], [`application_rows`] | the tables `events`, `messages` and `transfers` |
-//! | [`start_times`] | start times of flows |
+//! | [`lifetimes`] | when flows start and stop, and which are admitted |
 //! | [`timers`] | the timers of a connection |
 
 pub mod agenda;
@@ -27,6 +27,7 @@ mod conservation;
 pub mod event_log;
 pub mod event_sources;
 pub mod findings;
+pub mod lifetimes;
 mod link_fusion;
 mod link_report;
 pub mod link_snapshot;
@@ -37,7 +38,6 @@ mod owner;
 pub mod packet;
 pub mod packet_options;
 mod routes;
-pub mod start_times;
 pub mod taps;
 mod ties;
 pub mod timers;

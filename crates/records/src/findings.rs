@@ -92,6 +92,8 @@ codes! {
     COUNTERS, "counters", Severe;
     /// A flow starts at or after the end of the run.
     NEVER_STARTS, "never-starts", Warning;
+    /// A link with admission control had no room for a flow, which never starts.
+    REFUSED, "refused", Note;
     /// A flow starts in the last tenth of the run.
     STARTS_LATE, "starts-late", Warning;
     /// A flow starts after the end of the warm-up; metrics include the time before its start.

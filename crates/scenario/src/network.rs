@@ -79,6 +79,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     let mut subscribers = BTreeMap::new();
     if faults.0.is_empty() {
         reject_loads_without_line(&routed, &network, &mut faults);
+        reject_reservations_without_admission(&routed, &network, &mut faults);
         subscribers = forwarding::subscribers(&routed, &network, &mut faults);
     }
     if !faults.0.is_empty() {
@@ -173,6 +174,19 @@ fn reject_long_routes(routed: &[RoutedFlow<'_>], faults: &mut Faults) {
                     "shorten the path",
                 );
             }
+        }
+    }
+}
+
+/// Rejects a reservation that no link of the route is asked for, and admission to a line without a rate.
+fn reject_reservations_without_admission(routed: &[RoutedFlow<'_>], network: &Network, faults: &mut Faults) {
+    for RoutedFlow { single, forward, .. } in routed.iter().filter(|routed| routed.single.number == 0) {
+        if single.flow.reserve.is_some() && forward.iter().all(|&link| network.links[link].admission.is_none()) {
+            faults.add(
+                format!("{}.reserve", single.flow.path),
+                "no link of the flow's route has admission control",
+                "write 'admission = 0.75' at a link with a rate",
+            );
         }
     }
 }

@@ -114,6 +114,8 @@ pub struct LinkKind {
     pub jitter: Option<JitterPlan>,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
+    /// Limit of the rates that flows reserve together.
+    pub admission: Option<Rate>,
     /// Router agents of the link.
     pub agents: Vec<router_assist::Config>,
     /// Samples of the link are recorded (`link_samples`).
@@ -445,6 +447,10 @@ pub struct FlowKind {
     pub start_gap: Option<Distribution>,
     /// Time at which the application stops.
     pub stop: Option<Duration>,
+    /// Distribution of the time from the start to the stop.
+    pub hold: Option<Distribution>,
+    /// Rate that links with admission control reserve.
+    pub reserve: Option<Rate>,
     /// Workload.
     pub workload: Workload,
     /// Class of its packets.

@@ -24,6 +24,7 @@ use crate::no_control::NoControl;
 use crate::packet_sink::{feedback, PacketSink, WireFormat};
 use crate::totals::Totals;
 use crate::udp::Udp;
+use cwndlab_path::lifetimes::Lifetime;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, Tag, ACK, DATA, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, ReturnedHeader, RouterHeader};
@@ -144,12 +145,17 @@ macro_rules! sink {
 impl Connection {
     /// The first connection of a flow, before its start.
     #[must_use]
-    pub(crate) fn new(plan: &FlowPlan, flow: FlowId, start: Time, seed: u64) -> Self {
-        Self::of_flow(plan, flow.into(), flow, start, seed)
+    pub(crate) fn new(plan: &FlowPlan, flow: FlowId, lifetime: Lifetime, seed: u64) -> Self {
+        Self::of_flow(plan, flow.into(), flow, lifetime, seed)
     }
 
-    fn of_flow(plan: &FlowPlan, id: ConnectionId, owner: FlowId, start: Time, seed: u64) -> Self {
-        let stop = plan.stop.map_or(NEVER, |stop| (Time::ZERO + stop).max(start));
+    fn of_flow(
+        plan: &FlowPlan,
+        id: ConnectionId,
+        owner: FlowId,
+        Lifetime { start, stop }: Lifetime,
+        seed: u64,
+    ) -> Self {
         Self {
             armed: [NEVER; TIMERS],
             application: start,
@@ -181,9 +187,9 @@ impl Connection {
     /// A secondary connection of the flow `owner`, without an application.
     #[must_use]
     pub(crate) fn secondary(plan: &FlowPlan, id: ConnectionId, owner: FlowId, seed: u64) -> Self {
-        let mut connection = Self::of_flow(plan, id, owner, Time::ZERO, seed);
+        let mut connection = Self::of_flow(plan, id, owner, Lifetime { start: Time::ZERO, stop: NEVER }, seed);
         connection.shared_application = true;
-        (connection.application, connection.source.stop) = (NEVER, NEVER);
+        connection.application = NEVER;
         connection
     }
 

@@ -167,7 +167,7 @@ impl Sampler {
         self.records.links = simulation.network.link_rows(simulation.plan, end);
         self.records.events = simulation.take_events();
         self.records.packets = simulation.network.take_packets();
-        findings::add(simulation.plan, &mut self.records);
+        findings::add(simulation.plan, &simulation.lifetimes, &mut self.records);
         (self.records, delivered_packets)
     }
 }

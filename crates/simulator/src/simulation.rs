@@ -9,9 +9,9 @@ use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::value_recorder::ValueRecorder;
+use cwndlab_path::lifetimes::{Lifetime, Lifetimes};
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
-use cwndlab_path::start_times::start_times;
 use cwndlab_path::timers::{APPLICATION, PACE, RECEIVER, SENDER};
 
 /// The state of a run.
@@ -25,25 +25,29 @@ pub(crate) struct Simulation<'a> {
     pub(crate) arrivals: BTreeMap<FlowId, ArrivalConnections>,
     /// Some endpoints process packets ahead of the clock.
     pub(crate) ahead: bool,
+    /// When flows start and stop.
+    pub(crate) lifetimes: Lifetimes,
 }
 
 impl<'a> Simulation<'a> {
     /// The initial state: the plan's network without packets, and no started connections.
     pub(crate) fn new(plan: &'a Plan, seed: u64) -> Self {
+        let lifetimes = Lifetimes::new(plan, seed);
         Self {
             plan,
             seed,
             network: Network::new(plan, seed),
-            connections: Connections::pending(start_times(plan, seed).into_iter()),
+            connections: Connections::pending(lifetimes.of.iter().map(|one| one.start)),
             arrivals: BTreeMap::new(),
             ahead: false,
+            lifetimes,
         }
     }
 
     /// The connection of a flow that starts at `start`, without its application.
     pub(crate) fn new_connection(&self, flow: FlowId, start: Time) -> Connection {
         let plan = &self.plan.flows[flow];
-        let mut connection = Connection::new(plan, flow, start, self.seed);
+        let mut connection = Connection::new(plan, flow, Lifetime { start, ..self.lifetimes.of[flow] }, self.seed);
         if self.ahead {
             connection.samples.run_ahead();
         }

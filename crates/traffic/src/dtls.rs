@@ -60,7 +60,7 @@ impl Dtls {
     pub(crate) const NONE: Self = Self { dtls: DtlsVersion::None, dtls_authentication: DtlsAuthentication::Psk };
 
     /// Bytes that protection adds to each datagram.
-    pub(crate) fn record(&self) -> Bytes {
+    pub(crate) fn record(self) -> Bytes {
         if self.dtls == DtlsVersion::None {
             Bytes::ZERO
         } else {
@@ -69,7 +69,7 @@ impl Dtls {
     }
 
     /// The flights with connection identifiers, from client and server in turn.
-    fn flights(&self) -> [Bytes; 3] {
+    fn flights(self) -> [Bytes; 3] {
         match self.dtls_authentication {
             DtlsAuthentication::RawKeys => [185, 454, 255],
             DtlsAuthentication::PskEcdhe => [219, 226, 56],
@@ -79,7 +79,7 @@ impl Dtls {
     }
 
     /// The exchange behind its handshake, if it has one.
-    pub(crate) fn wrap(&self, exchange: Box<dyn Exchange>) -> Box<dyn Exchange> {
+    pub(crate) fn wrap(self, exchange: Box<dyn Exchange>) -> Box<dyn Exchange> {
         if self.dtls == DtlsVersion::None {
             return exchange;
         }

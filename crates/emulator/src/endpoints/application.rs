@@ -33,7 +33,7 @@ impl<'a> Application<'a> {
     /// The application of the endpoint's plan; `None` for workloads that do not run over kernel TCP.
     #[must_use]
     pub fn new(endpoint: Endpoint<'a>) -> Option<Self> {
-        let context = endpoint.plan.context(endpoint.flow, endpoint.seed, endpoint.stop_at());
+        let context = endpoint.plan.context(endpoint.flow, endpoint.seed, endpoint.lifetime.stop);
         match endpoint.plan.workload.application(&context) {
             traffic::Application::ByteSource(source) => Some(Self::Stream(endpoint, Mutex::new(source))),
             traffic::Application::Dialogue(dialogue) => {
@@ -58,7 +58,7 @@ impl<'a> Application<'a> {
         let (Self::Stream(endpoint, _)
         | Self::Dialogue(DialogueEndpoints { endpoint, .. })
         | Self::Arrivals(ArrivalEndpoints { endpoint, .. })) = self;
-        endpoint.run.sleep_until(endpoint.start);
+        endpoint.run.sleep_until(endpoint.lifetime.start);
         if endpoint.run.is_over() {
             return Ok(());
         }

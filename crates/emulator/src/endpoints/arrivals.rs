@@ -47,7 +47,7 @@ impl<'a> ArrivalEndpoints<'a> {
         let mut process = lock(&self.process);
         std::thread::scope(|scope| {
             // The process has its own clock: an arrival does not depend on when this thread wakes up.
-            let mut due = self.endpoint.start;
+            let mut due = self.endpoint.lifetime.start;
             while !run.is_over() && due != NEVER {
                 let (arrival, next) = process.on_timer(due);
                 if let Some(arrival) = arrival {

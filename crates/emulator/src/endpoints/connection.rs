@@ -11,6 +11,7 @@ use std::time::{Duration as Wait, Instant};
 use cwndlab_linux::realtime::{set_realtime, Policy};
 use cwndlab_linux::socket;
 use cwndlab_linux::tcp_info::TcpInfo;
+use cwndlab_path::lifetimes::Lifetime;
 use cwndlab_records::rows::{EventRow, TransferRow};
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_traffic::message_log::MessageLog;
@@ -193,8 +194,8 @@ pub struct Endpoint<'a> {
     pub plan: &'a FlowPlan,
     /// The seed of the run.
     pub seed: u64,
-    /// Start of the flow.
-    pub start: Time,
+    /// When the flow starts and stops.
+    pub lifetime: Lifetime,
     /// Rate of the slowest line of its route.
     pub line_rate: Rate,
     /// The kernel's name of its congestion control.
@@ -208,11 +209,6 @@ pub struct Endpoint<'a> {
 }
 
 impl Endpoint<'_> {
-    /// End of the flow; the largest time where the plan sets none.
-    pub(crate) fn stop_at(&self) -> Time {
-        self.plan.stop.map_or(Time::from_nanos(u64::MAX), |stop| Time::from_nanos(stop.as_nanos()))
-    }
-
     /// An error of one of the flow's sockets.
     pub(crate) fn fault(&self, error: std::io::Error) -> Fault {
         Fault::new(format!("flow {}", self.plan.name), error.to_string(), "")

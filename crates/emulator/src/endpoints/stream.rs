@@ -15,7 +15,7 @@ use crate::addresses::Side;
 
 /// Runs the sender of a flow from the start of the flow until the end of the run.
 pub(crate) fn send(endpoint: &Endpoint<'_>, source: &mut ByteSource) -> std::io::Result<()> {
-    let due = endpoint.start;
+    let due = endpoint.lifetime.start;
     let mut sender =
         StreamSender { endpoint, source, writer: None, due, written: 0, in_transfer: false, is_done: false };
     sender.run()?;

@@ -73,6 +73,10 @@ impl Network {
             losses: link.loss.clone(),
             jitter: link.jitter,
             duplicate: link.duplicate,
+            admission: link
+                .admission
+                .zip(self.mean_rate(link))
+                .map(|(share, rate)| Rate((share * rate.0 as f64) as u64)),
             agents: link.agents.clone(),
             sampled,
             radio,

@@ -106,6 +106,8 @@ impl<'a> FlowPlans<'a> {
                 StartStep::Random(gaps) => Some(gaps.clone()),
             },
             stop: flow.stop,
+            hold: flow.hold.clone(),
+            reserve: flow.reserve,
             workload,
             dscp: flow.dscp,
             service: flow.service.clone().map(Arc::new),

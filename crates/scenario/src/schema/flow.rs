@@ -1,11 +1,12 @@
 //! Reads the flows.
 
 use cwndlab_config::reader::wrong_word;
-use cwndlab_config::{fields, words, Faults, Field, FieldType, Kind, Reader, TablePath};
+use cwndlab_config::{fields, words, Faults, Field, FieldType, Kind, Positive, Reader, TablePath};
 use cwndlab_network::dscp::Dscp;
+use cwndlab_traffic::distribution_fields::PositiveTimes;
 use cwndlab_traffic::workloads::UDP_EXAMPLE;
 use cwndlab_traffic::Workload;
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Rate};
 
 use super::field_types::{Direction, FlowWorkload, Jitter, Overrides, Profile, StartStep};
 use super::table::tables;
@@ -36,6 +37,10 @@ fields! {
         start: Duration = "0 s",
         /// time at which the application stops
         stop: Option<Duration> = absent("never"),
+        /// time from the start of each flow to the stop of its application, such as that of a call
+        hold: Option<PositiveTimes> = absent("until `stop`"),
+        /// rate that links with `admission` reserve for each flow
+        reserve: Option<Positive<Rate>> = absent("it is not asked"),
         /// maximum of the uniform random delay of the start
         start_jitter: Option<Jitter> = absent("the scenario's `start_jitter`"),
         /// number of flows; with more than one, names have the suffixes `-1`, `-2`, …

@@ -35,6 +35,8 @@ fields! {
         jitter: Option<JitterPlan> = absent(""),
         /// probability that a packet arrives twice
         duplicate: Probability = 0.0,
+        /// share of the rate that flows with `reserve` may have together; one that would exceed it is refused at its start
+        admission: Option<Probability> = absent("no admission control"),
         /// router agents: schemes in which the router writes feedback into packet headers
         agents: Agents = absent("", Vec::new()),
     }
@@ -53,6 +55,7 @@ impl Link {
             loss: Vec::new(),
             jitter: None,
             duplicate: 0.0,
+            admission: None,
             agents: Vec::new(),
         }
     }
@@ -100,6 +103,7 @@ impl FieldType for ReverseLink {
             queue: link.queue.or(base.queue),
             jitter: link.jitter.or(base.jitter),
             duplicate: if inner.gives("duplicate") { link.duplicate } else { base.duplicate },
+            admission: link.admission.or(base.admission),
             agents: if inner.gives("agents") { link.agents } else { base.agents },
             ..link
         })
