@@ -34,14 +34,13 @@ def preset(parameter: str, kind: str, value: str | Preset, known: Mapping[str, P
 
 
 def check(values: object, above: Sequence[str] = (), least: Sequence[str] = (), shares: Sequence[str] = ()) -> None:
-    """Raises `ArgumentError` where a field is not above 0, is below 0, or is not a share; ``None`` is no value."""
-    faults = [(name, "is not above 0", lambda value: value > 0) for name in above]
-    faults += [(name, "is below 0", lambda value: value >= 0) for name in least]
-    faults += [(name, "is not between 0 and 1", lambda value: 0 <= value <= 1) for name in shares]
-    for name, what, is_right in faults:
-        value = getattr(values, name)
-        if value is not None and not is_right(value):
-            raise ArgumentError(parameter_fault(name, f"{value} {what}"))
+    """Raises `ArgumentError` with all fields that are out of range; a field that is ``None`` has no value."""
+    given = {name: getattr(values, name) for name in (*above, *least, *shares)}
+    wrong = {name: f"{value} is below 0" for name, value in given.items() if value is not None and not value >= 0}
+    wrong |= {name: f"{given[name]} is not above 0" for name in above if given[name] == 0}
+    wrong |= {name: f"{given[name]} is not between 0 and 1" for name in shares if not 0 <= given[name] <= 1}
+    if wrong:
+        raise ArgumentError(*(parameter_fault(name, what) for name, what in wrong.items()))
 
 
 def per_message(records: Records, flows: Sequence[int], energy_j: float, air_s: float) -> dict[str, Any]:
