@@ -540,6 +540,9 @@ def test_what_a_run_lacks_is_named(ward: cwndlab.Records) -> None:
     for call in calls:
         with pytest.raises(ArgumentError, match="the run has no packets"):
             call()
+    fast = over_a_line(cwndlab.Flow("cubic", rtt="60 ms"), duration="5 s", rate="1 Mbps")
+    with pytest.raises(ArgumentError, match="the frames of 's0-r1' take .* s in a run of 5 s"):
+        lowpan(fast)
     text = WARD.replace(', access_point = "ap"', "").replace('"20 s"', '"1 s"')
     without = cwndlab.run(cwndlab.Scenario.from_toml(text), seed=1)
     with pytest.raises(ArgumentError, match="the medium 'ward' has no access point"):

@@ -9,6 +9,7 @@ RFC 6282 (compression of headers), both from memory.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -255,7 +256,7 @@ def lowpan(
     Raises
     ------
     ArgumentError
-        There is no such radio or host, or the run did not record its packets.
+        There is no such radio or host, the run did not record its packets, or the radio has no time for them.
 
     Examples
     --------
@@ -286,25 +287,22 @@ class _Spent(NamedTuple):
 def _spent(traffic: Traffic, radio: Lowpan, mac: Mac, host: Host | None) -> _Spent:
     send = listen = air = 0.0
     count = 0
-    for is_sent, size, payload, is_tcp in zip(
-        traffic.is_sent.tolist(),
-        traffic.bytes.tolist(),
-        traffic.payload_bytes.tolist(),
-        traffic.is_tcp.tolist(),
-        strict=True,
-    ):
-        frames = mac.frames(payload, size - payload - _IPV4_BYTES if is_tcp else None)
-        count += len(frames)
+    columns = (traffic.is_sent, traffic.is_tcp, traffic.bytes, traffic.payload_bytes)
+    kinds = Counter(zip(*(column.tolist() for column in columns), strict=True))
+    for (is_sent, is_tcp, size, payload), packets in kinds.items():
+        header = min(_MOST_TRANSPORT_BYTES, size - payload - _IPV4_BYTES) if is_tcp else None
+        frames = mac.frames(payload, header)
+        count += packets * len(frames)
         for frame in frames:
             mean = access(frame, mac)
-            if is_sent:
-                send += mean.send_s
-                listen += mean.listen_s
-            else:
-                # It receives the frame with its retries, and acknowledges the one that arrives.
-                listen += mean.send_s + TURNAROUND_S
-                send += airtime_s(ACK_BYTES)
-            air += mean.send_s + airtime_s(ACK_BYTES)
+            # Who receives gets the frame with its retries, and acknowledges the one that arrives.
+            send += packets * (mean.send_s if is_sent else airtime_s(ACK_BYTES))
+            listen += packets * (mean.listen_s if is_sent else mean.send_s + TURNAROUND_S)
+            air += packets * (mean.send_s + airtime_s(ACK_BYTES))
+    if send + listen > traffic.run_s:
+        what = f"the frames of '{traffic.link}' take {send + listen:.3g} s in a run of {traffic.run_s:.3g} s"
+        hint = "no link of the radio may be faster than 250 kbit/s"
+        raise ArgumentError(parameter_fault("records", what, hint=hint))
     waiting = _listening_s(traffic, mac)
     listen = traffic.run_s - send if mac.always_on else min(listen + waiting, traffic.run_s - send)
     quiet = max(0.0, traffic.run_s - send - listen)

@@ -105,7 +105,7 @@ def devices(records: Records, end: End = "source") -> Iterator[Traffic]:
             continue
         attached = forward[0] if end == "source" else forward[-1]
         rows = _of_device(part, forward, links, end, run_s)
-        keep_alives = _is_keep_alive(part, rows, workloads[row["flow"]], row["mss_bytes"])
+        keep_alives = _is_keep_alive(rows, workloads[row["flow"]], row["mss_bytes"])
         found.setdefault(attached, []).append(rows.with_columns(keep_alive=keep_alives, tcp=row["profile"] != "udp"))
     for link, parts in sorted(found.items()):
         rows = pl.concat(parts).sort("begin", maintain_order=True)
@@ -152,7 +152,7 @@ def _workloads(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from [flow.get("workload", {})] * flow.get("count", 1)
 
 
-def _is_keep_alive(part: pl.DataFrame, rows: pl.DataFrame, workload: Mapping[str, Any], mss: int) -> pl.Series:
+def _is_keep_alive(rows: pl.DataFrame, workload: Mapping[str, Any], mss: int) -> pl.Series:
     """Which packets are keep-alives, or bare ACKs of keep-alives: an ACK has the number of the next segment."""
     record = _RECORD.get(workload.get("tls", ""), 0)
     sizes = [size + record for size in _KEEP_ALIVES.get(workload.get("kind", ""), ())]
