@@ -1,27 +1,33 @@
-"""Energy of cellular devices: the states of their connection to the network (RRC) over the messages of a flow.
+"""Energy of cellular devices: the states of their connection to the network (RRC), and their packets.
 
-A device that is idle and has a message is promoted, sends and receives, and stays connected for a tail after its last
-activity; then it is idle, or asleep where it has power saving mode.
+A device that is idle and has a packet is promoted, sends and receives, and stays connected for a tail after its last
+packet, in which it listens in cycles (DRX). Then it is idle and listens for paging, each cycle or each extended cycle
+(eDRX), or it is asleep and cannot be reached until it wakes up (PSM). The simulator delivers packets without these
+waits; `paging_waits` says what they would be.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from cwndlab.errors import chosen
+from cwndlab.energy.accounts import per_message, preset, table
+from cwndlab.energy.hosts import HOSTS, Host
+from cwndlab.energy.rrc import Interval, State, Timers, Wait, certain_wait, connection, state_wait
+from cwndlab.energy.traffic import End, Traffic, devices
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cellular:
-    """The power of a cellular radio in its states.
+    """A cellular radio: its power in each state, and the timers of its network.
 
     Parameters
     ----------
@@ -29,30 +35,99 @@ class Cellular:
         Its name here.
     promotion_s, promotion_w
         Time and power from idle to connected.
-    active_w
-        While a message is under way.
-    tail_s, tail_w
-        Time and power after the last activity, still connected.
-    idle_w
-        Mean power while idle, paging included.
+    listen_w, doze_w
+        Connected with the receiver on, and off between two times of listening (DRX).
+    send_w, receive_w
+        While a packet is on the air.
+    send_byte_j, receive_byte_j
+        Per byte, in addition.
+    paging_s, paging_w
+        Time and power of one time of listening for paging.
+    idle_w, sleep_w
+        Idle between two times of paging, and asleep (PSM).
+    timers
+        The timers of its network.
     source
         Whence the numbers are.
 
     Examples
     --------
-    >>> CELLULAR["lte-phone"].tail_s
+    >>> CELLULAR["lte-phone"].timers.tail_s
     11.6
     """
 
     name: str
     promotion_s: float
     promotion_w: float
-    active_w: float
-    tail_s: float
-    tail_w: float
+    listen_w: float
+    doze_w: float
+    send_w: float
+    receive_w: float
+    send_byte_j: float = 0.0
+    receive_byte_j: float = 0.0
+    paging_s: float
+    paging_w: float
     idle_w: float
+    sleep_w: float
+    timers: Timers
     source: str
 
+    def with_timers(self, **timers: float | None) -> Cellular:
+        """The same radio in a network with other timers, by the names of `Timers`.
+
+        Examples
+        --------
+        Extended cycles of 20.48 s, power saving mode a minute after the release, an update each day:
+
+        >>> meter = CELLULAR["nb-iot"].with_timers(edrx_s=20.48, active_s=60, tau_s=86_400)
+        >>> meter.timers.tail_s, meter.timers.active_s
+        (20.0, 60)
+        """
+        return replace(self, timers=replace(self.timers, **timers))  # type: ignore[arg-type]
+
+    def on_share(self, state: str) -> float:
+        """The share of a state in which the receiver is on."""
+        timers = self.timers
+        if state in ("short", "long"):
+            return min(1.0, timers.on_s / (timers.short_s if state == "short" else timers.long_s))
+        paging = min(1.0, self.paging_s / timers.paging_s)
+        if state == "edrx" and timers.edrx_s is not None:
+            return paging * min(1.0, timers.window_s / timers.edrx_s)
+        return {"idle": paging, "psm": 0.0}.get(state, 1.0)
+
+    def power_w(self, state: str) -> float:
+        """The mean power of a state, without packets."""
+        share = self.on_share(state)
+        if state in ("promotion", "active"):
+            return self.promotion_w if state == "promotion" else self.listen_w
+        if state in ("short", "long"):
+            return share * self.listen_w + (1 - share) * self.doze_w
+        return self.sleep_w if state == "psm" else share * self.paging_w + (1 - share) * self.idle_w
+
+    def connection_j(self, intervals: Sequence[Interval]) -> float:
+        """The energy of the states of a connection, without packets.
+
+        Examples
+        --------
+        >>> radio = CELLULAR["lte-phone"]
+        >>> round(radio.connection_j([Interval("promotion", 0.0, 0.26)]), 4)
+        0.3146
+        """
+        return sum(self.power_w(state) * (end - start) for state, start, end in intervals)
+
+    def packets_j(self, traffic: Traffic) -> float:
+        """The energy by which packets exceed listening."""
+        sent = traffic.is_sent
+        power = np.where(sent, self.send_w, self.receive_w) - self.listen_w
+        per_byte = np.where(sent, self.send_byte_j, self.receive_byte_j)
+        return float((power * traffic.air_s + per_byte * traffic.bytes).sum())
+
+
+_HUANG = (
+    "Huang et al., MobiSys 2012, secondary source: an LTE phone; 438 mW per Mbit/s sent and 52 received, on for 1 ms "
+    "of 20 and 40 ms while connected, 43 ms of each 1.28 s while idle"
+)
+_ASSUMED = "the promotion of 1 s, the tail of 20 s, the cycles and paging for 10 ms are assumptions"
 
 #: Radios by name. The numbers are from summaries of the sources, not from these themselves: a report that depends on
 #: them needs the source, or a measurement.
@@ -60,96 +135,91 @@ CELLULAR = {
     one.name: one
     for one in (
         Cellular(
-            "lte-phone",
-            0.26,
-            1.21,
-            1.29,
-            11.6,
-            1.06,
-            0.59 * 0.043 / 1.28,
-            "Huang et al., MobiSys 2012, secondary source: an LTE phone; idle is 43 ms of each 1.28 s at 0.59 W",
+            name="lte-phone",
+            promotion_s=0.26,
+            promotion_w=1.21,
+            listen_w=1.288,
+            doze_w=1.06,
+            send_w=1.288,
+            receive_w=1.288,
+            send_byte_j=8 * 0.438e-6,
+            receive_byte_j=8 * 0.052e-6,
+            paging_s=0.043,
+            paging_w=0.59,
+            idle_w=0.0,
+            sleep_w=0.0,
+            timers=Timers(tail_s=11.6, on_s=0.001, short_s=0.02, short_for_s=0.4, long_s=0.04),
+            source=_HUANG,
         ),
         Cellular(
-            "nb-iot",
-            1.0,
-            0.09,
-            0.5,
-            20.0,
-            0.003,
-            15e-6,
-            "3GPP TR 45.820, secondary source: 500 mW sending, 90 mW receiving, 3 mW light and 15 µW deep sleep; the "
-            "promotion of 1 s at the power of receiving and the tail of 20 s are assumptions",
+            name="nb-iot",
+            promotion_s=1.0,
+            promotion_w=0.09,
+            listen_w=0.09,
+            doze_w=0.003,
+            send_w=0.5,
+            receive_w=0.09,
+            paging_s=0.01,
+            paging_w=0.09,
+            idle_w=15e-6,
+            sleep_w=15e-6,
+            timers=Timers(tail_s=20.0),
+            source="3GPP TR 45.820, secondary source: 500 mW sending, 90 mW receiving, 3 mW light and 15 µW deep "
+            "sleep; " + _ASSUMED,
+        ),
+        Cellular(
+            name="nb-iot-measured",
+            promotion_s=1.0,
+            promotion_w=0.213,
+            listen_w=0.213,
+            doze_w=0.021,
+            send_w=0.716,
+            receive_w=0.213,
+            paging_s=0.01,
+            paging_w=0.213,
+            idle_w=13e-6,
+            sleep_w=13e-6,
+            timers=Timers(tail_s=20.0),
+            source="Lauridsen et al., VTC Spring 2018, secondary source: 716 mW sending, 213 mW receiving, 21 mW "
+            "connected and not listening, 13 µW asleep; " + _ASSUMED,
         ),
     )
 }
 
 
-def connected_times(
-    starts_s: NDArray[np.float64], ends_s: NDArray[np.float64], end_s: float, tail_s: float
-) -> tuple[float, float, int]:
-    """The times in which a device is active and in its tail, s, and the number of promotions.
-
-    Parameters
-    ----------
-    starts_s, ends_s
-        Start and end of each activity, s, in the order of their starts; activities may overlap.
-    end_s
-        End of the run, at which all states end.
-    tail_s
-        Length of the tail.
-
-    Examples
-    --------
-    By hand: activities of 1 s at 0, 5 and 30 s with a tail of 10 s, up to 60 s. The second one falls into the first
-    tail, of which 4 s had passed; the next tails are whole; the third activity needs a promotion.
-
-    >>> connected_times(np.array([0.0, 5.0, 30.0]), np.array([1.0, 6.0, 31.0]), 60.0, 10.0)
-    (3.0, 24.0, 2)
-    """
-    active = tail = 0.0
-    promotions = 0
-    until = -np.inf  # end of the activity so far
-    for start, end in zip(starts_s.tolist(), np.minimum(ends_s, end_s).tolist(), strict=True):
-        if start >= end_s:
-            break
-        if start > until + tail_s:
-            tail += tail_s if promotions else 0.0
-            promotions += 1
-            active += end - start
-        elif start > until:
-            tail += start - until
-            active += end - start
-        else:
-            active += max(0.0, end - until)
-        until = max(until, end)
-    if promotions:
-        tail += min(tail_s, end_s - until)
-    return active, tail, promotions
-
-
-def cellular(records: Records, radio: str = "lte-phone") -> pl.DataFrame:
-    """The energy of each flow's device over a cellular radio, and what it costs per delivered message.
-
-    The device is active from the generation of a message to its delivery, or to the end of the run if that did not
-    happen. One device has one flow: flows of one device would share promotions and tails.
+def cellular(
+    records: Records, radio: str | Cellular = "lte-phone", *, host: str | Host | None = None, end: End = "source"
+) -> pl.DataFrame:
+    """The energy of each device over a cellular radio, and what it costs per delivered message.
 
     Parameters
     ----------
     records
-        A run with flows that state a service level, whose messages are recorded.
+        A run that recorded its packets. A device is the source or the sink of flows; those of the same first or last
+        link have one device. Its radio link is the slowest one of the route, whose rate gives the time on the air.
+        Messages are those of flows that state a service level.
     radio
-        A key of `CELLULAR`.
+        A key of `CELLULAR`, or a radio of your own.
+    host
+        A key of `HOSTS`, or a host of your own; by default its processor costs nothing.
+    end
+        The end of the flows that is the device.
 
     Returns
     -------
     polars.DataFrame
-        A row per flow with messages: ``name``, ``active_s``, ``tail_s``, ``idle_s``, ``promotions``, ``energy_j``,
-        ``power_w`` (the mean), ``messages`` (delivered), ``joules_per_message`` (null without any).
+        A row per device: ``device`` (the name of its link), ``promotions``, ``connected_s``, ``idle_s`` (paging),
+        ``asleep_s`` (PSM), ``send_s``, ``receive_s``; ``radio_on_share`` and ``asleep_share`` of the time, the latter
+        with the receiver off; ``reachable_share``, in which the network can page it or has it connected; ``energy_j``,
+        ``host_j`` of it, ``power_w`` (the mean); ``messages`` (delivered), ``joules_per_message``,
+        ``airtime_per_message_s``, ``joules_per_goodput_bit``; ``retransmission_share`` and ``keep_alive_share`` of the
+        energy, which a device without these packets would save; ``wait_mean_s``, the mean of `paging_waits`. A value
+        that does not exist is null.
 
     Raises
     ------
     ArgumentError
-        There is no such radio.
+        There is no such radio or host, or the run did not record its packets.
 
     Examples
     --------
@@ -158,33 +228,122 @@ def cellular(records: Records, radio: str = "lte-phone") -> pl.DataFrame:
     >>> coap = cwndlab.scenario.workloads.Coap(period="20 s")
     >>> meter = cwndlab.Flow(transport="udp", rtt="60 ms", workload=coap, service=Service(deadline="5 s"))
     >>> path = cwndlab.Dumbbell(cwndlab.Link(rate="1 Mbps", delay="30 ms"))
-    >>> records = cwndlab.run(cwndlab.Scenario(duration="60 s", dumbbell=path, flows=[meter]), seed=1)
+    >>> records = cwndlab.run(cwndlab.Scenario(duration="60 s", dumbbell=path, flows=[meter], packets=True), seed=1)
     >>> cwndlab.energy.cellular(records).select("messages", "promotions").rows()
     [(3, 3)]
     """
-    powers = chosen("radio", "radio", radio, CELLULAR)
-    end_s = records.rows("runs")[0]["duration_ns"] / 1e9
-    names = records.flows["name"].to_list()
-    rows: list[dict[str, Any]] = []
-    for (flow,), part in records.messages.sort("flow", "message").partition_by("flow", as_dict=True).items():
-        starts = part["generated_ns"].to_numpy() / 1e9
-        ends = part["delivered_ns"].cast(pl.Float64).fill_null(np.inf).to_numpy() / 1e9
-        active, tail, promotions = connected_times(starts, ends, end_s, powers.tail_s)
-        promoted = promotions * powers.promotion_s
-        idle = max(0.0, end_s - active - tail - promoted)
-        energy = powers.promotion_w * promoted + powers.active_w * active + powers.tail_w * tail + powers.idle_w * idle
-        count = part["delivered_ns"].is_not_null().sum()
-        rows.append(
-            {
-                "name": names[int(flow)],
-                "active_s": active,
-                "tail_s": tail,
-                "idle_s": idle,
-                "promotions": promotions,
-                "energy_j": energy,
-                "power_w": energy / end_s,
-                "messages": count,
-                "joules_per_message": energy / count if count else None,
-            }
-        )
-    return pl.DataFrame(rows, schema_overrides={"joules_per_message": pl.Float64})
+    one = preset("radio", "radio", radio, CELLULAR)
+    processor = None if host is None else preset("host", "host", host, HOSTS)
+    return table(_row(records, traffic, one, processor) for traffic in devices(records, end))
+
+
+def _states(traffic: Traffic, radio: Cellular) -> list[Interval]:
+    activities = zip(traffic.begin_s.tolist(), traffic.end_s.tolist(), strict=True)
+    return connection(activities, traffic.run_s, radio.timers, radio.promotion_s)
+
+
+def _energy(traffic: Traffic, radio: Cellular, host: Host | None) -> tuple[float, float]:
+    """The energy of a device, and the part of its processor."""
+    sent = int(traffic.is_sent.sum())
+    processor = 0.0
+    if host is not None:
+        processor = host.joules(sent=sent, received=len(traffic.is_sent) - sent, size=float(traffic.bytes.sum()))
+    return radio.connection_j(_states(traffic, radio)) + radio.packets_j(traffic) + processor, processor
+
+
+def _row(records: Records, traffic: Traffic, radio: Cellular, host: Host | None) -> dict[str, Any]:
+    states = _states(traffic, radio)
+    times = dict.fromkeys(("promotion", "active", "short", "long", "idle", "edrx", "psm"), 0.0)
+    for state, start, end in states:
+        times[state] += end - start
+    energy, processor = _energy(traffic, radio, host)
+    on = sum(radio.on_share(state) * time for state, time in times.items()) / traffic.run_s
+    send = float(traffic.air_s[traffic.is_sent].sum())
+    receive = float(traffic.air_s[~traffic.is_sent].sum())
+    waits = [wait.mean_s for _, _, wait in _waits(traffic, states, radio)]
+    return {
+        "device": traffic.link,
+        "promotions": sum(state == "promotion" for state, _, _ in states),
+        "connected_s": times["promotion"] + times["active"] + times["short"] + times["long"],
+        "idle_s": times["idle"] + times["edrx"],
+        "asleep_s": times["psm"],
+        "send_s": send,
+        "receive_s": receive,
+        "radio_on_share": on,
+        "asleep_share": 1 - on,
+        "reachable_share": 1 - times["psm"] / traffic.run_s,
+        "energy_j": energy,
+        "host_j": processor,
+        "power_w": energy / traffic.run_s,
+        **per_message(records, traffic.flows, energy, send + receive),
+        "retransmission_share": 1 - _energy(traffic.where(~traffic.is_retransmission), radio, host)[0] / energy,
+        "keep_alive_share": 1 - _energy(traffic.where(~traffic.is_keep_alive), radio, host)[0] / energy,
+        "wait_mean_s": float(np.mean(waits)) if waits else None,
+    }
+
+
+def paging_waits(records: Records, radio: str | Cellular = "lte-phone", *, end: End = "source") -> pl.DataFrame:
+    """How long each packet to a device would have waited for it to listen. The simulator did not delay it.
+
+    The phase of cycles is not known, so that a wait is a distribution: uniform up to the time in which the receiver is
+    off, or no wait if it is on. A packet to a sleeping device (PSM) waits until the device sends or updates its
+    tracking area, infinitely where it does neither in the run. The promotion follows. An exchange that began later for
+    that would have had other states: these waits are those of single packets.
+
+    Parameters
+    ----------
+    records, radio, end
+        As for `cellular`.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row per received packet: ``device``, ``time_s`` of its arrival, ``state`` that it finds, ``mean_s`` and
+        ``max_s`` of the wait, and ``over_1s``, the probability that it exceeds a second.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such radio, or the run did not record its packets.
+
+    Examples
+    --------
+    The acknowledgement of a message finds a phone awake.
+
+    >>> import cwndlab
+    >>> coap = cwndlab.scenario.workloads.Coap(period="20 s", count=1)
+    >>> path = cwndlab.Dumbbell(cwndlab.Link(rate="1 Mbps", delay="30 ms"))
+    >>> meter = cwndlab.Flow(transport="udp", rtt="60 ms", workload=coap)
+    >>> records = cwndlab.run(cwndlab.Scenario(duration="1 s", dumbbell=path, flows=[meter], packets=True), seed=1)
+    >>> cwndlab.energy.paging_waits(records).select("state", "mean_s").rows()
+    [('promotion', 0.0)]
+    """
+    one = preset("radio", "radio", radio, CELLULAR)
+    rows = [
+        (traffic.link, time, state, wait.mean_s, wait.max_s, wait.exceeds(1.0))
+        for traffic in devices(records, end)
+        for time, state, wait in _waits(traffic, _states(traffic, one), one)
+    ]
+    names = ("device", "time_s", "state", "mean_s", "max_s", "over_1s")
+    kinds = (pl.String, pl.Float64, pl.String, pl.Float64, pl.Float64, pl.Float64)
+    return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
+
+
+def _waits(traffic: Traffic, states: Sequence[Interval], radio: Cellular) -> list[tuple[float, State, Wait]]:
+    """Arrival of each received packet, the state that it finds, and its wait."""
+    timers = radio.timers
+    ends = [one.end_s for one in states]
+    received = traffic.begin_s[~traffic.is_sent].tolist()
+    # Sleep ends where the device begins a connection: with a packet of its own, or an update.
+    wakes = sorted({one.start_s for one in states if one.state == "promotion"} - set(received))
+    found = []
+    for begin in received:
+        # A state that ends at the arrival is the one that it finds.
+        state, start, _ = states[bisect_left(ends, begin)]
+        wait = state_wait(state, timers)
+        if state == "psm":
+            update = np.inf if timers.tau_s is None else max(0.0, start - (timers.active_s or 0.0)) + timers.tau_s
+            own = wakes[bisect_left(wakes, begin)] if wakes and wakes[-1] >= begin else np.inf
+            wait = certain_wait(max(0.0, min(own, update) - begin))
+        found.append((begin, state, wait))
+    return found
