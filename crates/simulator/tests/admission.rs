@@ -81,6 +81,6 @@ fn a_reservation_needs_a_link_with_admission() {
     let mut document = calls(&json!({}));
     document["dumbbell"]["bottleneck"].as_object_mut().expect("a table").remove("admission");
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the fields are valid");
-    let faults = scenario.plan(&catalogue()).err().expect("a fault");
+    let faults = scenario.plan(&catalogue()).expect_err("a fault");
     assert_eq!(faults[0].place, "flow[0].reserve");
 }

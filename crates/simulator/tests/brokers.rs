@@ -31,7 +31,7 @@ fn simulate(document: &Value) -> Records {
 
 fn fault(document: &Value) -> (String, String) {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the fields are valid");
-    let faults = scenario.plan(&catalogue()).err().expect("the plan has a fault");
+    let faults = scenario.plan(&catalogue()).expect_err("the plan has a fault");
     (faults[0].place.clone(), format!("{} {}", faults[0].what, faults[0].hint))
 }
 
