@@ -78,6 +78,11 @@ class Flow(Table):
         Start of the application (default: ``"0 s"``).
     stop
         Time at which the application stops (default: never).
+    hold
+        Time from the start of each flow to the stop of its application, such as that of a call (default: until
+        ``stop``).
+    reserve
+        Rate that links with ``admission`` reserve for each flow (default: it is not asked).
     start_jitter
         Maximum of the uniform random delay of the start (default: the scenario's ``start_jitter``).
     count
@@ -127,6 +132,8 @@ class Flow(Table):
     direction: str | None = None
     start: str | None = None
     stop: str | None = None
+    hold: str | Distribution | None = None
+    reserve: str | None = None
     start_jitter: str | None = None
     count: int | None = None
     start_step: str | Distribution | None = None

@@ -164,6 +164,9 @@ class Link(Table):
         Delay variation.
     duplicate
         Probability that a packet arrives twice (default: ``0.0``).
+    admission
+        Share of the rate that flows with ``reserve`` may have together; one that would exceed it is refused at
+        its start (default: no admission control).
     agents
         Router agents: schemes in which the router writes feedback into packet headers.
     medium
@@ -204,6 +207,7 @@ class Link(Table):
     loss: Loss | Sequence[Loss] | None = None
     jitter: Jitter | None = None
     duplicate: float | None = None
+    admission: float | None = None
     agents: Sequence[str | Agent] | None = None
     """Router agents of the link: ``["rcp", Abc(eta=0.95)]``."""
     medium: str | None = None

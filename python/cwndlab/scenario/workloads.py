@@ -203,6 +203,7 @@ class Cdf(Distribution):
 
 for _field in (
     "gap",
+    "hold",
     "image",
     "main",
     "message",
