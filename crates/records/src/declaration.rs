@@ -288,12 +288,15 @@ macro_rules! records {
 
         #[cfg(feature = "arrow")]
         impl Records {
-            /// Row count and columns of each table, in canonical order.
-            pub(crate) fn columns(&self, run: &$run) -> Vec<(usize, Vec<arrow_array::ArrayRef>)> {
+            /// Row count and columns of each table, in canonical order. The rows of a table are freed when its columns exist.
+            pub(crate) fn into_columns(self, run: &$run) -> Vec<(usize, Vec<arrow_array::ArrayRef>)> {
                 use $crate::declaration::Row;
                 vec![
                     (1, $run::columns(std::slice::from_ref(run))),
-                    $((self.$table.len(), $row::columns(&self.$table))),+
+                    $({
+                        let rows = self.$table;
+                        (rows.len(), $row::columns(&rows))
+                    }),+
                 ]
             }
         }

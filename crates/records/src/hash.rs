@@ -259,7 +259,7 @@ mod tests {
         #[test]
         fn tables_of_arrow_and_of_vectors_have_the_same_hash(records in records(), seed: u64) {
             let header = Header { seed, notes: vec!["a note".to_owned()], ..Header::default() };
-            let arrow = hash(&Tables::new(header.clone(), &records));
+            let arrow = hash(&Tables::new(header.clone(), records.clone()));
             prop_assert_eq!(hash_plain(&PlainTables::new(header, &records)), arrow);
         }
     }

@@ -25,8 +25,8 @@ pub struct Tables {
 impl Tables {
     /// Converts rows to tables.
     #[must_use]
-    pub fn new(header: Header, records: &Records) -> Self {
-        let columns = records.columns(&header.row());
+    pub fn new(header: Header, records: Records) -> Self {
+        let columns = records.into_columns(&header.row());
         let batches = TABLES.iter().zip(columns).map(|(table, (rows, columns))| vec![batch(table, rows, columns)]);
         Self { batches: batches.collect(), header }
     }
@@ -40,7 +40,7 @@ impl Tables {
         header: Header,
         named: impl IntoIterator<Item = (String, RecordBatch)>,
     ) -> Result<Self, String> {
-        let mut tables = Self::new(header, &Records::default());
+        let mut tables = Self::new(header, Records::default());
         for (name, batch) in named {
             let at = position(&name)
                 .filter(|at| *at > 0)
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn an_empty_table_has_its_schema() {
-        let tables = Tables::new(Header::default(), &Records::default());
+        let tables = Tables::new(Header::default(), Records::default());
         for table in TABLES {
             let batches = tables.batches(table.name).unwrap();
             assert_eq!(batches.len(), 1);
@@ -133,7 +133,7 @@ mod tests {
         let open = FlowRow { flow: 0, start_ns: 5, ..FlowRow::default() };
         let done = FlowRow { flow: 1, end_ns: Some(7), ..FlowRow::default() };
         let records = Records { flows: vec![open, done], ..Records::default() };
-        let tables = Tables::new(Header::default(), &records);
+        let tables = Tables::new(Header::default(), records);
         let flows = &tables.batches("flows").unwrap()[0];
         let ends = flows.column_by_name("end_ns").unwrap().as_primitive::<Int64Type>();
         assert_eq!(ends.iter().collect::<Vec<_>>(), [None, Some(7)]);
@@ -145,7 +145,7 @@ mod tests {
     fn named_batches_must_have_the_columns_of_the_schema() {
         let records =
             Records { transfers: vec![TransferRow { size_bytes: 9, ..TransferRow::default() }], ..Records::default() };
-        let filled = Tables::new(Header::default(), &records);
+        let filled = Tables::new(Header::default(), records);
         let batch = filled.batches("transfers").unwrap()[0].clone();
         let header = Header { engine: "live".to_owned(), ..Header::default() };
         let tables = Tables::from_named_batches(header, [("transfers".to_owned(), batch.clone())]).unwrap();

@@ -32,7 +32,7 @@ fn record_hash(name: &str, duration: &str, seed: u64) -> String {
         notes,
         ..Header::default()
     };
-    hash(&Tables::new(header, &records))
+    hash(&Tables::new(header, records))
 }
 
 #[test]

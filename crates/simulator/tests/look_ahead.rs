@@ -19,7 +19,7 @@ fn plan(text: &str) -> Plan {
 
 fn record_hash(plan: &Plan, records: &Records) -> String {
     let header = Header { duration: plan.duration, sample_interval: plan.sample_interval, ..Header::default() };
-    hash(&Tables::new(header, records))
+    hash(&Tables::new(header, records.clone()))
 }
 
 /// The costs of a run with and without look-ahead, which must have the same records.

@@ -37,7 +37,7 @@ fn record_hash(plan: &Plan, records: &Records) -> String {
     for row in &mut unnamed.flows {
         row.algorithm.clear();
     }
-    hash(&Tables::new(header, &unnamed))
+    hash(&Tables::new(header, unnamed))
 }
 
 fn run_hash(plan: &Plan) -> String {

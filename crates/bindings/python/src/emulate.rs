@@ -221,7 +221,7 @@ fn emulated(mut header: Header, mut records: Rows, quality: &Quality, remarks: V
     header.notes.extend_from_slice(before);
     header.notes.extend(unreliable.iter().map(|why| format!("unreliable: {why}")));
     header.notes.push(lateness.clone());
-    Tables::new(header, &records)
+    Tables::new(header, records)
 }
 
 /// The lateness of deliveries, as a line for the notes.

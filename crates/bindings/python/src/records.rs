@@ -245,7 +245,7 @@ pub(crate) fn assemble(
         let batch = RecordBatch::try_new(schema.clone(), columns);
         batches.push((name.clone(), batch.map_err(|cause| PyValueError::new_err(format!("{name}: {cause}")))?));
     }
-    let found = Tables::new(header.clone(), &Rows { findings, ..Rows::default() });
+    let found = Tables::new(header.clone(), Rows { findings, ..Rows::default() });
     batches
         .extend(found.batches("findings").unwrap_or_default().iter().map(|one| ("findings".to_owned(), one.clone())));
     Tables::from_named_batches(header, batches).map(Records::new).map_err(PyValueError::new_err)

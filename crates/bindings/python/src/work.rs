@@ -120,7 +120,7 @@ pub(crate) fn header(scenario: &Scenario, plan: &Plan, seed: u64, engine: &str, 
 /// The tables of a simulation, whose findings include the notes on its scenario.
 pub(crate) fn simulated(header: Header, mut records: Rows) -> Tables {
     findings::add_notes(&mut records.findings, findings::DERIVED, &header.notes);
-    Tables::new(header, &records)
+    Tables::new(header, records)
 }
 
 /// Converts the failure of a Python algorithm to an `AlgorithmError`, with the algorithm's exception as its cause.

@@ -89,7 +89,7 @@ fn tables(seed: u64, rows: u64) -> Tables {
         findings: vec![NEVER_STARTS.of_flow(0.into(), "flow0 would start at 9 s")],
         ..Records::default()
     };
-    Tables::new(header, &records)
+    Tables::new(header, records)
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_written_run_is_read_back() {
 fn an_empty_optional_table_has_no_file() {
     let folder = Folder::new();
     let header = tables(7, 10).header;
-    let written = Tables::new(header, &Records::default());
+    let written = Tables::new(header, Records::default());
     write(&written, &folder.0).unwrap();
     assert!(!folder.files().contains(&"stations.parquet".to_owned()));
     let read = read(&folder.0).unwrap();
@@ -324,7 +324,7 @@ fn the_hash_ignores_only_host_and_version() {
     let again = |change: fn(&mut Header)| {
         let mut header = base.header.clone();
         change(&mut header);
-        hash(&Tables::new(header, &Records::default()))
+        hash(&Tables::new(header, Records::default()))
     };
     let plain = again(|_| {});
     assert_eq!(again(|header| header.host = "there".to_owned()), plain);
