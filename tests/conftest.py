@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 import cwndlab
+import hypothesis
 import pytest
 import skips
 
@@ -34,6 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
     file = config.getoption("--allowed-skips")
     if file is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(skips.Watch(skips.read(file)), "allowed-skips")
+    # On a loaded machine an example takes any time; the test has its own limit.
+    hypothesis.settings.register_profile("untimed", deadline=None)
+    hypothesis.settings.load_profile("untimed")
     # Hundreds of processes import this package: without its bytecode each of them compiles it again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # A background job of a shell ignores SIGINT, and its children would inherit that. A handler of ours has the same

@@ -18,7 +18,7 @@ from cwndlab.energy.power_save import sleep
 from cwndlab.energy.rrc import Interval, Timers, connection, periodic_wait, state_wait
 from cwndlab.energy.traffic import devices
 from cwndlab.errors import ArgumentError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 WARD = """
@@ -208,7 +208,6 @@ def ordered(activities: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return sorted((start, start + length) for start, length in activities)
 
 
-@settings(deadline=None)
 @given(ACTIVITIES, TIMERS, st.floats(0, 2))
 def test_states_fill_the_run(activities: list[tuple[float, float]], timers: Timers, promotion_s: float) -> None:
     """Without gaps and overlaps; every activity finds the device connected."""
@@ -223,7 +222,6 @@ def test_states_fill_the_run(activities: list[tuple[float, float]], timers: Time
         )
 
 
-@settings(deadline=None)
 @given(ACTIVITIES, TIMERS, st.floats(0, 100), st.sampled_from(sorted(CELLULAR)))
 def test_the_energy_of_two_intervals_adds_up(
     activities: list[tuple[float, float]], timers: Timers, cut: float, name: str
@@ -303,7 +301,6 @@ def test_waits_of_cycles_by_hand() -> None:
     assert periodic_wait(0.04, 0.01).exceeds(0.015) == pytest.approx(0.75 / 2)
 
 
-@settings(deadline=None)
 @given(st.floats(0.01, 10), st.floats(0, 10))
 def test_the_mean_wait_is_that_of_its_distribution(cycle: float, on: float) -> None:
     wait = periodic_wait(cycle, on)
@@ -416,7 +413,6 @@ def test_fragments_by_hand() -> None:
     assert mac.frames(0, 32) == [11 + 7 + 32]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 1280), st.integers(0, 1280), st.integers(0, 12), st.integers(2, 40))
 def test_frames_fit_carry_everything_and_grow_with_the_payload(one: int, two: int, security: int, ipv6: int) -> None:
     mac = Mac(security_bytes=security, ipv6_bytes=ipv6)
@@ -503,7 +499,6 @@ def test_a_sweep_has_the_energy_of_each_cell() -> None:
 
 
 @pytest.mark.parametrize("radio", sorted(CELLULAR))
-@settings(deadline=None)
 @given(powers=st.lists(st.floats(0, 2), min_size=8, max_size=8))
 def test_energy_is_never_negative(radio: str, powers: list[float]) -> None:
     names = ("promotion_w", "listen_w", "doze_w", "paging_w", "idle_w", "sleep_w")

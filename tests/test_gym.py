@@ -40,7 +40,7 @@ from cwndlab.gym.intervals import Array, Intervals
 from cwndlab.gym.observations import History
 from cwndlab.gym.rewards import PathFacts
 from gymnasium.utils.env_checker import check_env
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 NAMES = ["Link", "Competition", "Trace", "Cellular"]
@@ -148,7 +148,6 @@ def test_an_srtt_within_orcas_margin_costs_nothing() -> None:
 # Actions.
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["power-window", "delta-window", "delta-rate"]), st.floats(0, 1), st.floats(1.01, 8))
 def test_opposite_actions_undo_each_other(kind: str, size: float, scale: float) -> None:
     action = Action(kind, scale)
@@ -172,7 +171,6 @@ def test_the_first_rate_is_the_window_per_rtt() -> None:
     assert out[0].tolist() == pytest.approx([120, 600])
 
 
-@settings(deadline=None)
 @given(st.floats(-1, 1), st.floats(1, 1e6))
 def test_windows_keep_to_their_limits(action: float, cwnd: float) -> None:
     out = np.zeros((1, 2))
@@ -343,7 +341,6 @@ def test_simulations_that_were_not_started_remain_as_they_are() -> None:
 # Distributions.
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.floats(1e-3, 1e3), st.floats(1, 1e3))
 def test_samples_lie_within_their_range(seed: int, low: float, factor: float) -> None:
     rng = np.random.default_rng(seed)

@@ -37,7 +37,7 @@ values = st.recursive(leaves, lambda some: st.lists(some, max_size=3) | st.dicti
 
 
 @given(values)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_value_is_json_and_the_finite_ones_are_themselves(value: Any) -> None:
     read = strict(json_text(value))
 

@@ -335,7 +335,7 @@ def test_a_campaign_has_complete_blocks_in_drawn_order(tmp_path: Path, day: Day)
 
 
 @given(st.integers(0, 60), st.randoms())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_whatever_a_kill_leaves_of_the_journal_the_rest_is_done_once(
     tmp_path_factory: pytest.TempPathFactory, cut: int, chance: random.Random
 ) -> None:

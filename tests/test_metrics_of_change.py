@@ -77,7 +77,7 @@ def test_completion_times_by_size() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0.001, 5), st.integers(1, 10**9)), min_size=1, max_size=20))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_classes_of_size_hold_every_transfer_once(pairs: list[tuple[float, int]]) -> None:
     records = tables({})
     records.transfers = transfers(*((0.0, span, size) for span, size in pairs))
@@ -102,7 +102,7 @@ def test_queueing_delay_over_time_and_of_packets() -> None:
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=10, max_size=10))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_percentiles_of_delay_are_in_order_and_within(waiting: list[int]) -> None:
     found = metrics.queueing_delay(tables({}, links=[{"name": "bottleneck", "queue": waiting}])).row(0, named=True)
     assert min(waiting) <= found["p50_queue_ms"] <= found["p95_queue_ms"] <= found["p99_queue_ms"] <= max(waiting)
@@ -120,7 +120,7 @@ def test_rtt_fairness_by_hand() -> None:
 
 
 @given(st.floats(-1, 3), st.lists(st.integers(1, 100), min_size=2, max_size=5, unique=True))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_power_law_has_its_exponent(exponent: float, rtts: list[int]) -> None:
     flows = [
         {"name": str(rtt), "base_rtt_ns": rtt * SECOND, "delivered_bytes": round(1e12 * rtt**-exponent)} for rtt in rtts
@@ -144,7 +144,7 @@ def test_delta_fair_convergence_by_hand() -> None:
 
 
 @given(st.floats(0.01, 0.9), st.floats(0.0, 0.09))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_larger_delta_is_reached_no_later(delta: float, more: float) -> None:
     gains = [100, 250, 300, 400, 440, 450, 480, 500]
     late = [0, 0, *(sum(gains[: n + 1]) for n in range(8))]
@@ -201,7 +201,7 @@ def test_a_window_that_only_falls_has_no_aggressiveness_and_a_missing_one_no_val
 
 
 @given(st.lists(st.integers(1, 1000), min_size=10, max_size=10))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_cuts_are_parts_and_growth_has_none(windows: list[int]) -> None:
     def cut(values: list[int]) -> float:
         records = tables({"cwnd": values})
@@ -253,7 +253,7 @@ def test_oscillation_by_hand() -> None:
 
 
 @given(st.lists(st.integers(1, 1000), min_size=10, max_size=10), st.integers(1, 1000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_oscillation_has_no_unit(gains: list[int], factor: int) -> None:
     def cov(by: int) -> list[float | None]:
         series = [by * sum(gains[: n + 1]) for n in range(10)]
@@ -277,7 +277,7 @@ def test_harm_by_hand() -> None:
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_harm_is_at_most_all(solo: int, beside: int) -> None:
     found = metrics.harm(tables({"delivered_bytes": beside}), tables({"delivered_bytes": solo}))["harm"][0]
     assert found <= 1
@@ -296,7 +296,7 @@ def test_the_pipe_is_full_when_the_line_is_busy() -> None:
 
 
 @given(st.floats(0.1, 1), st.floats(0.1, 1))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_fuller_pipe_takes_no_less_time(one: float, other: float) -> None:
     records = tables({}, seconds=4)
     records.link_samples = records.link_samples.with_columns(pl.Series("sent_bytes", [100, 600, 1550, 2550]))
@@ -331,7 +331,7 @@ def test_where_the_sum_of_rtts_is_null_there_is_no_mean() -> None:
 
 
 @given(st.integers(1, 100), st.integers(0, 10_000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_power_is_between_nothing_and_one(rtt: int, sent: int) -> None:
     records = tables({"rtt": rtt}, links=[{"name": "bottleneck", "sent_bytes": sent}])
     found = metrics.power(records)["power"][0]

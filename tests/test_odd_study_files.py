@@ -157,7 +157,7 @@ def answered(read: Callable[[], object]) -> None:
             assert "Error" not in fault.what.split(":")[0]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(odd_documents(SWEEP, "sweep"))
 def test_an_odd_sweep_is_read_or_answered_in_words(document: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -165,7 +165,7 @@ def test_an_odd_sweep_is_read_or_answered_in_words(document: dict[str, Any]) -> 
         answered(lambda: sweeps.read(path).study().table())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(odd_documents(TUNE, "tune"))
 def test_an_odd_tuning_is_read_or_answered_in_words(document: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:

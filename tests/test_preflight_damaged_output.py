@@ -116,7 +116,7 @@ def _assert_valid_route(hops: list[route.Hop]) -> None:
 
 
 @given(st.one_of(st.binary(), damaged_outputs()))
-@hypothesis_settings(max_examples=400, deadline=None)
+@hypothesis_settings(max_examples=400)
 def test_damaged_output_gives_valid_rows_or_a_clear_error(content: bytes) -> None:
     text = preflight.decoded(content)
     with suppress(ScenarioError):

@@ -269,7 +269,7 @@ scenarios = st.builds(
 
 
 @given(scenarios)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_scenario_survives_toml(scenario: Scenario) -> None:
     again = Scenario.from_toml(scenario.to_toml())
     assert again == scenario

@@ -142,13 +142,14 @@ def test_effects_have_no_unit_and_know_their_side(values: list[float], factor: f
     assert -1 <= ranks.mean <= 1
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=6))
 def test_nothing_in_the_statistics_warns(values: list[float]) -> None:
     """Warnings are errors here; nearly equal values made scipy divide by zero."""
     difference(values, values[::-1])
     found = bootstrap(values, seed=1, draws=99)
-    assert (found.low is None) == (len(values) < 3 or min(values) == max(values))
+    assert (found.low is None) == (len(values) < 3 or found.is_constant)
+    # The square of a smaller deviation is zero.
+    assert not found.is_constant or max(values) - min(values) < 1e-150
     assert found.low is None or not math.isnan(found.low)
 
 
@@ -169,7 +170,7 @@ def test_values_that_do_not_vary_have_no_test() -> None:
     assert enough([0.1, 0.1, 0.1])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=30), st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=30))
 def test_no_p_value_is_zero_and_no_interval_a_point(first: list[float], second: list[float]) -> None:
     """The exact bound of a t-test is above zero: its tails have no end."""

@@ -70,7 +70,7 @@ udp = st.one_of(
 
 
 @given(tcp, udp)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_workload_survives_toml(one: Workload, other: Workload) -> None:
     flows = [
         cwndlab.Flow("reno", rtt="40 ms", workload=one),

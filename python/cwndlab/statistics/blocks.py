@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy  # its modules, which take half a second to import, are imported at their first use
 
 from cwndlab.statistics.significance import LEAST_P
 
@@ -68,7 +68,7 @@ def blocks(values: Sequence[Mapping[str, float]], groups: Sequence[str]) -> list
         if not free or not error_free or not error:
             return Effect(name, squares, free, None, None)
         f = squares / free / (error / error_free)
-        return Effect(name, squares, free, f, max(LEAST_P, float(special.fdtrc(free, error_free, f))))
+        return Effect(name, squares, free, f, max(LEAST_P, float(scipy.special.fdtrc(free, error_free, f))))
 
     return [
         effect("group", group, freedom["group"], between - group, freedom["blocks"]),

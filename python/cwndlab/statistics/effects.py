@@ -11,8 +11,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import scipy  # its module `stats`, which takes half a second to import, is imported at its first use
-from scipy import special
+import scipy  # its modules, which take half a second to import, are imported at their first use
 
 from cwndlab.statistics.estimates import LEVEL, Estimate, deviation, pooled_deviation
 
@@ -95,7 +94,7 @@ def rank_biserial(deltas: Sequence[float], level: float = LEVEL) -> Estimate | N
     r = float(np.sum(ranks * np.sign(kept)) / np.sum(ranks))
     if abs(r) == 1:
         return Estimate(r, None, None, n)
-    half = float(special.ndtri((1 + level) / 2)) * math.sqrt(n * (n + 1) * (2 * n + 1) / 6) / (n * (n + 1) / 2)
+    half = float(scipy.special.ndtri((1 + level) / 2)) * math.sqrt(n * (n + 1) * (2 * n + 1) / 6) / (n * (n + 1) / 2)
     return Estimate(r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half), n)
 
 
@@ -104,7 +103,7 @@ def _standardised(d: float, variance: float, freedom: int, n: int, level: float)
     root = math.sqrt(variance)
     t = d / root
     # L. Hedges, I. Olkin, "Statistical Methods for Meta-Analysis" (1985): normal for large samples.
-    half = float(special.ndtri((1 + level) / 2)) * math.sqrt(1 + t * t / (2 * freedom))
+    half = float(scipy.special.ndtri((1 + level) / 2)) * math.sqrt(1 + t * t / (2 * freedom))
     low = _non_centrality(t, freedom, (1 + level) / 2, t - half, half)
     high = _non_centrality(t, freedom, (1 - level) / 2, t + half, half)
     return Estimate(d, low * root, high * root, n)
@@ -117,7 +116,7 @@ def _non_centrality(t: float, freedom: int, quantile: float, near: float, reach:
     """
 
     def off(shift: float) -> float:
-        below = float(special.nctdtr(freedom, shift, t))
+        below = float(scipy.special.nctdtr(freedom, shift, t))
         # scipy has no number far out in the tails, where it is one or zero to many digits.
         return (float(shift < t) if math.isnan(below) else below) - quantile
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import scipy  # its module `stats`, which takes half a second to import, is imported at its first use
-from scipy import special
+import scipy  # its modules, which take half a second to import, are imported at their first use
 
 #: Level of all intervals.
 LEVEL = 0.95
@@ -75,7 +74,7 @@ def estimate(values: Sequence[float], level: float = LEVEL, *, groups: Sequence[
         return Estimate(mean, None, None, n)
     if spread == 0:
         return Estimate(mean, None, None, n, is_constant=True)
-    half = float(special.stdtrit(freedom, (1 + level) / 2)) * spread / math.sqrt(n)
+    half = float(scipy.special.stdtrit(freedom, (1 + level) / 2)) * spread / math.sqrt(n)
     return Estimate(mean, mean - half, mean + half, n)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
-from scipy import special
+import scipy  # its modules, which take half a second to import, are imported at their first use
 
 from cwndlab.statistics.estimates import LEVEL, Estimate
 
@@ -25,7 +26,7 @@ def wilson(successes: int, trials: int, level: float = LEVEL) -> Estimate:
     >>> one.low, round(one.high, 4)
     (0.0, 0.1611)
     """
-    return _interval(successes, trials, trials, float(special.ndtri((1 + level) / 2)))
+    return _interval(successes, trials, trials, NormalDist().inv_cdf((1 + level) / 2))
 
 
 def pooled_share(successes: Sequence[int], trials: Sequence[int], level: float = LEVEL) -> Estimate:
@@ -66,7 +67,7 @@ def pooled_share(successes: Sequence[int], trials: Sequence[int], level: float =
     between = runs / (runs - 1) * float(np.sum((x - share * n) ** 2)) / total**2
     independent = share * (1 - share) / total
     design = max(1.0, between / independent) if independent else 1.0
-    quantile = float(special.stdtrit(runs - 1, (1 + level) / 2))
+    quantile = float(scipy.special.stdtrit(runs - 1, (1 + level) / 2))
     return _interval(int(x.sum()), int(total), total / design, quantile)
 
 

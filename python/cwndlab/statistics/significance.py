@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy  # its module `stats`, which takes half a second to import, is imported at its first use
-from scipy import special
+import scipy  # its modules, which take half a second to import, are imported at their first use
 
 from cwndlab.statistics.estimates import deviation, pooled_deviation
 
@@ -40,7 +39,7 @@ def paired_t(deltas: Sequence[float], *, groups: Sequence[str] = ()) -> float | 
         return None
     t = float(np.mean(deltas)) / (spread / math.sqrt(len(deltas)))
     # As scipy.stats.ttest_1samp has it, a hundred times as fast.
-    return max(LEAST_P, 2 * float(special.stdtr(freedom, -abs(t))))
+    return max(LEAST_P, 2 * float(scipy.special.stdtr(freedom, -abs(t))))
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> float | None:
