@@ -17,8 +17,8 @@ pub fn messages(flow: FlowId, messages: Vec<LoggedMessage>) -> impl Iterator<Ite
 }
 
 /// The completed transfers of a flow's exchange, which are removed from it.
-pub fn transfers(flow: FlowId, exchange: &mut DatagramExchange) -> impl Iterator<Item = TransferRow> + '_ {
-    exchange.transfers.drain(..).zip(0..).map(move |(one, transfer)| TransferRow {
+pub fn transfers(flow: FlowId, exchange: &mut DatagramExchange) -> impl Iterator<Item = TransferRow> {
+    std::mem::take(&mut exchange.transfers).into_iter().zip(0..).map(move |(one, transfer)| TransferRow {
         flow: flow.into(),
         transfer,
         start_ns: one.start.as_nanos(),

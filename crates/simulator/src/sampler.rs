@@ -148,9 +148,9 @@ impl Sampler {
             if let Some(exchange) = connection.udp.as_mut().and_then(Udp::exchange) {
                 self.records.transfers.extend(application_rows::transfers(flow, exchange));
             }
-            self.records.transfers.append(&mut connection.transfers);
+            self.records.transfers.extend(std::mem::take(&mut connection.transfers)); // and its memory
             if let Some(values) = &mut connection.samples.values {
-                self.records.named_values.append(&mut values.rows);
+                self.records.named_values.extend(std::mem::take(&mut values.rows));
             }
             let row = flow_row(connection, plan, simulation.network.losses[flow.into()]);
             let datagrams = connection.datagram_counters().map_or(0, |one| one.delays.count);
