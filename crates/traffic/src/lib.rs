@@ -27,6 +27,7 @@ pub mod dtls;
 pub mod exchange;
 pub mod flow_context;
 pub mod handshake;
+mod media;
 pub mod message_log;
 mod mqtt;
 mod packets;

@@ -216,9 +216,16 @@ impl Generator {
     fn udp(&mut self, rate: f64) -> (Value, f64) {
         let mut rate = (rate * self.log_uniform(0.01, 100.0)).clamp(1e3, 1e12);
         let packet = self.log_uniform(29.0, 9000.0) as u64;
-        let kind = self.below(5);
+        let kind = self.below(6);
         if kind == 3 {
             return self.coap();
+        }
+        if kind == 5 {
+            let rate = rate.clamp(1e5, 1e8);
+            let workload = json!({ "kind": "adaptive-video", "control": self.choose(&["nada", "none"]),
+                "min_rate": format!("{} bps", (rate / 20.0) as u64), "max_rate": format!("{} bps", rate as u64),
+                "frame_rate": 1.0 + self.below(60) as f64, "feedback": self.time(10.0 * MS, S) });
+            return (workload, rate / 8.0 / 1200.0 + 200.0);
         }
         if kind == 4 {
             let size = |generator: &mut Self| format!("{} B", 1 + generator.below(1472));

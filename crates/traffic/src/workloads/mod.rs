@@ -116,6 +116,7 @@ workloads! {
     CoapTcp => coap_tcp,
     Cbr => cbr,
     Vbr => vbr,
+    AdaptiveVideo => adaptive_video,
     PageLoads => page_loads,
     ScheduledWrites => scheduled_writes,
 }
@@ -166,7 +167,7 @@ mod tests {
 
     fn read(document: &Value) -> Workload {
         let udp = document["rate"].is_string()
-            || ["coap", "udp-request-response"].iter().any(|kind| document["kind"] == *kind);
+            || ["coap", "udp-request-response", "adaptive-video"].iter().any(|kind| document["kind"] == *kind);
         let transport = if udp { Transport::Udp } else { Transport::Tcp };
         let mut faults = Faults::default();
         let read = Workload::from_document(document, String::new(), transport, &mut faults);
@@ -197,6 +198,7 @@ mod tests {
             json!({ "kind": "udp-request-response", "request": "60 B", "response": "200 B" }),
             json!({ "kind": "cbr", "rate": "1 Mbps" }),
             json!({ "kind": "vbr", "rate": "1 Mbps" }),
+            json!({ "kind": "adaptive-video" }),
             json!({ "kind": "page-loads" }),
             json!({ "kind": "scheduled-writes", "steps": [{ "at": "0 s", "rate": "unlimited" }] }),
         ];

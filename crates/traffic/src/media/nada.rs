@@ -1,0 +1,314 @@
+//! NADA: a congestion control for real-time media by delay, losses and marks (RFC 8698). Equations have its numbers.
+//!
+//! Datagrams are not marked here (ECN), so that the term of marks in (2) is zero.
+
+use std::collections::VecDeque;
+
+use cwndlab_units::{maths, Bytes, Duration, Time};
+
+/// Parameters of table 2; times in ms, rates in bit/s.
+const XREF: f64 = 10.0;
+const KAPPA: f64 = 0.5;
+const ETA: f64 = 2.0;
+const TAU: f64 = 500.0;
+const LOGWIN: Duration = Duration::from_millis(500);
+const QEPS: f64 = 10.0;
+const DFILT: f64 = 120.0;
+const GAMMA_MAX: f64 = 0.5;
+const QBOUND: f64 = 50.0;
+const MULTILOSS: f64 = 7.0;
+const QTH: f64 = 50.0;
+const LAMBDA: f64 = 0.5;
+const PLRREF: f64 = 0.01;
+const DLOSS: f64 = 10.0;
+const BETA: f64 = 0.1;
+const ALPHA: f64 = 0.1;
+/// Samples of the minimum filter (section 5.1.1).
+const FILTER: usize = 15;
+/// Weights of the last loss intervals (RFC 5348, 5.4).
+const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
+
+/// A feedback report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Report {
+    /// Accelerated ramp-up is recommended (rmode 0).
+    pub(crate) ramps_up: bool,
+    /// The aggregate congestion signal, ms.
+    pub(crate) signal: f64,
+    /// Receiving rate, bit/s.
+    pub(crate) rate: f64,
+    /// Time of sending of the last packet, and the time since its arrival, for the sender's RTT.
+    pub(crate) last: (Time, Duration),
+}
+
+/// The receiver (sections 4.2 and 5.1).
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// Smallest one-way delay, ms.
+    base: f64,
+    /// The last queueing delays, ms.
+    filter: VecDeque<f64>,
+    /// Packets of the window: arrival, size, queueing delay.
+    arrived: VecDeque<(Time, Bytes, f64)>,
+    /// Missing packets of the window: time of detection, number.
+    missing: VecDeque<(Time, u64)>,
+    /// Sequence number after the largest one received.
+    next: u64,
+    loss: f64,
+    /// Packets since each of the last losses, the latest first: the open interval, then complete ones.
+    intervals: VecDeque<f64>,
+    last: (Time, Time),
+}
+
+impl Receiver {
+    pub(crate) fn new() -> Self {
+        Self {
+            base: f64::INFINITY,
+            filter: VecDeque::new(),
+            arrived: VecDeque::new(),
+            missing: VecDeque::new(),
+            next: 0,
+            loss: 0.0,
+            intervals: VecDeque::new(),
+            last: (Time::ZERO, Time::ZERO),
+        }
+    }
+
+    /// Handles a packet. One that is overtaken counts as lost (5.1.2).
+    pub(crate) fn on_packet(&mut self, seq: u64, size: Bytes, sent: Time, now: Time) {
+        if seq < self.next {
+            return;
+        }
+        let gap = seq - self.next;
+        self.next = seq + 1;
+        if gap > 0 {
+            self.missing.push_back((now, gap));
+            self.intervals.push_front(0.0);
+            self.intervals.truncate(WEIGHTS.len() + 1);
+        }
+        if let Some(open) = self.intervals.front_mut() {
+            *open += 1.0;
+        }
+        let delay = (now - sent).as_nanos() as f64 / 1e6;
+        self.base = self.base.min(delay);
+        let queue = delay - self.base;
+        self.filter.push_back(queue);
+        if self.filter.len() > FILTER {
+            self.filter.pop_front();
+        }
+        self.arrived.push_back((now, size, queue));
+        self.last = (sent, now);
+    }
+
+    /// The average loss interval in packets (RFC 5348, 5.4), with the open interval if that makes it longer; `None` without
+    /// a complete one. The interval before the first loss is not complete.
+    fn loss_interval(&self) -> Option<f64> {
+        let mean = |intervals: &mut dyn Iterator<Item = f64>| {
+            let (sum, weights) =
+                intervals.zip(WEIGHTS).fold((0.0, 0.0), |(sum, all), (one, weight)| (sum + weight * one, all + weight));
+            if weights > 0.0 {
+                sum / weights
+            } else {
+                0.0
+            }
+        };
+        let closed = mean(&mut self.intervals.iter().copied().skip(1));
+        self.intervals.front()?;
+        Some(closed.max(mean(&mut self.intervals.iter().copied())))
+    }
+
+    /// The queueing delay of the signal: (1) while the last loss is recent, with linear interpolation behind.
+    fn warped(&self, queue: f64) -> f64 {
+        let Some((since, interval)) = self.intervals.front().copied().zip(self.loss_interval()) else { return queue };
+        let warped = if queue < QTH { queue } else { QTH * maths::exp(-LAMBDA * (queue - QTH) / QTH) };
+        let over = (since - MULTILOSS * interval) / interval.max(1.0);
+        warped + (queue - warped) * over.clamp(0.0, 1.0)
+    }
+
+    /// The report at `now`.
+    pub(crate) fn report(&mut self, now: Time) -> Report {
+        while self.arrived.front().is_some_and(|one| now - one.0 > LOGWIN) {
+            self.arrived.pop_front();
+        }
+        while self.missing.front().is_some_and(|one| now - one.0 > LOGWIN) {
+            self.missing.pop_front();
+        }
+        let missing = self.missing.iter().map(|one| one.1).sum::<u64>() as f64;
+        let all = missing + self.arrived.len() as f64;
+        let ratio = if all > 0.0 { missing / all } else { 0.0 };
+        self.loss = ALPHA * ratio + (1.0 - ALPHA) * self.loss; // (10)
+        let queue = self.filter.iter().copied().fold(f64::INFINITY, f64::min);
+        let queue = if queue.is_finite() { queue } else { 0.0 };
+        let penalty = self.loss / PLRREF;
+        let bytes = self.arrived.iter().map(|one| one.1).sum::<Bytes>();
+        Report {
+            ramps_up: missing == 0.0 && self.arrived.iter().all(|one| one.2 < QEPS),
+            signal: self.warped(queue) + DLOSS * penalty * penalty, // (2)
+            rate: bytes.0 as f64 * 8e9 / LOGWIN.as_nanos() as f64,
+            last: (self.last.0, now - self.last.1),
+        }
+    }
+}
+
+/// The sender (sections 4.3 and 5.2).
+#[derive(Debug)]
+pub(crate) struct Sender {
+    /// Smallest and largest rate, bit/s.
+    range: (f64, f64),
+    priority: f64,
+    /// Interval of reports, ms.
+    interval: f64,
+    frame_rate: f64,
+    /// The reference rate, bit/s.
+    rate: f64,
+    /// The signal of the last report, ms.
+    signal: f64,
+    last: Time,
+}
+
+impl Sender {
+    /// A sender at the smallest rate at the time `now`.
+    pub(crate) fn new(range: (f64, f64), priority: f64, interval: Duration, frame_rate: f64, now: Time) -> Self {
+        let interval = interval.as_nanos() as f64 / 1e6;
+        Self { range, priority, interval, frame_rate, rate: range.0, signal: 0.0, last: now }
+    }
+
+    /// Handles a report that arrived at `now`.
+    pub(crate) fn on_report(&mut self, report: &Report, now: Time) {
+        if report.ramps_up {
+            let (sent, held) = report.last;
+            let rtt = (now - sent).saturating_sub(held).as_nanos() as f64 / 1e6;
+            let gamma = GAMMA_MAX.min(QBOUND / (rtt + self.interval + DFILT)); // (3)
+            self.rate = self.rate.max((1.0 + gamma) * report.rate); // (4)
+        } else {
+            let delta = (now - self.last).as_nanos() as f64 / 1e6;
+            let offset = report.signal - self.priority * XREF * self.range.1 / self.rate; // (5)
+            let change = report.signal - self.signal; // (6)
+            self.rate -= (KAPPA * delta / TAU * offset / TAU + KAPPA * ETA * change / TAU) * self.rate;
+            // (7)
+        }
+        self.rate = self.rate.clamp(self.range.0, self.range.1); // (8), (9)
+        self.signal = report.signal;
+        self.last = now;
+    }
+
+    /// The amount by which a rate-shaping buffer of this size changes both rates, bit/s: (11), (12).
+    fn shift(&self, buffer: Bytes) -> f64 {
+        (0.05 * self.rate).min(BETA * 8.0 * buffer.0 as f64 * self.frame_rate)
+    }
+
+    /// The encoder's target rate, bit/s: (13).
+    pub(crate) fn video_rate(&self, buffer: Bytes) -> f64 {
+        self.range.0.max(self.rate - self.shift(buffer))
+    }
+
+    /// The sending rate, bit/s: (14).
+    pub(crate) fn sending_rate(&self, buffer: Bytes) -> f64 {
+        self.range.1.min(self.rate + self.shift(buffer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    fn sender(rate: f64) -> Sender {
+        let mut sender = Sender::new((150e3, 1.5e6), 1.0, Duration::from_millis(100), 30.0, at(0));
+        sender.rate = rate;
+        sender
+    }
+
+    fn report(ramps_up: bool, signal: f64, rate: f64) -> Report {
+        Report { ramps_up, signal, rate, last: (at(0), Duration::ZERO) }
+    }
+
+    /// By hand, (3) and (4): γ = min(0.5, 50 / (100 + 100 + 120)) = 0.15625 with an RTT of 100 ms.
+    #[test]
+    fn the_ramp_up_bounds_the_queue() {
+        let mut sender = sender(150e3);
+        sender.on_report(&report(true, 0.0, 400e3), at(100));
+        assert!((sender.rate - 1.15625 * 400e3).abs() < 1e-6);
+    }
+
+    /// By hand, (5) to (7): at 1 Mbit/s with a steady signal of 20 ms, x_offset = 20 − 10 · 1.5 = 5 ms, and a report each 100
+    /// ms takes 0.1 %. A rise by 10 ms takes 2 % more. At 20 ms the equilibrium is 750 kbit/s.
+    #[test]
+    fn the_gradual_update_follows_offset_and_change() {
+        let mut steady = sender(1e6);
+        steady.signal = 20.0;
+        steady.on_report(&report(false, 20.0, 0.0), at(100));
+        assert!((steady.rate - 999e3).abs() < 1.0, "{}", steady.rate);
+        let mut rising = sender(1e6);
+        rising.signal = 10.0;
+        rising.on_report(&report(false, 20.0, 0.0), at(100));
+        assert!((rising.rate - 979e3).abs() < 1.0, "{}", rising.rate);
+        let mut equal = sender(750e3);
+        equal.signal = 20.0;
+        equal.on_report(&report(false, 20.0, 0.0), at(100));
+        assert!((equal.rate - 750e3).abs() < 1e-6);
+    }
+
+    /// RFC 8698, section 5.2.2: a buffer of 2000 bytes changes both rates by 48 kbit/s, and 5 % at most.
+    #[test]
+    fn a_buffer_changes_both_rates() {
+        let sender = sender(1e6);
+        assert_eq!((sender.video_rate(Bytes(2000)), sender.sending_rate(Bytes(2000))), (952e3, 1048e3));
+        assert_eq!(sender.video_rate(Bytes(20_000)), 950e3);
+    }
+
+    /// A receiver of packets of 100 bytes each 10 ms, all delayed by `queue` ms after the first one. Each `loss`th is missing.
+    fn receiver(queue: u64, loss: u64, packets: u64) -> (Receiver, Time) {
+        let mut receiver = Receiver::new();
+        let mut now = at(20);
+        for seq in 0..packets {
+            let sent = at(seq * 10);
+            now = at(seq * 10 + 20 + if seq > 0 { queue } else { 0 });
+            if loss == 0 || seq == 0 || seq % loss > 0 {
+                receiver.on_packet(seq, Bytes(100), sent, now);
+            }
+        }
+        (receiver, now)
+    }
+
+    /// By hand: without losses the signal is the queueing delay; 50 packets of 100 bytes in 500 ms are 80 kbit/s. At 10 ms
+    /// the ramp-up ends.
+    #[test]
+    fn without_losses_the_signal_is_the_delay() {
+        for (queue, ramps_up) in [(9, true), (10, false), (100, false)] {
+            let (mut receiver, now) = receiver(queue, 0, 200);
+            let report = receiver.report(now);
+            assert!((report.signal - queue as f64).abs() < 1e-9, "{report:?}");
+            assert_eq!((report.ramps_up, report.last.1), (ramps_up, Duration::ZERO));
+            assert!((report.rate / 80e3 - 1.0).abs() < 0.03, "{report:?}");
+        }
+    }
+
+    /// By hand, (1): 100 ms are 50 · exp(−0.5 · 50 / 50) = 30.33 ms while a loss is recent; (2): losses of 2 % for a long time
+    /// add 10 · 2² = 40 ms, of 5 % 250 ms. After 7 loss intervals without a loss the delay counts half, after 8 in full.
+    #[test]
+    fn losses_warp_the_delay() {
+        let (mut receiver, now) = receiver(100, 50, 10_000);
+        for _ in 0..200 {
+            receiver.report(now);
+        }
+        let report = receiver.report(now);
+        assert!(!report.ramps_up && (report.signal - 30.33 - 40.0).abs() < 2.0, "{report:?}");
+        let interval = receiver.loss_interval().expect("there are losses");
+        assert!((interval - 49.0).abs() < 1.5, "{interval}");
+        for (over, weight) in [(-0.1, 0.0), (0.5, 0.5), (1.0, 1.0), (3.0, 1.0)] {
+            let mut later = Receiver { intervals: VecDeque::from([0.0, 49.0]), ..Receiver::new() };
+            later.intervals[0] = f64::NAN;
+            let since = (MULTILOSS + over) * 49.0;
+            later.intervals = VecDeque::from([since, 49.0]);
+            // The open interval lengthens the average.
+            let average = later.loss_interval().expect("there is a loss");
+            let expected = ((since - MULTILOSS * average) / average).clamp(0.0, 1.0);
+            let share = (later.warped(100.0) - 30.33) / (100.0 - 30.33);
+            assert!((share - expected).abs() < 1e-3, "{weight}: {share}");
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Video of a call, whose encoder adapts its rate to the path.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use cwndlab_config::{fields, words, Faults, Positive, Reader, Table};
+use cwndlab_units::{Bytes, Duration, Rate, Time};
+
+use crate::application::{Application, ApplicationKind, OfferedLoad};
+use crate::configuration::{Configuration, Transport};
+use crate::dialogue::{End, Message};
+use crate::exchange::{Action, DatagramExchange, Exchange};
+use crate::flow_context::FlowContext;
+use crate::media::encoder::Encoder;
+use crate::media::nada::{Receiver, Report, Sender};
+use crate::{NEVER, UDP_HEADER};
+
+/// The declaration of the workload.
+pub static SPEC: Table = Table::new(
+    "adaptive-video",
+    "Video of a call over RTP: a live encoder (RFC 8593, 5) whose rate follows a congestion control for media, a rate-shaping buffer, and feedback of the receiver (UDP). A message is a frame; it is delivered with its last packet. Rates count datagrams without the headers of IP and UDP.",
+    &[Config::FIELDS],
+)
+.class("AdaptiveVideo");
+
+words! {
+    /// The congestion control of media.
+    pub enum MediaControl {
+        /// by delay and losses (RFC 8698)
+        Nada = "nada",
+        /// none: the encoder has `max_rate`
+        None = "none",
+    }
+}
+
+fields! {
+    /// The configuration of the workload.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// congestion control
+        control: MediaControl = "nada",
+        /// smallest rate of the encoder, at which it begins
+        min_rate: Positive<Rate> = "150 kbps",
+        /// largest rate of the encoder
+        max_rate: Positive<Rate> = "1.5 Mbps",
+        /// frames per second
+        frame_rate: f64 = 30.0 up to 1e4,
+        /// largest payload of a packet
+        packet: Bytes = "1200 B",
+        /// bytes of RTP and its protection in each packet: 12 and a tag of 10
+        rtp: u32 = 22 in 0..=200,
+        /// time between two reports of the receiver
+        feedback: Positive<Duration> = "100 ms",
+        /// payload of a report: header of RTCP feedback of 12 bytes (RFC 4585, 6.1), 8 of NADA (RFC 8698, 5.3), index and tag
+        /// of 14
+        report: Bytes = "34 B",
+        /// weight beside other flows of NADA
+        priority: f64 = 1.0 up to 1e3,
+    }
+    check
+}
+
+impl Config {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if self.min_rate > self.max_rate {
+            faults.add(table.at("min_rate"), "is more than 'max_rate'", "");
+        }
+        if !(100..=9000).contains(&self.packet.0) {
+            faults.add(table.at("packet"), "is not from 100 B to 9000 B", "1200 B fit any path (RFC 8831, 5)");
+        }
+        if !(1..=1400).contains(&self.report.0) {
+            faults.add(table.at("report"), "is not from 1 B to 1400 B", "");
+        }
+        if self.frame_rate <= 0.0 || self.priority <= 0.0 {
+            faults.add(table.at("frame_rate"), "this and 'priority' are more than zero", "");
+        }
+    }
+
+    fn datagram(&self, payload: Bytes) -> Bytes {
+        payload + Bytes(u64::from(self.rtp))
+    }
+}
+
+impl Configuration for Config {
+    const TRANSPORTS: &'static [Transport] = &[Transport::Udp];
+
+    fn application_kind(&self) -> ApplicationKind {
+        ApplicationKind::Exchange
+    }
+
+    fn application(&self, flow: &FlowContext) -> Application {
+        Application::Exchange(Box::new(DatagramExchange::new(Box::new(Call::new(self, flow)), flow.header)))
+    }
+
+    fn offered_load(&self) -> OfferedLoad {
+        let packets = self.max_rate.0 as f64 / 8.0 / self.packet.0 as f64;
+        OfferedLoad::Packets { per_second: packets + self.frame_rate + 1e9 / self.feedback.as_nanos() as f64 }
+    }
+
+    fn packet(&self) -> Option<Bytes> {
+        Some(UDP_HEADER + self.datagram(self.packet).max(self.report))
+    }
+
+    fn secondary_connections(&self) -> u32 {
+        1
+    }
+}
+
+/// A packet of media, whose number is its size.
+const MEDIA: u8 = 0;
+/// A report, whose number is its size.
+const REPORT: u8 = 1;
+/// Time after which what has not arrived is forgotten: longer than a network holds a packet that still plays.
+const FORGOTTEN: Duration = Duration::from_secs(30);
+
+/// A packet that was sent.
+#[derive(Debug)]
+struct Packet {
+    sent: Time,
+    bytes: Bytes,
+    /// Time of its frame.
+    frame: Time,
+    arrived: bool,
+}
+
+/// A frame that is not complete at the receiver.
+#[derive(Debug)]
+struct Frame {
+    missing: u32,
+    size: Bytes,
+}
+
+/// The state of both ends.
+#[derive(Debug)]
+struct Call {
+    config: Config,
+    stop: Time,
+    encoder: Encoder,
+    sender: Option<Sender>,
+    /// Packets in the rate-shaping buffer, with the time of their frame, and the bytes of all.
+    buffer: VecDeque<(Bytes, Time)>,
+    buffered: Bytes,
+    /// Times of the next frame and of the next packet.
+    next_frame: Time,
+    next_packet: Time,
+    /// Number of the first packet in `packets`.
+    first: u64,
+    packets: VecDeque<Packet>,
+    frames: BTreeMap<Time, Frame>,
+    receiver: Receiver,
+    next_report: Time,
+    /// Reports on their way.
+    reports: BTreeMap<u64, (Time, Report)>,
+    reported: u64,
+}
+
+impl Call {
+    fn new(config: &Config, flow: &FlowContext) -> Self {
+        let fixed = config.control == MediaControl::None;
+        let start = if fixed { config.max_rate } else { config.min_rate };
+        Self {
+            config: config.clone(),
+            stop: flow.stop,
+            encoder: Encoder::new(start.0 as f64, config.frame_rate, flow),
+            sender: None,
+            buffer: VecDeque::new(),
+            buffered: Bytes::ZERO,
+            next_frame: Time::ZERO,
+            next_packet: Time::ZERO,
+            first: 0,
+            packets: VecDeque::new(),
+            frames: BTreeMap::new(),
+            receiver: Receiver::new(),
+            next_report: NEVER,
+            reports: BTreeMap::new(),
+            reported: 0,
+        }
+    }
+
+    /// The target rate of the encoder, bit/s, and that of the packets; without a control they leave at once.
+    fn rates(&mut self, now: Time) -> (f64, Option<f64>) {
+        let config = &self.config;
+        if config.control == MediaControl::None {
+            return (config.max_rate.0 as f64, None);
+        }
+        let range = (config.min_rate.0 as f64, config.max_rate.0 as f64);
+        let new = || Sender::new(range, config.priority, config.feedback, config.frame_rate, now);
+        let sender = self.sender.get_or_insert_with(new);
+        (sender.video_rate(self.buffered), Some(sender.sending_rate(self.buffered)))
+    }
+
+    /// Encodes a frame, and divides it into packets.
+    fn encode(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let (target, _) = self.rates(now);
+        let payload = self.config.packet.0;
+        // Rates count the bytes of RTP, which the encoder does not produce.
+        let share = payload as f64 / (payload + u64::from(self.config.rtp)) as f64;
+        let (size, interval) = self.encoder.encode(target * share, now);
+        self.next_frame = now + interval;
+        actions.push(Action::Offer(now, size));
+        let packets = size.0.div_ceil(payload);
+        self.frames.insert(now, Frame { missing: packets as u32, size });
+        for index in 0..packets {
+            let bytes = self.config.datagram(Bytes(payload.min(size.0 - index * payload)));
+            self.buffer.push_back((bytes, now));
+            self.buffered += bytes;
+        }
+        self.forget(now);
+    }
+
+    fn forget(&mut self, now: Time) {
+        while self.packets.front().is_some_and(|one| now - one.sent > FORGOTTEN) {
+            self.packets.pop_front();
+            self.first += 1;
+        }
+        while self.frames.first_key_value().is_some_and(|(&since, _)| now - since > FORGOTTEN) {
+            self.frames.pop_first();
+        }
+        self.reports.retain(|_, (at, _)| now - *at <= FORGOTTEN);
+    }
+
+    /// Sends the packets that are due.
+    fn send(&mut self, now: Time, actions: &mut Vec<Action>) {
+        while self.next_packet <= now {
+            let (_, rate) = self.rates(now);
+            let Some((bytes, frame)) = self.buffer.pop_front() else { return };
+            self.buffered = Bytes(self.buffered.0 - bytes.0);
+            let number = self.first + self.packets.len() as u64;
+            self.packets.push_back(Packet { sent: now, bytes, frame, arrived: false });
+            actions.push(Action::Send(End::Sender, bytes, Message { kind: MEDIA, size: Bytes(number), since: frame }));
+            let spacing = rate.map_or(0.0, |rate| bytes.0 as f64 * 8e9 / rate);
+            self.next_packet = now + Duration::from_nanos(spacing as u64);
+        }
+    }
+
+    fn on_media(&mut self, number: u64, now: Time, actions: &mut Vec<Action>) {
+        let Some(at) = number.checked_sub(self.first) else { return };
+        let Some(one) = self.packets.get_mut(at as usize) else { return };
+        if std::mem::replace(&mut one.arrived, true) {
+            return;
+        }
+        let (sent, bytes, since) = (one.sent, one.bytes, one.frame);
+        if self.next_report == NEVER && self.config.control == MediaControl::Nada {
+            self.next_report = now + self.config.feedback;
+        }
+        self.receiver.on_packet(number, bytes, sent, now);
+        let Some(frame) = self.frames.get_mut(&since) else { return };
+        frame.missing -= 1;
+        if frame.missing == 0 {
+            actions.extend([Action::Deliver(since), Action::Record(since, frame.size)]);
+            self.frames.remove(&since);
+        }
+    }
+
+    fn report(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let report = self.receiver.report(now);
+        self.reports.insert(self.reported, (now, report));
+        let message = Message { kind: REPORT, size: Bytes(self.reported), since: now };
+        self.reported += 1;
+        self.next_report = now + self.config.feedback;
+        actions.push(Action::Send(End::Receiver, self.config.report, message));
+    }
+}
+
+impl Exchange for Call {
+    fn due(&self) -> Time {
+        let packet = if self.buffer.is_empty() { NEVER } else { self.next_packet };
+        self.next_frame.min(packet).min(self.next_report).min(self.stop)
+    }
+
+    fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if now >= self.stop {
+            (self.stop, self.next_frame, self.next_report) = (NEVER, NEVER, NEVER);
+            self.buffer.clear();
+            return actions.push(Action::Finish);
+        }
+        if self.next_frame <= now {
+            self.encode(now, actions);
+        }
+        if self.next_report <= now {
+            self.report(now, actions);
+        }
+        self.send(now, actions);
+    }
+
+    fn on_datagram(&mut self, _at: End, message: Message, now: Time, actions: &mut Vec<Action>) {
+        if message.kind == MEDIA {
+            self.on_media(message.size.0, now, actions);
+        } else if let Some((_, report)) = self.reports.remove(&message.size.0) {
+            if let Some(sender) = &mut self.sender {
+                sender.on_report(&report, now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(control: MediaControl) -> Call {
+        let config = Config {
+            control,
+            min_rate: Rate(150_000),
+            max_rate: Rate(1_500_000),
+            frame_rate: 30.0,
+            packet: Bytes(1200),
+            rtp: 22,
+            feedback: Duration::from_millis(100),
+            report: Bytes(34),
+            priority: 1.0,
+        };
+        Call::new(&config, &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(28) })
+    }
+
+    /// Runs the call for a time over a line of `rate` with an unlimited queue and 20 ms each way; returns the sizes of frames
+    /// that arrived in the second half, and the largest delay of one, ms.
+    fn over_line(call: &mut Call, rate: Rate, seconds: u64) -> (f64, f64) {
+        let mut events: BTreeMap<(Time, u64), (End, Message)> = BTreeMap::new();
+        let (mut free, mut number) = (Time::ZERO, 0);
+        let (mut bytes, mut worst) = (0, 0.0_f64);
+        let end = Time::from_nanos(seconds * 1_000_000_000);
+        let delay = Duration::from_millis(20);
+        let mut actions = Vec::new();
+        loop {
+            let arrival = events.first_key_value().map_or(NEVER, |(&(at, _), _)| at);
+            let now = call.due().min(arrival);
+            if now >= end {
+                return (bytes as f64 * 16.0 / seconds as f64, worst);
+            }
+            if arrival <= now {
+                let (_, (at, message)) = events.pop_first().expect("there is one");
+                call.on_datagram(at, message, now, &mut actions);
+            } else {
+                call.on_timer(now, &mut actions);
+            }
+            for action in actions.drain(..) {
+                match action {
+                    Action::Send(End::Sender, size, message) => {
+                        free = free.max(now) + rate.time_for(size);
+                        events.insert((free + delay, number), (End::Receiver, message));
+                    }
+                    Action::Send(from, _, message) => {
+                        events.insert((now + delay, number), (from.other(), message));
+                    }
+                    Action::Record(since, size) if now.as_nanos() > seconds * 500_000_000 => {
+                        bytes += size.0;
+                        worst = worst.max((now - since).as_nanos() as f64 / 1e6);
+                    }
+                    _ => {}
+                }
+                number += 1;
+            }
+        }
+    }
+
+    /// A line of 3 Mbit/s carries the largest rate; one of 700 kbit/s has the equilibrium x = 10 · 1.5 / 0.7 = 21 ms of queue
+    /// beside what frames need (RFC 8698, 4.3), so that its rate is reached within a tenth.
+    #[test]
+    fn the_rate_follows_the_line() {
+        let (wide, delay) = over_line(&mut call(MediaControl::Nada), Rate(3_000_000), 60);
+        assert!((1.35e6..1.55e6).contains(&wide) && delay < 400.0, "{wide} {delay}");
+        let (narrow, delay) = over_line(&mut call(MediaControl::Nada), Rate(700_000), 60);
+        assert!((600e3..690e3).contains(&narrow) && delay < 400.0, "{narrow} {delay}");
+    }
+
+    /// Without a control the queue of a narrow line grows for ever.
+    #[test]
+    fn without_control_the_queue_grows() {
+        let (rate, delay) = over_line(&mut call(MediaControl::None), Rate(700_000), 20);
+        assert!(rate < 700e3 && delay > 5000.0, "{rate} {delay}");
+    }
+
+    /// A frame of 13,500 bytes at 1 Mbit/s, here of 16.5 Mbit/s, has twelve packets of at most 1200 bytes, each with 22 more.
+    #[test]
+    fn a_frame_is_divided_into_packets() {
+        let mut call = call(MediaControl::None);
+        let mut actions = Vec::new();
+        call.on_timer(Time::ZERO, &mut actions);
+        let Action::Offer(_, size) = actions[0] else { panic!("{actions:?}") };
+        let sent: Vec<u64> = actions[1..]
+            .iter()
+            .map(|one| if let Action::Send(End::Sender, bytes, _) = one { bytes.0 } else { panic!("{one:?}") })
+            .collect();
+        assert_eq!(sent.len() as u64, size.0.div_ceil(1200));
+        assert_eq!(sent.iter().sum::<u64>(), size.0 + 22 * sent.len() as u64);
+        assert!(sent[..sent.len() - 1].iter().all(|&one| one == 1222));
+    }
+}
