@@ -23,7 +23,7 @@ SIDE = 256
 IMAGES = 30
 #: The elements beside the pixels, in implicit little endian.
 ELEMENTS = 136
-#: Sizes of DCMTK's requests and responses for one presentation context.
+#: Sizes of the clients' A-ASSOCIATE-RQ, of which storescu's offers all storage classes, and of storescp's answers.
 SIZES = {
     "dcmtk": {"associate": "4088 B", "accept": "2017 B"},
     "pynetdicom": {"associate": "223 B", "accept": "190 B"},
