@@ -43,6 +43,8 @@ from cwndlab.files import save
 
 ROOT = generated.ROOT
 BIN = Path(sys.executable).parent
+#: The tables of tools/interop/table.py, from the kept result.
+INTEROP = ("cases", "causes", "timeouts", "service")
 #: The measurements of an interrupted call, and the durations of parts on this machine.
 STATE = ROOT / "build" / "docs.json"
 
@@ -305,6 +307,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "clinic": clinic.markdown,
     "audit": _audit,
     "stacks": _stacks,
+    **{f"interop {part}": partial(_text, sys.executable, "tools/interop/table.py", part) for part in INTEROP},
     **{f"debug {name}": partial(_with_output, f"debug {name}") for name in ("beta", "loss", "previous", "class")},
     "presets": _presets,
     "stack": _stack,

@@ -518,6 +518,18 @@ mod tests {
         assert_eq!(at_arrival(&mut device, Sender, last, at(3)), [Action::Record(at(0), Bytes(2500))]);
     }
 
+    /// RFC 7252, section 3.1: in a response Block2 (23) is the first option, its delta takes a byte of its own (D1 0A and the
+    /// value); in a request it follows Uri-Path (11) with a delta of 12. By hand: 8 + 3 + 1 + 1024, 24 + 2, 8 + 3 + 1 + 452.
+    #[test]
+    fn block2_of_a_response_has_an_extended_delta() {
+        let config = config(Method::Get, 2500.0);
+        let block = |offset| Job { since: at(0), total: Bytes(2500), done: Bytes(offset) };
+        let sizes = |offset| (config.request_bytes(block(offset)), config.response_bytes(block(offset)));
+        assert_eq!(sizes(0), (Bytes(24), Bytes(1036)));
+        assert_eq!(sizes(1024), (Bytes(26), Bytes(1036)));
+        assert_eq!(sizes(2048), (Bytes(26), Bytes(464)));
+    }
+
     /// RFC 7641, section 4.5.2: while a confirmable notification waits for its acknowledgement, a newer state replaces one that
     /// waits. Section 4.5: without an acknowledgement the server forgets the client, which registers again after Max-Age.
     #[test]

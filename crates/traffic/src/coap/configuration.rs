@@ -118,16 +118,17 @@ impl Config {
         }
     }
 
-    /// Bytes of the option Block1 or Block2 at `offset` (RFC 7959, 2.2): number, more, size exponent in 0 to 3 bytes. Block1
-    /// (27) follows Uri-Path (11), so that its delta takes a further byte; Block2 (23) does not.
-    pub(crate) fn block_option(&self, total: Bytes, offset: Bytes, first: bool) -> Bytes {
+    /// Bytes of the option Block1 or Block2 at `offset` (RFC 7959, 2.2): number, more, size exponent in 0 to 3 bytes. A delta
+    /// of its number from that of the option before it takes a further byte from 13 on (RFC 7252, 3.1): in a request Block1
+    /// (27) follows Uri-Path (11) and has one, Block2 (23) does not; in a response both are the first option.
+    pub(crate) fn block_option(&self, total: Bytes, offset: Bytes, extended: bool) -> Bytes {
         if !self.has_blocks(total) {
             return Bytes::ZERO;
         }
         let more = u64::from(offset + self.block < total);
         let exponent = u64::from(self.block.0.trailing_zeros()) - 4;
         let value = (offset.0 / self.block.0) << 4 | more << 3 | exponent;
-        Bytes(1 + u64::from(first) + uint_bytes(value))
+        Bytes(1 + u64::from(extended) + uint_bytes(value))
     }
 
     /// Size of a message that carries `payload`.
@@ -152,7 +153,7 @@ impl Config {
     pub(crate) fn response_bytes(&self, job: Job) -> Bytes {
         let post = self.method == Method::Post;
         let payload = if post { Bytes::ZERO } else { self.block(job.total, job.done) };
-        self.with_payload(self.block_option(job.total, job.done, post), payload)
+        self.with_payload(self.block_option(job.total, job.done, true), payload)
     }
 
     /// Size of a notification: the option Observe has a sequence number of 24 bits (RFC 7641, 2 and 4.4).
