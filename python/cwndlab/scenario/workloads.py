@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 from cwndlab.scenario.schema_tables import KINDS, Table
 
 __all__ = [
+    "AdaptiveVideo",
     "Amqp",
     "Arrivals",
     "Bulk",
@@ -1110,6 +1111,54 @@ class Vbr(Workload):
     frame_rate: float | None = None
     cv: float | None = None
     sizes: Literal["log-normal", "gamma"] | None = None
+
+
+@dataclass(frozen=True)
+class AdaptiveVideo(Workload):
+    """Video of a call over RTP: a live encoder (RFC 8593, 5) whose rate follows a congestion control for media, a
+    rate-shaping buffer, and feedback of the receiver (UDP). A message is a frame; it is delivered with its last
+    packet. Rates count datagrams without the headers of IP and UDP.
+
+    Parameters
+    ----------
+    control
+        Congestion control (default: ``"nada"``).
+    min_rate
+        Smallest rate of the encoder, at which it begins (default: ``"150 kbps"``).
+    max_rate
+        Largest rate of the encoder (default: ``"1.5 Mbps"``).
+    frame_rate
+        Frames per second (default: ``30.0``).
+    packet
+        Largest payload of a packet (default: ``"1200 B"``).
+    rtp
+        Bytes of RTP and its protection in each packet: 12 and a tag of 10 (default: ``22``).
+    feedback
+        Time between two reports of the receiver (default: ``"100 ms"``).
+    report
+        Payload of a report: header of RTCP feedback of 12 bytes (RFC 4585, 6.1), 8 of NADA (RFC 8698, 5.3),
+        index and tag of 14 (default: ``"34 B"``).
+    priority
+        Weight beside other flows of NADA (default: ``1.0``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import AdaptiveVideo
+    >>> AdaptiveVideo().to_document()
+    {'kind': 'adaptive-video'}
+    """
+
+    KIND: ClassVar[str] = "adaptive-video"
+    control: Literal["nada", "none"] | None = None
+    _: KW_ONLY
+    min_rate: str | None = None
+    max_rate: str | None = None
+    frame_rate: float | None = None
+    packet: str | None = None
+    rtp: int | None = None
+    feedback: str | None = None
+    report: str | None = None
+    priority: float | None = None
 
 
 @dataclass(frozen=True)
