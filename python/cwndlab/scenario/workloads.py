@@ -867,10 +867,15 @@ class Rest(Workload):
     response
         Body of a response (default: uniform from 1 kB to 2.5 kB, as a FHIR observation).
     first_header
-        Header fields of the first message of each end on a connection; of all messages with HTTP/1.1 (default:
-        ``"500 B"``).
+        Header fields of the first request on a connection; of all requests with HTTP/1.1 (default: ``"500
+        B"``).
     header
-        Header fields of further messages with HTTP/2 (default: ``"60 B"``).
+        Header fields of further requests with HTTP/2 (default: ``"60 B"``).
+    first_response_header
+        Header fields of the first response on a connection; of all responses with HTTP/1.1 (default:
+        ``first_header``).
+    response_header
+        Header fields of further responses with HTTP/2 (default: ``header``).
     gap
         Time from a response to the next request.
     processing
@@ -902,6 +907,8 @@ class Rest(Workload):
     response: str | Distribution | None = None
     first_header: str | None = None
     header: str | None = None
+    first_response_header: str | None = None
+    response_header: str | None = None
     gap: str | Distribution
     processing: str | Distribution | None = None
     idle_timeout: str | None = None

@@ -71,10 +71,14 @@ fields! {
         request: Sizes = absent("0 B", Distribution::Fixed(0.0)),
         /// body of a response
         response: Sizes = absent("uniform from 1 kB to 2.5 kB, as a FHIR observation", Distribution::Uniform(1e3, 2.5e3)),
-        /// header fields of the first message of each end on a connection; of all messages with HTTP/1.1
+        /// header fields of the first request on a connection; of all requests with HTTP/1.1
         first_header: Positive<Bytes> = "500 B",
-        /// header fields of further messages with HTTP/2
+        /// header fields of further requests with HTTP/2
         header: Positive<Bytes> = "60 B",
+        /// header fields of the first response on a connection; of all responses with HTTP/1.1
+        first_response_header: Option<Positive<Bytes>> = absent("`first_header`"),
+        /// header fields of further responses with HTTP/2
+        response_header: Option<Positive<Bytes>> = absent("`header`"),
         /// time from a response to the next request
         gap: Times = required("'gap = \"10 s\"'"),
         /// time from the arrival of a request to its response
@@ -96,12 +100,30 @@ impl Config {
         }
     }
 
-    /// Size of a message with this body.
-    fn message_bytes(&self, body: Bytes, first: bool) -> Bytes {
+    /// Size of a request with this body.
+    fn request_bytes(&self, body: Bytes, first: bool) -> Bytes {
+        self.message_bytes(body, if self.repeats(first) { self.first_header } else { self.header })
+    }
+
+    /// Size of a response with this body.
+    fn response_bytes(&self, body: Bytes, first: bool) -> Bytes {
+        let header = if self.repeats(first) {
+            self.first_response_header.unwrap_or(self.first_header)
+        } else {
+            self.response_header.unwrap_or(self.header)
+        };
+        self.message_bytes(body, header)
+    }
+
+    /// Whether a message has all header fields.
+    fn repeats(&self, first: bool) -> bool {
+        first || self.http == Version::Http11
+    }
+
+    fn message_bytes(&self, body: Bytes, header: Bytes) -> Bytes {
         if self.http == Version::Http11 {
-            return self.first_header + body;
+            return header + body;
         }
-        let header = if first { self.first_header } else { self.header };
         FRAME_HEADER + header + body + FRAME_HEADER * body.0.div_ceil(FRAME) // (1)
     }
 }
@@ -195,7 +217,7 @@ impl Dialogue for Rest {
         let preface = first && self.config.http == Version::Http2;
         let before = if preface { PREFACE + FRAME_HEADER } else { Bytes::ZERO };
         let kind = if first { FIRST_REQUEST } else { REQUEST };
-        let bytes = before + self.config.message_bytes(self.request, first);
+        let bytes = before + self.config.request_bytes(self.request, first);
         actions.push(Action::Send(bytes, Message { kind, size: response, since: now }));
     }
 
@@ -217,7 +239,7 @@ impl Dialogue for Rest {
                 // The server's preface is a SETTINGS frame; another one acknowledges the client's.
                 let settings = first && self.config.http == Version::Http2;
                 let before = if settings { FRAME_HEADER * 2 } else { Bytes::ZERO };
-                let bytes = before + self.config.message_bytes(message.size, first);
+                let bytes = before + self.config.response_bytes(message.size, first);
                 let kind = if first { FIRST_RESPONSE } else { RESPONSE };
                 self.server.respond(bytes, Message { kind, ..message }, now, actions);
             }
@@ -246,6 +268,8 @@ mod tests {
             response: Distribution::Fixed(20_000.0),
             first_header: Bytes(500),
             header: Bytes(60),
+            first_response_header: None,
+            response_header: None,
             gap: Distribution::Fixed(gap),
             processing: Distribution::Fixed(0.0),
             idle_timeout: Duration::from_secs(75),
@@ -296,6 +320,21 @@ mod tests {
         let (request, response, after) = exchange(&mut client, 11, 12);
         assert_eq!((request[0], sizes(&request)), (Action::Offer(at(11), Bytes(20_000)), vec![69]));
         assert_eq!((sizes(&response), sizes(&after)), (vec![20_087], vec![]));
+    }
+
+    /// By hand: responses have 229 bytes of header fields, then 35: 18 + 9 + 229 + 20,018, and 9 + 35 + 20,018.
+    #[test]
+    fn responses_have_header_fields_of_their_own() {
+        let own = Config {
+            first_response_header: Some(Bytes(229)),
+            response_header: Some(Bytes(35)),
+            ..config(Version::Http2, 10e9)
+        };
+        let mut client = client(&own);
+        let first = exchange(&mut client, 0, 1);
+        assert_eq!((sizes(&first.0), sizes(&first.1)), (vec![542], vec![20_274]));
+        let second = exchange(&mut client, 11, 12);
+        assert_eq!((sizes(&second.0), sizes(&second.1)), (vec![69], vec![20_062]));
     }
 
     /// RFC 9112: each message has all header fields.
