@@ -47,6 +47,8 @@ NOT_RUN = {
     "*/cwndlab compare uplink * --algorithms cubic,reno*": "`make check` runs that of README.md",
     "*/python examples/learn.py --train *": "takes minutes; tests/test_gym_example.py trains for a few generations",
     "*/cwndlab compare examples/clinic-remedies.toml *": "takes minutes; `make docs` runs it",
+    "*/cwndlab compare examples/ward-remedies.toml *": "takes minutes; `make docs` runs it",
+    "*/cwndlab compare examples/smart-city-restart.toml *": "takes minutes; `make docs` runs it",
     "*/cwndlab tune *": "takes minutes; tests/test_tuning.py runs shorter searches",
     "*/cwndlab reproduce --all *": "takes minutes; tests/test_reproduce_runs.py runs single figures",
     "*/cwndlab validate": "takes minutes; `make docs` runs it",

@@ -174,4 +174,4 @@ def test_every_headline_and_dimension_of_a_paper_is_used(name: str) -> None:
     claims += [claim for space in one.spaces for claim in space.claims(space.base)]
     assert {headline.key for headline in one.headlines} == {claim.headline for claim in claims} - {""}
     used = {dimension.name for space in one.spaces for dimension in space.dimensions}
-    assert {dimension["name"] for dimension in one.document["dimension"].values()} == used
+    assert {dimension["name"] for dimension in one.document.get("dimension", {}).values()} == used

@@ -200,6 +200,7 @@ PYTHON: dict[str, set[str]] = {
         "records",
         "simulate",
         "metrics",
+        "service",
         "plot",
         "study",
         "live",

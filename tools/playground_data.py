@@ -27,8 +27,8 @@ LESSONS = ROOT / "playground" / "presets"
 #: Tables of a scenario whose fields the page shows.
 TABLES = ("scenario", "link", "flow", "dumbbell", "wlan", "stack", "token_bucket", "harq", "jitter", "step", "medium")
 CHOICES = ("queue", "loss", "workload")
-#: Bundled scenarios that measure speed, and one whose trace is a file of the user.
-NOT_SHOWN = ("s1", "s2", "s3", "s4")
+#: Bundled scenarios that measure speed, and one of a thousand flows that takes no samples.
+NOT_SHOWN = ("s1", "s2", "s3", "s4", "smart-city")
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,13 @@ from typing import Any
 from unittest import mock
 
 import algorithm_pages
-import clinic
 import declared_files
 import generated
 import pictures
 import records_doc
 import rust_contract
 import seeded_faults
+import service_levels
 from cwndlab.catalogue import algorithms
 from cwndlab.files import save
 
@@ -304,7 +304,28 @@ MAKERS: dict[str, Callable[[], str]] = {
     "instructions": lambda: _text(sys.executable, "benches/instructions.py", "--committed"),
     "reproductions": _reproductions,
     "picture uplink": _uplink,
-    "clinic": clinic.markdown,
+    "clinic": partial(
+        service_levels.markdown,
+        "clinic-remedies",
+        "clinic.svg",
+        "Runs that missed the service level of each class, for 5 queues and five algorithms",
+        ["queue"],
+        "cubic",
+    ),
+    "ward": partial(
+        service_levels.markdown,
+        "ward-remedies",
+        "ward.svg",
+        "Runs that missed the service level of each class, for five remedies on the ward's Wi-Fi",
+        ["remedy"],
+    ),
+    "smart-city": partial(
+        service_levels.markdown,
+        "smart-city-restart",
+        "smart-city.svg",
+        "Runs that missed the service level of each class, for three congestion controls of CoAP and three sites",
+        ["site", "control"],
+    ),
     "audit": _audit,
     "stacks": _stacks,
     **{f"interop {part}": partial(_text, sys.executable, "tools/interop/table.py", part) for part in INTEROP},

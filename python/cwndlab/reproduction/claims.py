@@ -37,15 +37,20 @@ OUTCOMES: tuple[Outcome, ...] = (
 #: Outcomes that decide a claim. The others say that the data, or the set-up, cannot.
 DECIDED: frozenset[Outcome] = frozenset({"holds", "holds at another size", "no effect", "opposite"})
 
-Kind = Literal["claim", "reading", "check", "beyond"]
-#: What a finding is: a claim of the paper at the base assumptions; the same under another reading of the paper; a check
-#: of the set-up; an experiment beyond the paper. Only the first is counted. With the titles of their tables.
+Kind = Literal["claim", "own", "reading", "check", "beyond"]
+#: What a finding is: a claim of the paper at the base assumptions; words of a paper in an experiment of ours; the same
+#: under another reading of the paper; a check of the set-up; an experiment beyond the paper. With the titles of their
+#: tables.
 KINDS: dict[Kind, str] = {
     "claim": "Claims of the paper",
+    "own": "Words of the papers in our own experiments (no claims of a paper)",
     "reading": "Other readings of the paper (not counted)",
     "check": "Checks of the set-up (not counted)",
     "beyond": "Beyond the paper (not counted)",
 }
+
+#: The kinds that are counted and have controls. A file has only one of them.
+COUNTED: frozenset[Kind] = frozenset({"claim", "own"})
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from cwndlab.reproduction.catalogue import PAPERS, find
-from cwndlab.reproduction.claims import KINDS, Finding, Headline, Kind, Outcome
+from cwndlab.reproduction.claims import COUNTED, KINDS, Finding, Headline, Kind, Outcome
 from cwndlab.reproduction.ranking import tallied, weakest
 
 
@@ -60,7 +60,7 @@ class Row:
     @property
     def counts(self) -> bool:
         """Whether it is a claim of the paper, and not a check or an experiment beyond it."""
-        return self.kind == "claim"
+        return self.kind in COUNTED
 
     @property
     def mixed(self) -> bool:
@@ -71,7 +71,7 @@ class Row:
 
 def deciding(findings: Sequence[Finding]) -> list[Finding]:
     """The claims of the paper among the findings of a headline; where there are none, all: a check decides no claim."""
-    return [one for one in findings if one.kind == "claim"] or list(findings)
+    return [one for one in findings if one.kind in COUNTED] or list(findings)
 
 
 def rows(kept: Sequence[Mapping[str, Any]]) -> list[Row]:

@@ -1,7 +1,7 @@
 """A paper as data: ``papers/PAPER.toml``, beside the code that its scenarios, measures and special figures need.
 
 =====================  =========================================================================================
-``authors`` …          ``title``, ``venue``, ``summary``, ``deviations``
+``authors`` …          ``title``, ``venue``, ``summary``, ``deviations``; ``kind``, that of claims which state none
 ``[[headline]]``       a sentence of the paper: ``key``, ``claim``, ``section``, ``quote``
 ``[placebo]``          ``by``, what replaces a tested algorithm; ``tested``, beginnings of the names of those
 ``[[experiment]]``     a figure or table: ``id``, ``title``, ``section``, ``published``, ``assumptions``, the sizes
@@ -104,6 +104,11 @@ class Paper:
     def deviations(self) -> Sequence[str]:
         """Where the algorithms deviate from what the paper prints, or decide what it leaves open."""
         return tuple(self.document.get("deviations", ()))
+
+    @property
+    def kind(self) -> str:
+        """The kind of its claims: ``"own"`` of our experiments, which no paper has."""
+        return str(self.document.get("kind", "claim"))
 
     @property
     def reference(self) -> str:
@@ -210,7 +215,7 @@ class Paper:
 
     def _claims(self, place: str, blocks: Sequence[Block], names: Names) -> list[Claim]:
         with _place(self.path.name, place):
-            return stated_claims.claims(self._templates, blocks, names, self.name)
+            return stated_claims.claims(self._templates, blocks, names, self.name, self.kind)
 
     def _space(self, block: Block, number: int) -> Space:
         stated = [self._templates.at(f"dimension.{name}") for name in self._templates.fill(block["dimensions"], {})]

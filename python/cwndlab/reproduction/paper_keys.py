@@ -93,6 +93,7 @@ _PAPER = _Keys(
     {
         **{"deviations": (list,), "headline": (list,), "experiment": (list,), "space": (list,)},
         "placebo": _TABLE,
+        "kind": _TEXT,
     },
     {
         "placebo": _Keys({"by": (list,)}, {"tested": (list,)}),

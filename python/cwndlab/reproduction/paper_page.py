@@ -121,7 +121,7 @@ def paper_page(
     sizes = {one["id"]: f"{'quick' if one['quick'] else 'full'} size, n = {one['repetitions']}" for one in kept}
     return page.render(
         "paper.html",
-        title=f"{name}: what the paper claims, and what holds",
+        title=f"{name}: what is claimed, and what holds",
         footer=name,
         commands=[
             f"cwndlab reproduce {name} --out DIR",
@@ -178,7 +178,7 @@ def index_page(known: Mapping[str, Sequence[Assessment]], pictures: Mapping[str,
     page = Page()
     return page.render(
         "index.html",
-        title=_title(len(known)),
+        title=_title(sum(PAPERS[name].kind == "claim" for name in known)),
         footer="",
         commands=["cwndlab reproduce --all --out DIR", "cwndlab reproduce --all --multiverse --out DIR"],
         bundle=BUNDLE,

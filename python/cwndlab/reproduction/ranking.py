@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cwndlab.reproduction.claims import (
+    COUNTED,
     OUTCOMES,
     Finding,
     Less,
@@ -70,5 +71,5 @@ def tallied(outcomes: Sequence[Outcome]) -> str:
 
 def counts(findings: Sequence[Finding]) -> dict[Outcome, int]:
     """How often each outcome is among the paper's own claims."""
-    claims = [one for one in findings if one.kind == "claim"]
+    claims = [one for one in findings if one.kind in COUNTED]
     return {outcome: sum(one.outcome == outcome for one in claims) for outcome in OUTCOMES}

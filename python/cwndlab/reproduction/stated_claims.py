@@ -57,7 +57,7 @@ RELATIONS: Mapping[str, Callable[[Any], Relation]] = {
 }
 
 
-def claims(templates: Templates, blocks: Sequence[Block], names: Names, paper: str) -> list[Claim]:
+def claims(templates: Templates, blocks: Sequence[Block], names: Names, paper: str, kind: str = "claim") -> list[Claim]:
     """The claims of an experiment or of a universe.
 
     Raises
@@ -68,7 +68,7 @@ def claims(templates: Templates, blocks: Sequence[Block], names: Names, paper: s
     found = []
     for number, block, turn in templates.blocks(blocks, names):
         try:
-            found.append(_claim(templates, block, turn, paper))
+            found.append(_claim(templates, block, turn, paper, kind))
         except (TemplateError, TypeError, KeyError, ValueError) as error:
             raise TemplateError(f"claim[{number}]: {_words(error)}") from None
     return found
@@ -78,11 +78,11 @@ def _words(error: Exception) -> str:
     return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
 
 
-def _claim(templates: Templates, block: Block, turn: Names, paper: str) -> Claim:
+def _claim(templates: Templates, block: Block, turn: Names, paper: str, usual: str) -> Claim:
     def filled(name: str, default: Any = "") -> Any:
         return templates.fill(block[name], turn) if name in block else default
 
-    kinds = filled("kind", "claim")
+    kinds = filled("kind", usual)
     kind = kinds if isinstance(kinds, str) else "reading" if "reading" in kinds else kinds[0]
     if kind not in KINDS:
         raise TemplateError(f"no kind is called '{kind}'; there are {', '.join(KINDS)}")

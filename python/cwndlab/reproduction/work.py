@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from cwndlab.reproduction import case_study
 from cwndlab.reproduction.cases import Case, Size
-from cwndlab.reproduction.claims import Asked, Claim, Finding
+from cwndlab.reproduction.claims import COUNTED, Asked, Claim, Finding
 from cwndlab.reproduction.controls import placebo
 from cwndlab.reproduction.controls.placebo import Substitute
 from cwndlab.reproduction.experiment import Experiment
@@ -168,7 +168,7 @@ class Work:
         return replace(finding, controls=asked), wanted
 
     def _is_open(self, one: _Stated, finding: Finding) -> bool:
-        return self._more and one.claim.kind == "claim" and bool(one.numbers) and finding.outcome == "inconclusive"
+        return self._more and one.claim.kind in COUNTED and bool(one.numbers) and finding.outcome == "inconclusive"
 
     def _next(self, one: _Stated, many: int, payloads: Payloads) -> int:
         """The next number of repetitions; 0 where there is none. One repetition is a demonstration."""
@@ -198,7 +198,7 @@ class Work:
 
     def _of_runs(self, one: _Stated, rows: Sequence[Row]) -> Iterator[Asked]:
         """Whether the runs are perturbed, and what they report about themselves."""
-        if one.claim.kind != "claim" or not one.numbers:
+        if one.claim.kind not in COUNTED or not one.numbers:
             return
         is_perturbed = all(self.base[number].is_perturbed for number in one.numbers)
         yield Asked("perturbation", is_perturbed, "perturbed runs" if is_perturbed else "the runs are not perturbed")

@@ -130,7 +130,7 @@ def _search_readings(target: str, format: Format, **asked: Any) -> None:
     if asked.pop("perturb") is False:
         raise ScenarioError(Fault("--joint", "its runs are perturbed", "leave out --no-perturb"))
     results, out, multiverse = asked.pop("results"), asked["out"], cwndlab.reproduction.multiverse
-    papers = [target] if target else list(cwndlab.reproduction.PAPERS)
+    papers = [target] if target else [name for name, one in cwndlab.reproduction.PAPERS.items() if one.spaces]
     for paper in papers:
         with progress_bar() as progress:
             found = multiverse.joint.search(paper, kept=results, progress=progress, **asked)

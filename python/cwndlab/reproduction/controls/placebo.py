@@ -15,6 +15,7 @@ from typing import Any
 from cwndlab.metrics.margins import margin
 from cwndlab.reproduction.cases import Case, Labels
 from cwndlab.reproduction.claims import (
+    COUNTED,
     DECIDED,
     Asked,
     Claim,
@@ -49,7 +50,7 @@ class Substitute:
 
 def declined(claim: Claim) -> str:
     """Why no placebo is asked of a claim; an empty text where one is."""
-    if claim.kind != "claim" or not claim.headline:
+    if claim.kind not in COUNTED or not claim.headline:
         return "not a claim of the paper"
     return claim.placebo.removeprefix(_NONE).strip() if claim.placebo.startswith(_NONE) else ""
 

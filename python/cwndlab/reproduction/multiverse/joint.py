@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from scipy.stats import fisher_exact
 
-from cwndlab.errors import Fault, RecordsError, RunError
+from cwndlab.errors import Fault, RecordsError, RunError, ScenarioError
 from cwndlab.files import atomic_write, json_text, parsed
 from cwndlab.lazy import extra
 from cwndlab.reproduction import case_study
@@ -238,11 +238,14 @@ def search(
     Raises
     ------
     ScenarioError
-        There is no such paper.
+        There is no such paper, or it has no universes.
     RunError
         The extra ``tune`` is not installed.
     """
-    joined = Joined([space.perturbed() for space in spaces(paper)])
+    mine = spaces(paper)
+    if not mine:
+        raise ScenarioError(Fault("reproduce --joint", f"'{paper}' has no universes", "name a paper that has some"))
+    joined = Joined([space.perturbed() for space in mine])
     with case_study.store_of(out, write=True) as store:
         trier = _Trier(joined, seed, workers, store)
         keys = [one.key for one in PAPERS[paper].headlines if one.key in trier.keys]
