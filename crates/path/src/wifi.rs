@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cwndlab_network::aqm::{Discipline, QueuedPacket};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
-use cwndlab_network::wifi::{Beacon, Deferral, FrameOutcome, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};
+use cwndlab_network::wifi::{Beacon, Deferral, FrameOutcome, Medium, PathConfig, Routed, Rules, QueueConfig, NEVER};
 use cwndlab_records::rows::StationRow;
 use cwndlab_scenario::plan::{MediumPlan, ModePlan, Plan, StandardPlan};
 use cwndlab_units::{Duration, IndexVec, LinkId, Time};
@@ -98,7 +98,7 @@ fn build_medium(
         let one = &plan.links[link];
         station_of.entry(one.from).or_insert_with(|| {
             nodes.push(plan.nodes[one.from as usize].to_string());
-            stations.push(StationConfig {
+            stations.push(QueueConfig {
                 limit: limit(one.capacity),
                 counts_in_service: one.discipline.computed().unwrap_or_default().counts_in_service,
                 discipline: queue(link),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::phy::{self, dsss_airtime, Mode, ACK_BYTES, LONG_SLOT, SIFS};
 use cwndlab_units::{Duration, Time};
 
-use super::{Beacon, Counters, Deferral, FrameOutcome, Medium, PathConfig, Rules, StationConfig, NEVER};
+use super::{Beacon, Counters, Deferral, FrameOutcome, Medium, PathConfig, Rules, QueueConfig, NEVER};
 use crate::aqm::{codel, Codel, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::{Purpose, Stream};
@@ -24,8 +24,8 @@ fn path(from: u32, mode: Mode) -> PathConfig {
 }
 
 /// Stations with 100 packets each.
-fn stations<P>(number: u32) -> Vec<StationConfig<P>> {
-    (0..number).map(|_| StationConfig::drop_tail(Limit::Packets(100), true)).collect()
+fn stations<P>(number: u32) -> Vec<QueueConfig<P>> {
+    (0..number).map(|_| QueueConfig::drop_tail(Limit::Packets(100), true)).collect()
 }
 
 fn medium(rules: Rules, senders: u32, mode: Mode, seed: u64) -> Medium<u32> {
@@ -316,7 +316,7 @@ proptest! {
         let rules = Rules { rts_above: rts.then_some(400), ..rules };
         // An AP with two stations: paths 0 and 1 are its own, 2 and 3 theirs.
         let paths: Vec<PathConfig> = [0, 0, 1, 2].iter().map(|&from| PathConfig { error, ..path(from, mode) }).collect();
-        let stations = (0..3).map(|_| StationConfig::drop_tail(Limit::Packets(limit), counts)).collect();
+        let stations = (0..3).map(|_| QueueConfig::drop_tail(Limit::Packets(limit), counts)).collect();
         let mut medium = Medium::new(rules, stations, &paths, Stream::new(7, Purpose::Medium, 0));
         let mut now = Time::ZERO;
         let mut accepted = [0u64; 4];
@@ -378,7 +378,7 @@ proptest! {
 #[test]
 fn codel_above_the_device_limits_the_queueing_delay() {
     let config = codel::Config { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false };
-    let codel = StationConfig {
+    let codel = QueueConfig {
         limit: Limit::Unlimited,
         counts_in_service: false,
         discipline: Some(Box::new(Codel::new(config, Limit::Packets(100)))),
