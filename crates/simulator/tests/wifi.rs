@@ -93,9 +93,12 @@ fn airtimes_of_the_flows_of_a_station_add_up_to_its_own() {
 fn stations_and_links_count_the_same() {
     let flows = json!([
         { "algorithm": "cubic", "rtt": "30 ms", "count": 4 },
-        { "algorithm": "newreno", "rtt": "50 ms", "count": 3, "direction": "upload" },
+        { "algorithm": "newreno", "rtt": "50 ms", "count": 3, "direction": "upload", "dscp": "AF41" },
+        { "algorithm": "newreno", "rtt": "50 ms", "dscp": "EF" },
     ]);
     for cell in [
+        json!({ "standard": "802.11g", "frame_error": 0.05, "edca": "rfc8325", "beacon": "102.4 ms" }),
+        json!({ "standard": "802.11n", "frame_error": 0.1, "edca": "precedence", "queue": { "kind": "fq-codel" } }),
         json!({ "standard": "802.11g", "frame_error": 0.05, "queue": { "capacity": "30 packets" }, "beacon": "102.4 ms" }),
         json!({ "standard": "802.11n", "frame_error": 0.1, "rts_above": "2000 B", "queue": { "capacity": "60 packets" } }),
         json!({ "standard": "802.11n", "queue": { "kind": "fq-codel" }, "station_queue": { "capacity": "64 KiB" } }),

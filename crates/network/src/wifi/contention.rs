@@ -49,10 +49,10 @@ pub(super) struct Contention {
     slots: Vec<Row>,
     /// By function: slots between the end of the common interframe space and that of its own AIFS.
     offsets: Vec<Row>,
-    /// By function: its offset if it has a frame and waits for the common interframe space, otherwise [`ABSENT`].
+    /// By function: its offset if it has a frame, otherwise [`ABSENT`].
+    common: Vec<u16>,
+    /// By function: the same, but [`ABSENT`] with an interframe space of its own.
     waits: Vec<Row>,
-    /// By function: it has a frame.
-    sends: Vec<bool>,
     /// The common interframe space: the shortest of all functions.
     space: Space,
     /// Access functions with another interframe space, by index.
@@ -72,7 +72,7 @@ impl Contention {
             slots: vec![[0; LANES]; rows.len()],
             waits: vec![[ABSENT; LANES]; rows.len()],
             offsets: rows,
-            sends: vec![false; offsets.len()],
+            common: vec![ABSENT; offsets.len()],
             space: Space { ready, idle_from: Time::ZERO },
             own: Vec::new(),
             immediate: Vec::new(),
@@ -98,19 +98,23 @@ impl Contention {
             Some(one) => one.space = space,
             None => self.own.insert(at, OwnSpace { function: function as u32, space, remaining: 0 }),
         }
-        self.set_present(function, false);
+        self.set_wait(function, ABSENT);
     }
 
-    /// Sets whether an access function has a frame and waits for the common interframe space.
-    fn set_present(&mut self, function: usize, present: bool) {
+    fn set_wait(&mut self, function: usize, wait: u16) {
         let (row, lane) = position(function);
-        self.waits[row][lane] = if present { self.offsets[row][lane] } else { ABSENT };
+        self.waits[row][lane] = wait;
+    }
+
+    /// Whether an access function has a frame.
+    fn sends(&self, function: usize) -> bool {
+        self.common[function] != ABSENT
     }
 
     /// Sets the interframe space of all functions.
     pub(super) fn set_common_space(&mut self, space: Space) {
         while let Some(OwnSpace { function, .. }) = self.own.pop() {
-            self.set_present(function as usize, self.sends[function as usize]);
+            self.set_wait(function as usize, self.common[function as usize]);
         }
         self.space = space;
     }
@@ -134,10 +138,12 @@ impl Contention {
 
     /// Sets whether an access function has a frame.
     pub(super) fn set_sends(&mut self, function: usize, sends: bool) {
-        if self.sends[function] != sends {
-            self.sends[function] = sends;
-            let has_own = self.own.iter().any(|one| one.function as usize == function);
-            self.set_present(function, sends && !has_own);
+        if self.sends(function) != sends {
+            let (row, lane) = position(function);
+            self.common[function] = if sends { self.offsets[row][lane] } else { ABSENT };
+            if !self.own.iter().any(|one| one.function as usize == function) {
+                self.waits[row][lane] = self.common[function];
+            }
         }
     }
 
@@ -163,7 +169,7 @@ impl Contention {
         }
         let min = min.into_iter().fold(ABSENT, u16::min);
         let common = if min == ABSENT { NEVER } else { self.space.ready + self.slot * u64::from(min) };
-        let own = self.own.iter().filter(|one| self.sends[one.function as usize]);
+        let own = self.own.iter().filter(|one| self.sends(one.function as usize));
         let expiries =
             own.map(|one| (one.space.ready + self.slot * u64::from(self.slots(one.function as usize)), one.function));
         let start = expiries.clone().map(|one| one.0).fold(common, Time::min).min(limit);

@@ -318,6 +318,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Computes start and senders of the next transmission, and the time of the next event.
+    #[inline]
     fn schedule_next(&mut self) {
         if self.txop.is_none() || !self.continue_txop() {
             self.start = self.contention.first(self.beacon_start(), &mut self.winners);
@@ -365,9 +366,7 @@ impl<P: Copy> Medium<P> {
     /// The next exchange of an access function.
     fn exchange(&mut self, function: usize) -> Exchange {
         let index = self.first_path(function);
-        let path = &self.paths[index as usize];
-        let max_bytes = self.txop.map_or(path.max_bytes, |txop| self.max_bytes_in(txop, path));
-        let (frames, bytes) = self.aggregate(path, max_bytes);
+        let (frames, bytes) = self.aggregate(&self.paths[index as usize]);
         let path = &mut self.paths[index as usize];
         let data = path.airtimes.data(path.mode, bytes);
         let Airtimes { rts, ack, block_ack, .. } = path.airtimes;
@@ -379,9 +378,10 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Number of frames in the next transmission of a path, and their bytes.
-    fn aggregate(&self, path: &Path<P>, max_bytes: u32) -> (u32, u32) {
+    fn aggregate(&self, path: &Path<P>) -> (u32, u32) {
         let single = path.frames[0].one.size + self.rules.overhead;
         let Some(aggregation) = self.rules.aggregation else { return (1, single) };
+        let max_bytes = self.txop.map_or(path.max_bytes, |txop| self.max_bytes_in(txop, path));
         let mut count = 0;
         let mut padded = 0;
         let mut bytes = 0;

@@ -30,7 +30,9 @@ impl<P: Copy> Medium<P> {
         to.totals.accepted += 1;
         to.queue_length.join(now, one.size);
         function.queue_length.join(now, one.size);
-        self.count_max_length(now, index, path);
+        if self.categories > 1 {
+            self.count_max_length(now, index, path);
+        }
         self.load(index, path, one);
         if idle {
             self.begin_contending(now, index);
@@ -48,17 +50,16 @@ impl<P: Copy> Medium<P> {
         }
     }
 
-    /// With access categories, the first of them has the maximum length of all queues of the station, or of the path.
+    /// The first access category has the maximum length of all queues of the station, or of the path.
+    #[cold]
     fn count_max_length(&mut self, now: Time, index: usize, path: u32) {
-        if self.categories > 1 {
-            let (station, path) = (index / self.categories, path as usize / self.categories);
-            let packets = self.backlog(now, station as u32).0;
-            let max = &mut self.functions[station * self.categories].queue_length.max;
-            *max = packets.max(*max);
-            let packets = self.path_backlog(now, path as u32).0;
-            let max = &mut self.paths[path * self.categories].queue_length.max;
-            *max = packets.max(*max);
-        }
+        let (station, path) = (index / self.categories, path as usize / self.categories);
+        let packets = self.backlog(now, station as u32).0;
+        let max = &mut self.functions[station * self.categories].queue_length.max;
+        *max = packets.max(*max);
+        let packets = self.path_backlog(now, path as u32).0;
+        let max = &mut self.paths[path * self.categories].queue_length.max;
+        *max = packets.max(*max);
     }
 
     /// Adds a frame to the device.
@@ -91,7 +92,9 @@ impl<P: Copy> Medium<P> {
         to.queue_length.join(now, one.size);
         function.queue_length.join(now, one.size);
         queue.enqueue(now, serving, with(one, Routed { path, packet: one.packet }), &mut self.dropped);
-        self.count_max_length(now, index, path);
+        if self.categories > 1 {
+            self.count_max_length(now, index, path);
+        }
         self.count_drops(now, index, dropped);
         let idle = self.functions[index].device == 0;
         if idle && !self.functions[index].pending && self.refill(now, index, dropped) {

@@ -26,6 +26,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// After an exchange from `at` to `end`, the access function holds its TXOP, or begins one.
+    #[cold]
     pub(super) fn hold_txop(&mut self, at: Time, index: usize, end: Time) {
         let limit = self.txop.map_or(at + self.functions[index].access.txop_limit, |txop| txop.end);
         self.txop = Some(Txop { function: index as u32, start: end + SIFS, end: limit });
@@ -33,6 +34,7 @@ impl<P: Copy> Medium<P> {
 
     /// Schedules another exchange of the TXOP. Without a frame, or if its exchange exceeds the limit, the TXOP ends.
     #[cold]
+    #[inline(never)]
     pub(super) fn continue_txop(&mut self) -> bool {
         let Some(Txop { function, start, end }) = self.txop else { return false };
         if self.functions[function as usize].device > 0 {
@@ -49,6 +51,8 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Maximum size of an aggregate in the rest of a TXOP, bytes.
+    #[cold]
+    #[inline(never)]
     pub(super) fn max_bytes_in(&self, txop: Txop, path: &Path<P>) -> u32 {
         if path.max_bytes == 0 {
             return 0;
@@ -60,6 +64,7 @@ impl<P: Copy> Medium<P> {
     /// Of the access functions of a station that would send at `at`, that of the highest category remains. The others
     /// back off as after a collision, and their first frame has failed once more (10.22.2.4, 10.22.2.11.1).
     #[cold]
+    #[inline(never)]
     pub(super) fn collide_internally(&mut self, at: Time, winners: &mut Vec<u32>) {
         let station = |index: u32| index as usize / self.categories;
         let lost = |pair: &&[u32]| station(pair[0]) == station(pair[1]);
