@@ -153,6 +153,8 @@ fn build_medium(
 
 impl WifiMedium {
     /// Adds a packet to the queue of a link's sending node.
+    #[allow(clippy::inline_always)] // its only caller is the event loop
+    #[inline(always)]
     pub(crate) fn offer(
         &mut self,
         now: Time,
@@ -204,6 +206,8 @@ impl WifiMedium {
 
     /// Advances the medium to `now`, unless its entry on the agenda is outdated. Appends packets that left it to
     /// `taken`. Returns the time of its next entry.
+    #[allow(clippy::inline_always)] // its only caller is the event loop
+    #[inline(always)]
     pub(crate) fn serve(
         &mut self,
         now: Time,

@@ -173,10 +173,25 @@ fields! {
         aifsn: Option<u32> = absent("the category's") in 1..=15,
         /// minimum contention window, slots
         cw_min: Option<u32> = absent("the category's") in 0..=32_767,
-        /// maximum contention window, slots
+        /// maximum contention window, slots; at least the minimum
         cw_max: Option<u32> = absent("the category's") in 0..=32_767,
         /// maximum duration of a transmission opportunity; zero: one frame exchange
         txop_limit: Option<Duration> = absent("the category's"),
+    }
+    check
+}
+
+impl CategoryPlan {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if let (Some(min), Some(max)) = (self.cw_min, self.cw_max) {
+            check_windows(min, max, table, faults);
+        }
+    }
+}
+
+fn check_windows(min: u32, max: u32, table: &Reader<'_>, faults: &mut Faults) {
+    if max < min {
+        faults.add(table.at("cw_max"), format!("{max} is less than cw_min, {min}"), "");
     }
 }
 
@@ -195,9 +210,7 @@ impl AccessPlan {
             let what = format!("{} is not a slot time of 2.4 GHz", self.slot);
             faults.add(table.at("slot"), what, "write \"9 us\" or \"20 us\"");
         }
-        if self.cw_max < self.cw_min {
-            faults.add(table.at("cw_max"), format!("{} is less than cw_min, {}", self.cw_max, self.cw_min), "");
-        }
+        check_windows(self.cw_min, self.cw_max, table, faults);
     }
 }
 

@@ -49,6 +49,7 @@ pub(super) struct Contention {
     slots: Vec<Row>,
     /// By function: slots between the end of the common interframe space and that of its own AIFS.
     offsets: Vec<Row>,
+    has_offsets: bool,
     /// By function: its offset if it has a frame, otherwise [`ABSENT`].
     common: Vec<u16>,
     /// By function: the same, but [`ABSENT`] with an interframe space of its own.
@@ -72,6 +73,7 @@ impl Contention {
             slots: vec![[0; LANES]; rows.len()],
             waits: vec![[ABSENT; LANES]; rows.len()],
             offsets: rows,
+            has_offsets: offsets.iter().any(|&offset| offset > 0),
             common: vec![ABSENT; offsets.len()],
             space: Space { ready, idle_from: Time::ZERO },
             own: Vec::new(),
@@ -137,6 +139,7 @@ impl Contention {
     }
 
     /// Sets whether an access function has a frame.
+    #[inline]
     pub(super) fn set_sends(&mut self, function: usize, sends: bool) {
         if self.sends(function) != sends {
             let (row, lane) = position(function);
@@ -210,8 +213,14 @@ impl Contention {
             one.remaining = slots as u16;
         }
         let counted = self.counted(self.space, at, more);
-        for (slots, offset) in self.slots.as_flattened_mut().iter_mut().zip(self.offsets.as_flattened()) {
-            *slots = slots.saturating_sub(counted.saturating_sub(*offset));
+        if self.has_offsets {
+            for (slots, offset) in self.slots.as_flattened_mut().iter_mut().zip(self.offsets.as_flattened()) {
+                *slots = slots.saturating_sub(counted.saturating_sub(*offset));
+            }
+        } else {
+            for slots in self.slots.as_flattened_mut() {
+                *slots = slots.saturating_sub(counted);
+            }
         }
         for one in &own {
             self.set_slots(one.function as usize, one.remaining.into());

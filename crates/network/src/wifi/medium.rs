@@ -106,6 +106,8 @@ pub struct Medium<P> {
     pending: Vec<u32>,
     /// The exchange of the next transmission, if a single access function sends.
     single: Option<Exchange>,
+    /// Buffer for the exchanges of a collision.
+    colliding: Vec<Exchange>,
     paths: Vec<Path<P>>,
     random: Stream,
     /// Number of frames so far.
@@ -203,6 +205,7 @@ impl<P: Copy> Medium<P> {
             txop: None,
             pending: Vec::new(),
             single: None,
+            colliding: Vec::new(),
             random,
             serial: 0,
             beacon_due: rules.beacon.map_or(NEVER, |beacon| Time::ZERO + beacon.interval),
@@ -254,6 +257,8 @@ impl<P: Copy> Medium<P> {
 
     /// Moves the outcomes until `now` to `taken`, which must be empty, and refills devices. Appends the packets that
     /// disciplines drop to `dropped`.
+    #[allow(clippy::inline_always)] // its only caller is the event loop
+    #[inline(always)]
     pub fn take(&mut self, now: Time, taken: &mut Vec<FrameOutcome<P>>, dropped: &mut Vec<QueuedPacket<P>>) {
         debug_assert!(taken.is_empty(), "the caller has processed the previous outcomes");
         if self.due > now {
@@ -318,7 +323,6 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Computes start and senders of the next transmission, and the time of the next event.
-    #[inline]
     fn schedule_next(&mut self) {
         if self.txop.is_none() || !self.continue_txop() {
             self.start = self.contention.first(self.beacon_start(), &mut self.winners);
@@ -429,6 +433,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Internal collision with a beacon: the beacon is sent, and the station's data backs off again.
+    #[cold]
     fn prefer_beacon(&mut self, at: Time, beacon: Beacon, winners: &mut Vec<u32>) {
         let station = self.by_category(beacon.station);
         winners.retain(|&index| {
@@ -481,11 +486,10 @@ impl<P: Copy> Medium<P> {
         function.counters.attempts += 1;
         function.counters.errors += u64::from(exchange.frames) - counts.received;
         if counts.received > 0 {
-            let AccessParameters { cw_min, txop_limit, .. } = function.access;
-            self.back_off(index, cw_min);
-            if txop_limit > Duration::ZERO {
+            if function.access.txop_limit > Duration::ZERO {
                 self.hold_txop(at, index, end);
             }
+            self.back_off(index, self.functions[index].access.cw_min);
             if let (Deferral::Keeps, Some(to)) = (self.rules.deferral, self.paths[exchange.path as usize].to) {
                 for one in self.by_category(to) {
                     self.functions[one].gap_from = data_end;
@@ -503,14 +507,17 @@ impl<P: Copy> Medium<P> {
     }
 
     /// A collision: the frames of all senders are lost.
+    #[cold]
     fn collide(&mut self, at: Time, senders: &[u32], beacon: Duration) {
         let mut end = at + beacon;
-        for &index in senders {
-            end = end.max(at + self.exchange(index as usize).first);
-        }
-        self.set_idle(end, self.rules.after_collision());
+        let mut exchanges = std::mem::take(&mut self.colliding);
         for &index in senders {
             let exchange = self.exchange(index as usize);
+            end = end.max(at + exchange.first);
+            exchanges.push(exchange);
+        }
+        self.set_idle(end, self.rules.after_collision());
+        for (&index, exchange) in senders.iter().zip(exchanges.drain(..)) {
             let own_end = at + exchange.first;
             let counts = self.complete(at, index as usize, exchange, true, own_end);
             let function = &mut self.functions[index as usize];
@@ -520,6 +527,7 @@ impl<P: Copy> Medium<P> {
             self.defer(index as usize, end, own_end + self.rules.timeout());
             self.back_off_failed(index as usize, counts);
         }
+        self.colliding = exchanges;
         if !self.outcomes.is_empty() {
             self.due = end;
         }

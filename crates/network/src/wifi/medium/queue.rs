@@ -2,16 +2,18 @@
 
 use cwndlab_units::Time;
 
-use super::{AccessCategory, AccessFunction, Frame, Medium, Routed, State};
+use super::{AccessFunction, Frame, Medium, Routed, State};
 use crate::aqm::QueuedPacket;
 use crate::dscp::Dscp;
 use crate::queue::Limit;
 
 impl<P: Copy> Medium<P> {
     /// Enqueues a packet for a path. Appends the packets that are dropped to `dropped`.
+    #[allow(clippy::inline_always)] // its only caller is the event loop
+    #[inline(always)]
     pub fn offer(&mut self, now: Time, path: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         self.process_until(now);
-        let path = self.path_of(path, one.dscp);
+        let path = if self.categories > 1 { self.path_of(path, one.dscp) } else { path };
         let index = self.paths[path as usize].from as usize;
         if self.functions[index].queue.is_some() {
             self.enqueue(now, index, path, one, dropped);
@@ -43,11 +45,10 @@ impl<P: Copy> Medium<P> {
     }
 
     /// The path of a packet: that of its access category.
+    #[cold]
     fn path_of(&self, path: u32, dscp: Dscp) -> u32 {
-        match &self.rules.edca {
-            None => path,
-            Some(edca) => path * AccessCategory::COUNT as u32 + edca.category(dscp) as u32,
-        }
+        let category = self.rules.edca.as_ref().map_or(0, |edca| edca.category(dscp) as u32);
+        path * self.categories as u32 + category
     }
 
     /// The first access category has the maximum length of all queues of the station, or of the path.

@@ -24,7 +24,12 @@ fn run(rules: Rules, mode: Mode, senders: &[AccessCategory], seed: u64) -> Run {
     let paths: Vec<PathConfig> = (0..).zip(senders).map(|(from, _)| path(from, mode)).collect();
     let queues = stations(4 * senders.len() as u32);
     let dscp = |path: u32| DSCPS[senders[path as usize] as usize];
-    saturate_with(Medium::new(rules, queues, &paths, Stream::new(seed, Purpose::Medium, 0)), paths.len() as u32, 20, dscp)
+    saturate_with(
+        Medium::new(rules, queues, &paths, Stream::new(seed, Purpose::Medium, 0)),
+        paths.len() as u32,
+        20,
+        dscp,
+    )
 }
 
 /// RFC 8325, section 4.3 (figure 1), with LE by RFC 8622, section 11; and the IP precedence by RFC 8325, section 2.3,
@@ -123,8 +128,7 @@ fn a_txop_limits_aggregates_and_voice_is_not_aggregated() {
 fn voice_wins_an_internal_collision_and_video_backs_off() {
     let slots = |seed| {
         let rules = edca(Rules::erp_ofdm(), None);
-        let mut medium =
-            Medium::new(rules, stations(4), &[path(0, OFDM54)], Stream::new(seed, Purpose::Medium, 0));
+        let mut medium = Medium::new(rules, stations(4), &[path(0, OFDM54)], Stream::new(seed, Purpose::Medium, 0));
         for number in [2usize, 3] {
             let one = QueuedPacket { dscp: DSCPS[number], ..packet(Time::ZERO, number, IP_BYTES) };
             medium.offer(Time::ZERO, 0, one, &mut Vec::new());
@@ -204,15 +208,18 @@ fn zones(classes: [Class; 2], d: i32, busy: f64) -> [f64; 2] {
 #[test]
 fn shares_of_saturated_categories_match_the_model() {
     use AccessCategory::{Background, BestEffort};
-    for (aifsn, windows, n, m) in [(7, [15, 15], 5, 5), (5, [15, 15], 5, 5), (3, [15, 63], 5, 5), (4, [31, 127], 4, 8)] {
+    for (aifsn, windows, n, m) in [(7, [15, 15], 5, 5), (5, [15, 15], 5, 5), (3, [15, 63], 5, 5), (4, [31, 127], 4, 8)]
+    {
         let mut rules = with_txop(Rules::erp_ofdm(), Duration::ZERO);
         let edca = rules.edca.as_mut().unwrap();
         edca.stations[Background as usize].aifsn = aifsn;
         for (category, cw_min) in [BestEffort, Background].into_iter().zip(windows) {
             edca.stations[category as usize].cw_min = cw_min;
         }
-        let classes = [(n, windows[0]), (m, windows[1])].map(|(stations, cw_min)| Class { stations, cw_min, cw_max: 1023 });
-        let senders: Vec<AccessCategory> = (0..n + m).map(|one| if one < n { BestEffort } else { Background }).collect();
+        let classes =
+            [(n, windows[0]), (m, windows[1])].map(|(stations, cw_min)| Class { stations, cw_min, cw_max: 1023 });
+        let senders: Vec<AccessCategory> =
+            (0..n + m).map(|one| if one < n { BestEffort } else { Background }).collect();
         let ours = run(rules, OFDM54, &senders, 1);
         let model = zones(classes, aifsn as i32 - 3, 258.0 + 44.0 + 37.0);
         for (stations, model) in [0..n, n..n + m].into_iter().zip(model) {
