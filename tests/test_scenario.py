@@ -27,7 +27,7 @@ from cwndlab import (
     ScenarioError,
     Transfers,
 )
-from cwndlab.scenario.media import Beacon, Medium, Wlan, WlanStation
+from cwndlab.scenario.media import AccessCategory, Beacon, Edca, Medium, Wlan, WlanStation
 from cwndlab.scenario.queues import Ared, Codel, DualPi2, Fq, FqCodel, FqPie, Pie, Red, StepEcn
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -116,6 +116,7 @@ WLAN = Scenario(
         eifs=True,
         keeps_turn=True,
         beacon=Beacon(interval="102.4 ms", size="200 B"),
+        edca=Edca(dscp_mapping="rfc8325", voice=AccessCategory(aifsn=1, txop_limit="0 s"), video=AccessCategory(cw_max=31)),
         queue=FqCodel(),
         station_queue=DropTail("30 packets", counts_in_service=True),
         wire=Access(rate="1 Gbps"),
@@ -128,7 +129,7 @@ MEDIA = Scenario(
     duration="1 s",
     media=[
         Medium(name="cell", standard="802.11n", mcs=3, streams=2, short_guard=True, aggregation=False),
-        Medium(name="other", standard="802.11g", beacon="100 ms", access_point="b"),
+        Medium(name="other", standard="802.11g", beacon="100 ms", access_point="b", edca="precedence"),
     ],
     links=[
         Link(from_="a", to="b", medium="cell", mcs=1, frame_error=0.1),

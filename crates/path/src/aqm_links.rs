@@ -38,9 +38,9 @@ impl Server {
 
 /// The servers, and the server of each link.
 pub(crate) fn build(plan: &Plan, seed: u64) -> (IndexVec<ServerId, Server>, IndexVec<LinkId, ServerId>) {
-    let queue = |link: LinkId| {
+    let queue = |link: LinkId, category: u32| {
         let plan = &plan.links[link];
-        build_queue(plan, plan.rate?, Stream::new(seed, Purpose::Queue, link.into()))
+        build_queue(plan, plan.rate?, Stream::of_part(seed, Purpose::Queue, category, link.into()))
     };
     let media = wifi::build(plan, seed, &queue);
     let mut servers: IndexVec<ServerId, Server> =

@@ -1,4 +1,4 @@
-//! The 802.11 media of a plan. Several links share a medium, with a queue for each sending node.
+//! The 802.11 media of a plan. Several links share a medium, with a queue for each sending node, or one for each access category.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,9 +6,12 @@ use std::sync::Arc;
 use cwndlab_network::aqm::{Discipline, QueuedPacket};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
-use cwndlab_network::wifi::{Beacon, Deferral, FrameOutcome, Medium, PathConfig, Routed, Rules, StationConfig, NEVER};
+use cwndlab_network::wifi::{
+    AccessCategory, AccessParameters, Beacon, Deferral, Edca, FrameOutcome, Medium, PathConfig, QueueConfig, Routed,
+    Rules, NEVER,
+};
 use cwndlab_records::rows::StationRow;
-use cwndlab_scenario::plan::{MediumPlan, ModePlan, Plan, StandardPlan};
+use cwndlab_scenario::plan::{AccessPlan, EdcaPlan, MediumPlan, ModePlan, Plan, StandardPlan};
 use cwndlab_units::{Duration, IndexVec, LinkId, Time};
 
 use crate::build_links::limit;
@@ -41,31 +44,53 @@ fn mode(plan: ModePlan) -> Mode {
     }
 }
 
+/// EDCA with the parameters of the plan in place of the defaults of an access category.
+fn edca(plan: EdcaPlan, access: &AccessPlan, access_point: Option<u32>) -> Edca {
+    let defaults = Edca::new(plan.dscp_mapping, access.cw_min, access.cw_max, access_point);
+    let planned = |mut all: [AccessParameters; AccessCategory::COUNT]| {
+        for (one, plan) in all.iter_mut().zip(plan.categories) {
+            one.aifsn = plan.aifsn.unwrap_or(one.aifsn);
+            one.cw_min = plan.cw_min.unwrap_or(one.cw_min);
+            one.cw_max = plan.cw_max.unwrap_or(one.cw_max).max(one.cw_min);
+            one.txop_limit = plan.txop_limit.unwrap_or(one.txop_limit);
+        }
+        all
+    };
+    Edca {
+        stations: planned(defaults.stations),
+        access_point: defaults.access_point.map(|(station, all)| (station, planned(all))),
+        ..defaults
+    }
+}
+
 fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
     let base = match plan.standard {
+        StandardPlan::ErpOfdm if plan.edca.is_some() => Rules::erp_ofdm().with_qos(),
         StandardPlan::ErpOfdm => Rules::erp_ofdm(),
         StandardPlan::Ht => Rules::ht(),
     };
+    let access_point = plan.access_point.and_then(|node| stations.get(&node).copied());
     Rules {
         slot: plan.access.slot,
-        cw_min: plan.access.cw_min,
-        cw_max: plan.access.cw_max,
+        access: AccessParameters { cw_min: plan.access.cw_min, cw_max: plan.access.cw_max, ..base.access },
         short_attempts: plan.access.short_attempts,
         long_attempts: plan.access.long_attempts,
         rts_above: plan.access.rts_above.map(|bytes| bytes.0.min(u64::from(u32::MAX)) as u32),
         eifs_ack: plan.access.eifs.then(Rules::lowest_ack),
         aggregation: base.aggregation.filter(|_| plan.aggregation),
         deferral: if plan.keeps_turn { Deferral::Keeps } else { Deferral::Draws },
-        beacon: plan.beacon.and_then(|(node, beacon)| {
-            let &station = stations.get(&node)?;
-            Some(Beacon { station, interval: beacon.interval, airtime: dsss_airtime(beacon.bytes) })
+        edca: plan.edca.map(|one| edca(one, &plan.access, access_point)),
+        beacon: plan.beacon.zip(access_point).map(|(beacon, station)| Beacon {
+            station,
+            interval: beacon.interval,
+            airtime: dsss_airtime(beacon.bytes),
         }),
         ..base
     }
 }
 
-/// Builds the queue discipline of the sending node of a link, if it has one.
-type BuildQueue<'a> = &'a dyn Fn(LinkId) -> Option<Box<dyn Discipline<Routed<Packet>>>>;
+/// Builds the queue discipline of the sending node of a link, if it has one, for an access category.
+type BuildQueue<'a> = &'a dyn Fn(LinkId, u32) -> Option<Box<dyn Discipline<Routed<Packet>>>>;
 
 /// The media of the plan.
 pub(crate) fn build(plan: &Plan, seed: u64, queue: BuildQueue<'_>) -> Vec<WifiMedium> {
@@ -92,18 +117,19 @@ fn build_medium(
     paths: &Arc<IndexVec<LinkId, u32>>,
 ) -> WifiMedium {
     let mut nodes = Vec::new();
-    let mut stations = Vec::new();
+    let mut queues = Vec::new();
+    let categories = if plan.media[index].edca.is_some() { AccessCategory::COUNT as u32 } else { 1 };
     let mut station_of = BTreeMap::new();
     for &link in links {
         let one = &plan.links[link];
         station_of.entry(one.from).or_insert_with(|| {
             nodes.push(plan.nodes[one.from as usize].to_string());
-            stations.push(StationConfig {
+            queues.extend((0..categories).map(|category| QueueConfig {
                 limit: limit(one.capacity),
                 counts_in_service: one.discipline.computed().unwrap_or_default().counts_in_service,
-                discipline: queue(link),
-            });
-            stations.len() as u32 - 1
+                discipline: queue(link, category),
+            }));
+            nodes.len() as u32 - 1
         });
     }
     let path = |&link: &LinkId| {
@@ -115,7 +141,7 @@ fn build_medium(
     let path_configs: Vec<PathConfig> = links.iter().filter_map(path).collect();
     let stream = Stream::new(seed, Purpose::Medium, index as u64);
     WifiMedium {
-        medium: Medium::new(rules(&plan.media[index], &station_of), stations, &path_configs, stream),
+        medium: Medium::new(rules(&plan.media[index], &station_of), queues, &path_configs, stream),
         name: plan.media[index].name.clone(),
         nodes,
         marked: vec![0; links.len()],
@@ -127,6 +153,8 @@ fn build_medium(
 
 impl WifiMedium {
     /// Adds a packet to the queue of a link's sending node.
+    #[allow(clippy::inline_always)] // its only caller is the event loop
+    #[inline(always)]
     pub(crate) fn offer(
         &mut self,
         now: Time,
@@ -178,6 +206,8 @@ impl WifiMedium {
 
     /// Advances the medium to `now`, unless its entry on the agenda is outdated. Appends packets that left it to
     /// `taken`. Returns the time of its next entry.
+    #[allow(clippy::inline_always)] // its only caller is the event loop
+    #[inline(always)]
     pub(crate) fn serve(
         &mut self,
         now: Time,

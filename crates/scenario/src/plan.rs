@@ -9,6 +9,7 @@ use std::sync::Arc;
 use cwndlab_config::{fields, words, Faults, FieldType, Kind, Positive, Probability, RateOrOutage, Reader};
 use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
 use cwndlab_network::dscp::Dscp;
+use cwndlab_network::wifi::{AccessCategory, DscpMapping};
 use cwndlab_network::{aqm, loss, router_assist};
 use cwndlab_units::{Bytes, Duration, FlowId, IndexVec, LinkId, Rate, Time};
 
@@ -141,12 +142,16 @@ pub struct MediumPlan {
     pub standard: StandardPlan,
     /// Channel access.
     pub access: AccessPlan,
+    /// Channel access with four access categories.
+    pub edca: Option<EdcaPlan>,
+    /// Index of the node of the access point.
+    pub access_point: Option<u32>,
     /// A-MPDU with BlockAck.
     pub aggregation: bool,
     /// A frame that arrived while the medium was idle is sent without a backoff, also if the medium becomes busy.
     pub keeps_turn: bool,
-    /// Index of the node that sends beacons, and their parameters.
-    pub beacon: Option<(u32, BeaconPlan)>,
+    /// Beacons of the access point.
+    pub beacon: Option<BeaconPlan>,
 }
 
 fields! {
@@ -171,15 +176,52 @@ fields! {
     check
 }
 
+fields! {
+    /// Parameters of an access category; those that are given are the same for stations and access point.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct CategoryPlan {
+        /// slots of the interframe space after SIFS
+        aifsn: Option<u32> = absent("the category's") in 1..=15,
+        /// minimum contention window, slots
+        cw_min: Option<u32> = absent("the category's") in 0..=32_767,
+        /// maximum contention window, slots; at least the minimum
+        cw_max: Option<u32> = absent("the category's") in 0..=32_767,
+        /// maximum duration of a transmission opportunity; zero: one frame exchange
+        txop_limit: Option<Duration> = absent("the category's"),
+    }
+    check
+}
+
+impl CategoryPlan {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if let (Some(min), Some(max)) = (self.cw_min, self.cw_max) {
+            check_windows(min, max, table, faults);
+        }
+    }
+}
+
+fn check_windows(min: u32, max: u32, table: &Reader<'_>, faults: &mut Faults) {
+    if max < min {
+        faults.add(table.at("cw_max"), format!("{max} is less than cw_min, {min}"), "");
+    }
+}
+
+/// EDCA with four access categories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EdcaPlan {
+    /// The user priority of a packet.
+    pub dscp_mapping: DscpMapping,
+    /// Background, best effort, video and voice.
+    pub categories: [CategoryPlan; AccessCategory::COUNT],
+}
+
 impl AccessPlan {
     fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
         if ![Duration::from_micros(9), Duration::from_micros(20)].contains(&self.slot) {
             let what = format!("{} is not a slot time of 2.4 GHz", self.slot);
             faults.add(table.at("slot"), what, "write \"9 us\" or \"20 us\"");
         }
-        if self.cw_max < self.cw_min {
-            faults.add(table.at("cw_max"), format!("{} is less than cw_min, {}", self.cw_max, self.cw_min), "");
-        }
+        check_windows(self.cw_min, self.cw_max, table, faults);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Media of 802.11 in scenarios: their plans, and their error messages.
 
 use cwndlab_algorithms::catalogue;
-use cwndlab_scenario::plan::{Capacity, ModePlan, Plan, StandardPlan};
+use cwndlab_network::wifi::DscpMapping;
+use cwndlab_scenario::plan::{Capacity, CategoryPlan, EdcaPlan, ModePlan, Plan, StandardPlan};
 use cwndlab_scenario::Scenario;
 use cwndlab_units::{Duration, LinkId, Rate};
 
@@ -46,9 +47,35 @@ fn a_graph_may_have_wired_and_radio_links() {
     assert_eq!(plan.links[0.into()].radio, None);
 }
 
+/// `docs/scenario.md`: the mapping alone is a table without other fields.
+#[test]
+fn edca_is_a_mapping_or_a_table() {
+    let edca = |text: &str| plan(&format!("{CELL}{text}\n{AIR}{END}")).unwrap().media[0].edca;
+    assert_eq!(edca(""), None);
+    let short = edca("edca = \"precedence\"").unwrap();
+    assert_eq!(short, EdcaPlan { dscp_mapping: DscpMapping::Precedence, categories: Default::default() });
+    assert_eq!(edca("edca = { dscp_mapping = \"precedence\" }"), Some(short));
+    let voice =
+        CategoryPlan { aifsn: Some(1), txop_limit: Some(Duration::from_micros(2080)), ..CategoryPlan::default() };
+    let long = edca("edca = { dscp_mapping = \"rfc8325\", voice = { aifsn = 1, txop_limit = \"2.08 ms\" } }").unwrap();
+    assert_eq!(long.categories, [short.categories[0], short.categories[1], short.categories[2], voice]);
+}
+
 #[test]
 fn each_fault_of_a_medium_has_its_message() {
     let cases = [
+        (
+            format!("{WLAN}edca = \"rfc8235\"\n{FLOW}"),
+            "wlan.edca.dscp_mapping: 'rfc8235' is not a valid value\n  hint: did you mean 'rfc8325'?",
+        ),
+        (
+            format!("{WLAN}edca = {{ dscp_mapping = \"rfc8325\", video = {{ aifsn = 0 }} }}\n{FLOW}"),
+            "wlan.edca.video.aifsn: expected an integer from 1 to 15, got 0",
+        ),
+        (
+            format!("{WLAN}edca = {{ dscp_mapping = \"rfc8325\", video = {{ cw_min = 31, cw_max = 15 }} }}\n{FLOW}"),
+            "wlan.edca.video.cw_max: 15 is less than cw_min, 31",
+        ),
         (
             format!("{WLAN}rate = \"11 Mbps\"\n{FLOW}"),
             "wlan.rate: 11 Mbit/s is not a rate of 802.11g\n  hint: one of 6, 9, 12, 18, 24, 36, 48 and 54 Mbps; 802.11n uses mcs",

@@ -9,7 +9,7 @@ from cwndlab.scenario.queues import Queue
 from cwndlab.scenario.schema_tables import TABLES, Table
 from cwndlab.scenario.topology import Access
 
-__all__ = ["Beacon", "Medium", "Wlan", "WlanStation"]
+__all__ = ["AccessCategory", "Beacon", "Edca", "Medium", "Wlan", "WlanStation"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +18,28 @@ class Beacon(Table):
 
     interval: str
     size: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessCategory(Table):
+    """Parameters of an access category, for stations and access point alike; ``None``: the category's own."""
+
+    aifsn: int | None = None
+    cw_min: int | None = None
+    cw_max: int | None = None
+    txop_limit: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edca(Table):
+    """The four access categories of EDCA. ``dscp_mapping``, ``"rfc8325"`` or ``"precedence"``, gives the user priority of
+    a packet."""
+
+    dscp_mapping: str
+    background: AccessCategory | None = None
+    best_effort: AccessCategory | None = None
+    video: AccessCategory | None = None
+    voice: AccessCategory | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +70,7 @@ class _Rules(_Radio):
     long_attempts: int | None = None
     rts_above: str | None = None
     eifs: bool | None = None
+    edca: str | Edca | None = None
     aggregation: bool | None = None
     keeps_turn: bool | None = None
     beacon: str | Beacon | None = None
@@ -55,7 +78,8 @@ class _Rules(_Radio):
 
 @dataclass(frozen=True, kw_only=True)
 class Medium(_Rules):
-    """A medium of a graph, shared by the links that name it. ``access_point`` is the node that sends beacons."""
+    """A medium of a graph, shared by the links that name it. ``access_point`` is the node that sends beacons, and
+    has an access point's parameters of EDCA."""
 
     name: str
     access_point: str | None = None
@@ -80,7 +104,16 @@ class Wlan(_Rules):
     stations: Sequence[WlanStation] | None = None
 
 
-TABLES.update({"wlan": Wlan, "media": Medium, "stations": WlanStation, "beacon": Beacon})
+TABLES.update(
+    {
+        "wlan": Wlan,
+        "media": Medium,
+        "stations": WlanStation,
+        "beacon": Beacon,
+        "edca": Edca,
+        "access_category": AccessCategory,
+    }
+)
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,7 @@ KINDS: dict[str, dict[str, type[Table]]] = {}
 #: The kind of a table that names none.
 USUAL = {"queue": "droptail", "loss": "list", "workload": "bulk"}
 #: Fields whose tables are those of another.
-SAME = {"station_queue": "queue"}
+SAME = {"station_queue": "queue", **dict.fromkeys(("background", "best_effort", "video", "voice"), "access_category")}
 #: The classes of the other fields.
 TABLES: dict[str, type[Table]] = {}
 

@@ -1,40 +1,41 @@
-//! The backoff counters of all stations of a medium.
+//! The backoff counters of all access functions of a medium.
 //!
-//! After a transmission nearly all stations wait for the same interframe space, and their counters decrease by the same
-//! number of slots. The counters are stored in rows, so that SIMD instructions update several at once.
+//! After a transmission nearly all access functions wait from the same time on for their interframe space, and their
+//! counters decrease by the same number of slots. The counters are stored in rows, so that SIMD instructions update
+//! several at once.
 
 use cwndlab_units::{Duration, Time};
 
 /// A time that never occurs.
 pub const NEVER: Time = Time::MAX;
 
-/// Mask of a station that does not contend with the common interframe space.
+/// Wait of an access function that does not contend after the common interframe space.
 const ABSENT: u16 = u16::MAX;
 
-/// Stations per row.
+/// Access functions per row.
 const LANES: usize = 8;
 
-/// One number per station of a row. Contention windows have 15 bits.
+/// One number per function of a row. Contention windows have 15 bits.
 type Row = [u16; LANES];
 
-/// Row and lane of a station.
-fn position(station: usize) -> (usize, usize) {
-    (station / LANES, station % LANES)
+/// Row and lane of an access function.
+fn position(function: usize) -> (usize, usize) {
+    (function / LANES, function % LANES)
 }
 
-/// The interframe space of a station before its backoff continues.
+/// The interframe space of an access function before its backoff continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Space {
     /// End of the interframe space.
     pub(super) ready: Time,
-    /// Start of the idle period, as the station senses it.
+    /// Start of the idle period, as the function senses it.
     pub(super) idle_from: Time,
 }
 
-/// The interframe space of a station that differs from the common one.
+/// The interframe space of an access function that differs from the common one.
 #[derive(Clone, Copy, Debug)]
 struct OwnSpace {
-    station: u32,
+    function: u32,
     space: Space,
     /// Remaining backoff, slots; a temporary of [`Contention::freeze`].
     remaining: u16,
@@ -44,118 +45,139 @@ struct OwnSpace {
 #[derive(Debug)]
 pub(super) struct Contention {
     slot: Duration,
-    /// By station: remaining backoff after the end of its interframe space, slots.
+    /// By function: remaining backoff after the end of its interframe space, slots.
     slots: Vec<Row>,
-    /// By station: 0 if it has a frame and the common interframe space, otherwise [`ABSENT`].
-    mask: Vec<Row>,
-    /// By station: it has a frame.
-    sends: Vec<bool>,
-    /// The common interframe space.
+    /// By function: slots between the end of the common interframe space and that of its own AIFS.
+    offsets: Vec<Row>,
+    has_offsets: bool,
+    /// By function: its offset if it has a frame, otherwise [`ABSENT`].
+    common: Vec<u16>,
+    /// By function: the same, but [`ABSENT`] with an interframe space of its own.
+    waits: Vec<Row>,
+    /// The common interframe space: the shortest of all functions.
     space: Space,
-    /// Stations with another interframe space, by index.
+    /// Access functions with another interframe space, by index.
     own: Vec<OwnSpace>,
-    /// Stations with immediate access, without a backoff, by index.
+    /// Access functions with immediate access, without a backoff, by index.
     immediate: Vec<u32>,
 }
 
 impl Contention {
-    /// Creates the counters of `stations` without frames; the medium is idle from the start.
-    pub(super) fn new(stations: usize, slot: Duration, ready: Time) -> Self {
+    /// Creates the counters of functions without frames, by the slots between the common interframe space and the AIFS
+    /// of each. The medium is idle from the start, and the common interframe space ends at `ready`.
+    pub(super) fn new(offsets: &[u16], slot: Duration, ready: Time) -> Self {
+        let mut rows = vec![[0; LANES]; offsets.len().div_ceil(LANES)];
+        rows.as_flattened_mut()[..offsets.len()].copy_from_slice(offsets);
         Self {
             slot,
-            slots: vec![[0; LANES]; stations.div_ceil(LANES)],
-            mask: vec![[ABSENT; LANES]; stations.div_ceil(LANES)],
-            sends: vec![false; stations],
+            slots: vec![[0; LANES]; rows.len()],
+            waits: vec![[ABSENT; LANES]; rows.len()],
+            offsets: rows,
+            has_offsets: offsets.iter().any(|&offset| offset > 0),
+            common: vec![ABSENT; offsets.len()],
             space: Space { ready, idle_from: Time::ZERO },
             own: Vec::new(),
             immediate: Vec::new(),
         }
     }
 
-    /// The interframe space of a station.
-    pub(super) fn space(&self, station: usize) -> Space {
-        let own = self.own.iter().find(|one| one.station as usize == station);
-        own.map_or(self.space, |one| one.space)
+    /// The interframe space of an access function.
+    pub(super) fn space(&self, function: usize) -> Space {
+        let own = self.own.iter().find(|one| one.function as usize == function);
+        own.map_or_else(|| self.common_space(function), |one| one.space)
     }
 
-    /// Sets an interframe space of a single station.
-    pub(super) fn set_space(&mut self, station: usize, space: Space) {
-        let at = self.own.partition_point(|one| (one.station as usize) < station);
-        match self.own.get_mut(at).filter(|one| one.station as usize == station) {
+    /// The common interframe space, extended to the AIFS of a function.
+    fn common_space(&self, function: usize) -> Space {
+        let (row, lane) = position(function);
+        Space { ready: self.space.ready + self.slot * u64::from(self.offsets[row][lane]), ..self.space }
+    }
+
+    /// Sets an interframe space of a single function.
+    pub(super) fn set_space(&mut self, function: usize, space: Space) {
+        let at = self.own.partition_point(|one| (one.function as usize) < function);
+        match self.own.get_mut(at).filter(|one| one.function as usize == function) {
             Some(one) => one.space = space,
-            None => self.own.insert(at, OwnSpace { station: station as u32, space, remaining: 0 }),
+            None => self.own.insert(at, OwnSpace { function: function as u32, space, remaining: 0 }),
         }
-        self.set_present(station, false);
+        self.set_wait(function, ABSENT);
     }
 
-    /// Sets whether a station has a frame and the common interframe space.
-    fn set_present(&mut self, station: usize, present: bool) {
-        let (row, lane) = position(station);
-        self.mask[row][lane] = if present { 0 } else { ABSENT };
+    fn set_wait(&mut self, function: usize, wait: u16) {
+        let (row, lane) = position(function);
+        self.waits[row][lane] = wait;
     }
 
-    /// Sets the interframe space of all stations.
+    /// Whether an access function has a frame.
+    fn sends(&self, function: usize) -> bool {
+        self.common[function] != ABSENT
+    }
+
+    /// Sets the interframe space of all functions.
     pub(super) fn set_common_space(&mut self, space: Space) {
-        while let Some(OwnSpace { station, .. }) = self.own.pop() {
-            self.set_present(station as usize, self.sends[station as usize]);
+        while let Some(OwnSpace { function, .. }) = self.own.pop() {
+            self.set_wait(function as usize, self.common[function as usize]);
         }
         self.space = space;
     }
 
-    /// Remaining backoff of a station, slots.
-    pub(super) fn slots(&self, station: usize) -> u32 {
-        let (row, lane) = position(station);
+    /// Remaining backoff of an access function, slots.
+    pub(super) fn slots(&self, function: usize) -> u32 {
+        let (row, lane) = position(function);
         u32::from(self.slots[row][lane])
     }
 
-    /// Sets the backoff of a station.
-    pub(super) fn set_slots(&mut self, station: usize, slots: u32) {
-        let (row, lane) = position(station);
+    /// Sets the backoff of an access function.
+    pub(super) fn set_slots(&mut self, function: usize, slots: u32) {
+        let (row, lane) = position(function);
         self.slots[row][lane] = slots as u16;
     }
 
-    /// Time at which a station sends, unless another one sends before.
-    pub(super) fn expiry(&self, station: usize) -> Time {
-        self.space(station).ready + self.slot * u64::from(self.slots(station))
+    /// Time at which an access function sends, unless another one sends before.
+    pub(super) fn expiry(&self, function: usize) -> Time {
+        self.space(function).ready + self.slot * u64::from(self.slots(function))
     }
 
-    /// Sets whether a station has a frame.
-    pub(super) fn set_sends(&mut self, station: usize, sends: bool) {
-        if self.sends[station] != sends {
-            self.sends[station] = sends;
-            let has_own = self.own.iter().any(|one| one.station as usize == station);
-            self.set_present(station, sends && !has_own);
+    /// Sets whether an access function has a frame.
+    #[inline]
+    pub(super) fn set_sends(&mut self, function: usize, sends: bool) {
+        if self.sends(function) != sends {
+            let (row, lane) = position(function);
+            self.common[function] = if sends { self.offsets[row][lane] } else { ABSENT };
+            if !self.own.iter().any(|one| one.function as usize == function) {
+                self.waits[row][lane] = self.common[function];
+            }
         }
     }
 
-    /// Sets whether a station has immediate access, without a backoff.
-    pub(super) fn set_immediate(&mut self, station: usize, immediate: bool) {
-        let at = self.immediate.partition_point(|&one| (one as usize) < station);
-        let known = self.immediate.get(at).is_some_and(|&one| one as usize == station);
+    /// Sets whether an access function has immediate access, without a backoff.
+    pub(super) fn set_immediate(&mut self, function: usize, immediate: bool) {
+        let at = self.immediate.partition_point(|&one| (one as usize) < function);
+        let known = self.immediate.get(at).is_some_and(|&one| one as usize == function);
         if immediate && !known {
-            self.immediate.insert(at, station as u32);
+            self.immediate.insert(at, function as u32);
         } else if known && !immediate {
             self.immediate.remove(at);
         }
     }
 
-    /// Time of the next transmission, at most `limit`. Sets `first` to the stations that send at that time, by index.
+    /// Time of the next transmission, at most `limit`. Sets `first` to the functions that send at that time, by index.
     pub(super) fn first(&self, limit: Time, first: &mut Vec<u32>) -> Time {
         first.clear();
         let mut min = [ABSENT; LANES];
-        for (slots, mask) in self.slots.iter().zip(&self.mask) {
-            for ((min, slots), mask) in min.iter_mut().zip(slots).zip(mask) {
-                *min = (*min).min(slots | mask);
+        for (slots, waits) in self.slots.iter().zip(&self.waits) {
+            for ((min, slots), wait) in min.iter_mut().zip(slots).zip(waits) {
+                *min = (*min).min(slots.saturating_add(*wait));
             }
         }
         let min = min.into_iter().fold(ABSENT, u16::min);
         let common = if min == ABSENT { NEVER } else { self.space.ready + self.slot * u64::from(min) };
-        let own = self.own.iter().filter(|one| self.sends[one.station as usize]);
+        let own = self.own.iter().filter(|one| self.sends(one.function as usize));
         let expiries =
-            own.map(|one| (one.space.ready + self.slot * u64::from(self.slots(one.station as usize)), one.station));
+            own.map(|one| (one.space.ready + self.slot * u64::from(self.slots(one.function as usize)), one.function));
         let start = expiries.clone().map(|one| one.0).fold(common, Time::min).min(limit);
         if min != ABSENT && common == start {
-            self.add_stations(min, first);
+            self.add_functions(min, first);
         }
         let before = first.len();
         first.extend(expiries.filter(|one| one.0 == start).map(|one| one.1));
@@ -165,44 +187,50 @@ impl Contention {
         start
     }
 
-    /// Adds the stations with a frame, the common interframe space and `remaining` slots of backoff.
-    fn add_stations(&self, remaining: u16, stations: &mut Vec<u32>) {
-        for (row, (slots, mask)) in self.slots.iter().zip(&self.mask).enumerate() {
+    /// Adds the functions that send `remaining` slots after the common interframe space.
+    fn add_functions(&self, remaining: u16, functions: &mut Vec<u32>) {
+        for (row, (slots, waits)) in self.slots.iter().zip(&self.waits).enumerate() {
             let mut hits: Row = [0; LANES];
-            for (hit, (slots, mask)) in hits.iter_mut().zip(slots.iter().zip(mask)) {
-                *hit = u16::from(slots | mask == remaining);
+            for (hit, (slots, wait)) in hits.iter_mut().zip(slots.iter().zip(waits)) {
+                *hit = u16::from(slots.saturating_add(*wait) == remaining);
             }
             if hits == [0; LANES] {
                 continue;
             }
             for (lane, _) in hits.iter().enumerate().filter(|one| *one.1 != 0) {
-                stations.push((row * LANES + lane) as u32);
+                functions.push((row * LANES + lane) as u32);
             }
         }
     }
 
     /// Freezes all counters at the start of a transmission at `at`: subtracts the slots that began before, and `more`.
-    /// Stations with immediate access that did not send by then get the backoff of `draw`, if any.
+    /// Access functions with immediate access that did not send by then get the backoff of `draw`, if any.
     #[inline]
     pub(super) fn freeze(&mut self, at: Time, more: u64, mut draw: impl FnMut(usize) -> Option<u32>) {
         let mut own = std::mem::take(&mut self.own);
         for one in &mut own {
-            let slots = self.slots(one.station as usize).saturating_sub(self.counted(one.space, at, more).into());
+            let slots = self.slots(one.function as usize).saturating_sub(self.counted(one.space, at, more).into());
             one.remaining = slots as u16;
         }
         let counted = self.counted(self.space, at, more);
-        for slots in self.slots.as_flattened_mut() {
-            *slots = slots.saturating_sub(counted);
+        if self.has_offsets {
+            for (slots, offset) in self.slots.as_flattened_mut().iter_mut().zip(self.offsets.as_flattened()) {
+                *slots = slots.saturating_sub(counted.saturating_sub(*offset));
+            }
+        } else {
+            for slots in self.slots.as_flattened_mut() {
+                *slots = slots.saturating_sub(counted);
+            }
         }
         for one in &own {
-            self.set_slots(one.station as usize, one.remaining.into());
+            self.set_slots(one.function as usize, one.remaining.into());
         }
         self.own = own;
         let mut immediate = std::mem::take(&mut self.immediate);
-        immediate.retain(|&station| {
-            let keeps = self.expiry(station as usize) <= at;
-            if let Some(slots) = if keeps { None } else { draw(station as usize) } {
-                self.set_slots(station as usize, slots);
+        immediate.retain(|&function| {
+            let keeps = self.expiry(function as usize) <= at;
+            if let Some(slots) = if keeps { None } else { draw(function as usize) } {
+                self.set_slots(function as usize, slots);
             }
             keeps
         });
@@ -225,7 +253,7 @@ mod tests {
 
     const SLOT: Duration = Duration::from_nanos(9);
 
-    /// The backoff of a single station, as in the standard.
+    /// The backoff of a single access function, as in the standard.
     #[derive(Clone, Copy, Debug)]
     struct Model {
         slots: u32,
@@ -262,52 +290,61 @@ mod tests {
     }
 
     fn any_step() -> impl Strategy<Value = Step> {
-        let station = 0..5usize;
+        let function = 0..5usize;
         prop_oneof![
-            (station.clone(), 0u64..300, 0u64..300)
-                .prop_map(|(station, ready, idle)| Step::Space(station, ready, idle)),
+            (function.clone(), 0u64..300, 0u64..300)
+                .prop_map(|(function, ready, idle)| Step::Space(function, ready, idle)),
             (0u64..300, 0u64..300).prop_map(|(ready, idle)| Step::CommonSpace(ready, idle)),
-            (station.clone(), 0u32..32).prop_map(|(station, slots)| Step::Slots(station, slots)),
-            (station.clone(), any::<bool>()).prop_map(|(station, sends)| Step::Sends(station, sends)),
-            (station, any::<bool>()).prop_map(|(station, immediate)| Step::Immediate(station, immediate)),
+            (function.clone(), 0u32..32).prop_map(|(function, slots)| Step::Slots(function, slots)),
+            (function.clone(), any::<bool>()).prop_map(|(function, sends)| Step::Sends(function, sends)),
+            (function, any::<bool>()).prop_map(|(function, immediate)| Step::Immediate(function, immediate)),
             (0u64..600, 0u64..2, prop::option::of(0u32..32))
                 .prop_map(|(at, more, drawn)| Step::Freeze(at, more, drawn)),
         ]
     }
 
     proptest! {
-        /// Compared with one model per station.
+        /// Compared with one model per access function.
         #[test]
-        fn counters_equal_those_of_single_stations(steps in prop::collection::vec(any_step(), 0..60), limit in 0u64..2000) {
+        fn counters_equal_those_of_single_functions(
+            steps in prop::collection::vec(any_step(), 0..60),
+            offsets in prop::array::uniform5(0u16..7),
+            limit in 0u64..2000,
+        ) {
             let ready = Time::from_nanos(28);
-            let mut all = Contention::new(5, SLOT, ready);
+            let mut all = Contention::new(&offsets, SLOT, ready);
             let space = Space { ready, idle_from: Time::ZERO };
-            let mut models = [Model { slots: 0, space, sends: false, immediate: false }; 5];
+            let mut models = offsets.map(|offset| Model {
+                slots: 0,
+                space: Space { ready: ready + SLOT * u64::from(offset), ..space },
+                sends: false,
+                immediate: false,
+            });
             for step in steps {
                 match step {
-                    Step::Space(station, ready, idle) => {
+                    Step::Space(function, ready, idle) => {
                         let space = Space { ready: Time::from_nanos(ready), idle_from: Time::from_nanos(idle) };
-                        all.set_space(station, space);
-                        models[station].space = space;
+                        all.set_space(function, space);
+                        models[function].space = space;
                     }
                     Step::CommonSpace(ready, idle) => {
                         let space = Space { ready: Time::from_nanos(ready), idle_from: Time::from_nanos(idle) };
                         all.set_common_space(space);
-                        for one in &mut models {
-                            one.space = space;
+                        for (one, offset) in models.iter_mut().zip(offsets) {
+                            one.space = Space { ready: space.ready + SLOT * u64::from(offset), ..space };
                         }
                     }
-                    Step::Slots(station, slots) => {
-                        all.set_slots(station, slots);
-                        models[station].slots = slots;
+                    Step::Slots(function, slots) => {
+                        all.set_slots(function, slots);
+                        models[function].slots = slots;
                     }
-                    Step::Sends(station, sends) => {
-                        all.set_sends(station, sends);
-                        models[station].sends = sends;
+                    Step::Sends(function, sends) => {
+                        all.set_sends(function, sends);
+                        models[function].sends = sends;
                     }
-                    Step::Immediate(station, immediate) => {
-                        all.set_immediate(station, immediate);
-                        models[station].immediate = immediate;
+                    Step::Immediate(function, immediate) => {
+                        all.set_immediate(function, immediate);
+                        models[function].immediate = immediate;
                     }
                     Step::Freeze(at, more, drawn) => {
                         all.freeze(Time::from_nanos(at), more, |_| drawn);
@@ -316,17 +353,17 @@ mod tests {
                         }
                     }
                 }
-                for (station, model) in models.iter().enumerate() {
-                    prop_assert_eq!((all.slots(station), all.space(station)), (model.slots, model.space));
-                    prop_assert_eq!(all.expiry(station), model.expiry());
-                    prop_assert_eq!(all.immediate.contains(&(station as u32)), model.immediate);
+                for (function, model) in models.iter().enumerate() {
+                    prop_assert_eq!((all.slots(function), all.space(function)), (model.slots, model.space));
+                    prop_assert_eq!(all.expiry(function), model.expiry());
+                    prop_assert_eq!(all.immediate.contains(&(function as u32)), model.immediate);
                 }
                 let mut first = Vec::new();
                 let start = all.first(Time::from_nanos(limit), &mut first);
                 let expiries = models.iter().filter(|one| one.sends).map(|one| one.expiry());
                 prop_assert_eq!(start, expiries.min().unwrap_or(NEVER).min(Time::from_nanos(limit)));
                 let known = (0..).zip(&models).filter(|(_, one)| one.sends && one.expiry() == start);
-                prop_assert_eq!(first, known.map(|(station, _)| station).collect::<Vec<u32>>());
+                prop_assert_eq!(first, known.map(|(function, _)| function).collect::<Vec<u32>>());
             }
         }
     }

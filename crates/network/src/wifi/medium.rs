@@ -2,26 +2,29 @@
 
 mod counters;
 mod queue;
+mod txop;
 
 use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};
 
+use self::txop::Txop;
+use super::access_function::{
+    AccessFunction, Airtimes, Counters, Frame, Path, PathTotals, PendingExchange, QueueLength, Routed, State,
+};
 use super::airtimes::{FlowAirtimes, KnownFlow};
 use super::contention::{Contention, Space, NEVER};
+use super::edca::{AccessCategory, AccessParameters};
 use super::phy::{subframe_bytes, Mode, SIFS};
-use super::rules::{Deferral, Rules};
-use super::station::{
-    Airtimes, Counters, Frame, Path, PathTotals, PendingExchange, QueueLength, Routed, State, Station,
-};
+use super::rules::{Beacon, Deferral, Rules};
 use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::Stream;
 
-/// Configuration of a station.
+/// Configuration of a queue of a station.
 #[derive(Debug)]
-pub struct StationConfig<P> {
-    /// Capacity of its queue, if it has no discipline.
+pub struct QueueConfig<P> {
+    /// Capacity, if it has no discipline.
     pub limit: Limit,
     /// Frames in service count towards the capacity: those in transmission, otherwise the one in contention.
     pub counts_in_service: bool,
@@ -29,7 +32,7 @@ pub struct StationConfig<P> {
     pub discipline: Option<Box<dyn Discipline<Routed<P>>>>,
 }
 
-impl<P> StationConfig<P> {
+impl<P> QueueConfig<P> {
     /// A drop-tail queue in the device.
     #[must_use]
     pub fn drop_tail(limit: Limit, counts_in_service: bool) -> Self {
@@ -82,18 +85,29 @@ struct FrameCounts {
 
 /// The medium with its stations.
 ///
+/// A station has one access function, or four with EDCA: one for each access category. Functions and paths are stored by
+/// station or path, and then by access category.
+///
 /// At the time that [`next`](Self::next) returns, the caller calls [`process_until`](Self::process_until) and then
 /// [`take`](Self::take), which returns the outcomes, before it offers further packets.
 #[derive(Debug)]
 pub struct Medium<P> {
     rules: Rules,
-    stations: Vec<Station<P>>,
-    /// Backoff counters of the stations.
+    /// Access functions of a station: 1, or [`AccessCategory::COUNT`].
+    categories: usize,
+    functions: Vec<AccessFunction<P>>,
+    /// The shortest AIFS.
+    aifs: Duration,
+    /// Backoff counters of the access functions.
     contention: Contention,
-    /// Stations with a discipline whose device is refilled when the outcomes are taken.
+    /// The TXOP in which the next exchange may be, if there is one.
+    txop: Option<Txop>,
+    /// Access functions with a discipline whose device is refilled when the outcomes are taken.
     pending: Vec<u32>,
-    /// The exchange of the next transmission, if a single station sends.
+    /// The exchange of the next transmission, if a single access function sends.
     single: Option<Exchange>,
+    /// Buffer for the exchanges of a collision.
+    colliding: Vec<Exchange>,
     paths: Vec<Path<P>>,
     random: Stream,
     /// Number of frames so far.
@@ -108,7 +122,7 @@ pub struct Medium<P> {
     /// Start of the next transmission, unless another packet is offered before.
     start: Time,
     next: Time,
-    /// Stations that send at `start`.
+    /// Access functions that send at `start`.
     winners: Vec<u32>,
     beacons: u64,
     /// By flow of the packets, the airtime of the exchanges with their frames.
@@ -117,14 +131,23 @@ pub struct Medium<P> {
     dropped: Vec<QueuedPacket<Routed<P>>>,
 }
 
-fn new_path<P>(config: &PathConfig, rules: &Rules) -> Path<P> {
+/// The path of an access function with these parameters.
+fn new_path<P>(config: &PathConfig, from: u32, access: &AccessParameters, rules: &Rules) -> Path<P> {
+    let airtimes = Airtimes::new(config.mode);
+    let airtime = match access.txop_limit {
+        Duration::ZERO => Duration::MAX,
+        limit => {
+            let lead = if rules.rts_above.is_some() { airtimes.lead() } else { Duration::ZERO };
+            limit.saturating_sub(lead + SIFS + airtimes.block_ack)
+        }
+    };
     Path {
-        from: config.from,
+        from,
         to: config.to,
         mode: config.mode,
         error: config.error,
-        max_bytes: rules.max_bytes(config.mode),
-        airtimes: Airtimes::new(config.mode),
+        max_bytes: if access.aggregates { rules.max_bytes(config.mode, airtime) } else { 0 },
+        airtimes,
         frames: VecDeque::new(),
         queue_length: QueueLength::default(),
         totals: PathTotals::default(),
@@ -133,31 +156,56 @@ fn new_path<P>(config: &PathConfig, rules: &Rules) -> Path<P> {
     }
 }
 
+/// An access function without frames.
+fn new_function<P>(config: QueueConfig<P>, access: AccessParameters, rules: &Rules) -> AccessFunction<P> {
+    AccessFunction {
+        access,
+        aifs: rules.aifs(&access),
+        limit: config.limit,
+        counts_in_service: config.counts_in_service,
+        queue: config.discipline,
+        device: 0,
+        room: rules.aggregation.filter(|_| access.aggregates).map_or(1, |aggregation| u64::from(aggregation.frames)),
+        pending: false,
+        sole_path: None,
+        order: VecDeque::new(),
+        queue_length: QueueLength::default(),
+        cw: access.cw_min,
+        gap_from: NEVER,
+        counters: Counters::default(),
+        pending_exchange: PendingExchange::default(),
+    }
+}
+
 impl<P: Copy> Medium<P> {
-    /// A medium without frames.
+    /// A medium without frames. With EDCA each station has four queues, in the order of [`AccessCategory::ALL`].
     #[must_use]
-    pub fn new(rules: Rules, stations: Vec<StationConfig<P>>, paths: &[PathConfig], random: Stream) -> Self {
-        let contention = Contention::new(stations.len(), rules.slot, Time::ZERO + rules.difs());
-        let station = |config: StationConfig<P>| Station {
-            limit: config.limit,
-            counts_in_service: config.counts_in_service,
-            queue: config.discipline,
-            device: 0,
-            pending: false,
-            sole_path: None,
-            order: VecDeque::new(),
-            queue_length: QueueLength::default(),
-            cw: rules.cw_min,
-            gap_from: NEVER,
-            counters: Counters::default(),
-            pending_exchange: PendingExchange::default(),
+    pub fn new(rules: Rules, queues: Vec<QueueConfig<P>>, paths: &[PathConfig], random: Stream) -> Self {
+        let categories = if rules.edca.is_some() { AccessCategory::COUNT } else { 1 };
+        let parameters = |function: usize| match &rules.edca {
+            Some(edca) => edca.of_station((function / categories) as u32)[function % categories],
+            None => rules.access,
         };
+        let functions: Vec<AccessFunction<P>> =
+            (0usize..).zip(queues).map(|(function, queue)| new_function(queue, parameters(function), &rules)).collect();
+        let shortest = functions.iter().map(|one| one.access.aifsn).min().unwrap_or(rules.access.aifsn);
+        let aifs = rules.aifs(&AccessParameters { aifsn: shortest, ..rules.access });
+        let offsets: Vec<u16> = functions.iter().map(|one| (one.access.aifsn - shortest) as u16).collect();
+        let path_of = |path: &PathConfig, category: usize| {
+            let from = path.from as usize * categories + category;
+            new_path(path, from as u32, &functions[from].access, &rules)
+        };
+        let paths = paths.iter().flat_map(|path| (0..categories).map(move |category| (path, category)));
         let mut medium = Self {
-            stations: stations.into_iter().map(station).collect(),
-            contention,
+            paths: paths.map(|(path, category)| path_of(path, category)).collect(),
+            categories,
+            functions,
+            aifs,
+            contention: Contention::new(&offsets, rules.slot, Time::ZERO + aifs),
+            txop: None,
             pending: Vec::new(),
             single: None,
-            paths: paths.iter().map(|config| new_path(config, &rules)).collect(),
+            colliding: Vec::new(),
             random,
             serial: 0,
             beacon_due: rules.beacon.map_or(NEVER, |beacon| Time::ZERO + beacon.interval),
@@ -177,13 +225,13 @@ impl<P: Copy> Medium<P> {
         medium
     }
 
-    /// Sets `sole_path` of the stations with exactly one path.
+    /// Sets `sole_path` of the access functions with exactly one path.
     fn find_sole_paths(&mut self) {
-        let mut paths = vec![0u32; self.stations.len()];
+        let mut paths = vec![0u32; self.functions.len()];
         for (path, one) in (0..).zip(&self.paths) {
             paths[one.from as usize] += 1;
             let sole = paths[one.from as usize] == 1;
-            self.stations[one.from as usize].sole_path = sole.then_some(path);
+            self.functions[one.from as usize].sole_path = sole.then_some(path);
         }
     }
 
@@ -209,6 +257,8 @@ impl<P: Copy> Medium<P> {
 
     /// Moves the outcomes until `now` to `taken`, which must be empty, and refills devices. Appends the packets that
     /// disciplines drop to `dropped`.
+    #[allow(clippy::inline_always)] // its only caller is the event loop
+    #[inline(always)]
     pub fn take(&mut self, now: Time, taken: &mut Vec<FrameOutcome<P>>, dropped: &mut Vec<QueuedPacket<P>>) {
         debug_assert!(taken.is_empty(), "the caller has processed the previous outcomes");
         if self.due > now {
@@ -222,13 +272,13 @@ impl<P: Copy> Medium<P> {
         self.schedule_next();
     }
 
-    /// Refills the devices of stations whose outcomes were taken.
+    /// Refills the devices of access functions whose outcomes were taken.
     fn refill_pending(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) {
         let mut pending = std::mem::take(&mut self.pending);
         pending.sort_unstable();
         for index in pending.drain(..).map(|index| index as usize) {
-            // A station's backoff after its last frame is already in progress.
-            if std::mem::take(&mut self.stations[index].pending) {
+            // The backoff after its last frame is already in progress.
+            if std::mem::take(&mut self.functions[index].pending) {
                 self.refill(now, index, dropped);
             }
         }
@@ -239,24 +289,23 @@ impl<P: Copy> Medium<P> {
     #[must_use]
     pub fn memory(&self) -> usize {
         self.paths.iter().map(|path| path.frames.capacity() * size_of::<Frame<P>>()).sum::<usize>()
-            + self.stations.iter().map(|station| station.order.capacity() * 16).sum::<usize>()
+            + self.functions.iter().map(|function| function.order.capacity() * 16).sum::<usize>()
     }
 
     /// Starts contention for a frame that arrived at an empty device.
     fn begin_contending(&mut self, now: Time, index: usize) {
         let slot = self.rules.slot;
         let edca = self.rules.counts_busy_slot;
-        let difs = self.rules.difs();
         let deferral = self.rules.deferral;
-        let station = &self.stations[index];
+        let function = &self.functions[index];
         let contention = &mut self.contention;
         if contention.slots(index) > 0 && contention.expiry(index) > now {
             return; // the backoff after the last frame is still in progress
         }
-        let in_gap = now >= station.gap_from && now - station.gap_from < SIFS;
+        let in_gap = now >= function.gap_from && now - function.gap_from < SIFS;
         let Space { ready, idle_from } = contention.space(index);
         if now < idle_from && !in_gap {
-            contention.set_slots(index, self.random.below(u64::from(station.cw) + 1) as u32);
+            contention.set_slots(index, self.random.below(u64::from(function.cw) + 1) as u32);
             return;
         }
         contention.set_slots(index, 0);
@@ -267,7 +316,7 @@ impl<P: Copy> Medium<P> {
                     ready + Duration::from_nanos((now - ready).as_nanos().next_multiple_of(slot.as_nanos()))
                 }
                 Deferral::Draws => now,
-                Deferral::Keeps => now + difs,
+                Deferral::Keeps => now + function.aifs,
             };
             contention.set_space(index, Space { ready, idle_from });
         }
@@ -275,11 +324,13 @@ impl<P: Copy> Medium<P> {
 
     /// Computes start and senders of the next transmission, and the time of the next event.
     fn schedule_next(&mut self) {
-        self.start = self.contention.first(self.beacon_start(), &mut self.winners);
+        if self.txop.is_none() || !self.continue_txop() {
+            self.start = self.contention.first(self.beacon_start(), &mut self.winners);
+        }
         self.schedule_event();
     }
 
-    /// Updates the schedule if a station has started contention and nothing else has changed.
+    /// Updates the schedule if an access function has started contention and nothing else has changed.
     fn schedule_with(&mut self, index: usize) {
         let expiry = self.contention.expiry(index);
         if expiry > self.start {
@@ -316,16 +367,17 @@ impl<P: Copy> Medium<P> {
         self.beacon_due.max(self.idle_from + self.rules.pifs())
     }
 
-    /// The next exchange of a station.
-    fn exchange(&mut self, station: usize) -> Exchange {
-        let index = self.first_path(station);
+    /// The next exchange of an access function.
+    fn exchange(&mut self, function: usize) -> Exchange {
+        let index = self.first_path(function);
         let (frames, bytes) = self.aggregate(&self.paths[index as usize]);
         let path = &mut self.paths[index as usize];
         let data = path.airtimes.data(path.mode, bytes);
         let Airtimes { rts, ack, block_ack, .. } = path.airtimes;
         let acknowledgement = SIFS + if frames > 1 { block_ack } else { ack };
-        let after_rts = self.rules.rts_above.is_some_and(|above| bytes > above);
-        let (first, lead) = if after_rts { (rts, rts + SIFS + ack + SIFS) } else { (data, Duration::ZERO) };
+        // The first exchange of a TXOP reserves the medium for the others.
+        let after_rts = self.rules.rts_above.is_some_and(|above| bytes > above) && self.txop.is_none();
+        let (first, lead) = if after_rts { (rts, path.airtimes.lead()) } else { (data, Duration::ZERO) };
         Exchange { path: index, frames, first, data_end: lead + data, acknowledgement, after_rts }
     }
 
@@ -333,6 +385,7 @@ impl<P: Copy> Medium<P> {
     fn aggregate(&self, path: &Path<P>) -> (u32, u32) {
         let single = path.frames[0].one.size + self.rules.overhead;
         let Some(aggregation) = self.rules.aggregation else { return (1, single) };
+        let max_bytes = self.txop.map_or(path.max_bytes, |txop| self.max_bytes_in(txop, path));
         let mut count = 0;
         let mut padded = 0;
         let mut bytes = 0;
@@ -342,7 +395,7 @@ impl<P: Copy> Medium<P> {
             }
             let mpdu = frame.one.size + self.rules.overhead;
             let with = padded + mpdu + super::phy::DELIMITER_BYTES;
-            if with > path.max_bytes {
+            if with > max_bytes {
                 break;
             }
             count += 1;
@@ -362,63 +415,90 @@ impl<P: Copy> Medium<P> {
         let mut winners = std::mem::take(&mut self.winners);
         let beacon = self.rules.beacon.filter(|_| self.beacon_start() == at);
         if let Some(beacon) = beacon {
-            // Internal collision: the beacon is sent, and the station's data backs off again.
-            if let Some(position) = winners.iter().position(|&one| one == beacon.station) {
-                winners.remove(position);
-                self.back_off(beacon.station as usize, self.stations[beacon.station as usize].cw);
-                let index = beacon.station as usize;
-                self.contention.set_immediate(index, false);
-                self.contention.set_space(index, Space { ready: at, ..self.contention.space(index) });
-            }
-            self.beacon_due += beacon.interval;
+            self.prefer_beacon(at, beacon, &mut winners);
         }
         self.freeze(at);
+        if self.categories > 1 && winners.len() > 1 {
+            self.collide_internally(at, &mut winners);
+        }
         match (winners.as_slice(), beacon) {
             (&[only], None) => self.transmit_single(at, only as usize),
             ([], Some(beacon)) => {
                 self.beacons += 1;
-                self.set_idle(at + beacon.airtime, self.rules.difs());
+                self.set_idle(at + beacon.airtime, Duration::ZERO);
             }
             (senders, beacon) => self.collide(at, senders, beacon.map_or(Duration::ZERO, |beacon| beacon.airtime)),
         }
         self.winners = winners;
     }
 
+    /// Internal collision with a beacon: the beacon is sent, and the station's data backs off again.
+    #[cold]
+    fn prefer_beacon(&mut self, at: Time, beacon: Beacon, winners: &mut Vec<u32>) {
+        let station = self.by_category(beacon.station);
+        winners.retain(|&index| {
+            let index = index as usize;
+            let remains = !station.contains(&index);
+            if !remains {
+                self.back_off(index, self.functions[index].cw);
+                self.contention.set_immediate(index, false);
+                self.contention.set_space(index, Space { ready: at, ..self.contention.space(index) });
+            }
+            remains
+        });
+        self.beacon_due += beacon.interval;
+    }
+
     /// Freezes all backoff counters at `at`. The senders draw another backoff in any case.
     fn freeze(&mut self, at: Time) {
         let more = u64::from(self.rules.counts_busy_slot);
         let keeps = self.rules.deferral == Deferral::Keeps;
-        let stations = &self.stations;
+        let functions = &self.functions;
         let random = &mut self.random;
         self.contention
-            .freeze(at, more, |index| (!keeps).then(|| random.below(u64::from(stations[index].cw) + 1) as u32));
+            .freeze(at, more, |index| (!keeps).then(|| random.below(u64::from(functions[index].cw) + 1) as u32));
     }
 
-    /// The medium is idle from `end` on; all stations wait for `space` before their backoff continues.
-    fn set_idle(&mut self, end: Time, space: Duration) {
-        self.contention.set_common_space(Space { ready: end + space, idle_from: end });
+    /// The medium is idle from `end` on; all stations wait for `more` and their AIFS before their backoff continues.
+    fn set_idle(&mut self, end: Time, more: Duration) {
+        self.contention.set_common_space(Space { ready: end + more + self.aifs, idle_from: end });
         self.idle_from = end;
     }
 
-    /// The transmission of a single station.
+    /// All access functions of the sender of a failed frame wait for the end of its timeout, and for an AIFS after
+    /// `idle_from`.
+    fn defer(&mut self, index: usize, idle_from: Time, timeout: Time) {
+        for one in self.by_category((index / self.categories) as u32) {
+            let ready = (idle_from + self.functions[one].aifs).max(timeout);
+            self.contention.set_space(one, Space { ready, idle_from });
+        }
+    }
+
+    /// The transmission of a single access function.
     fn transmit_single(&mut self, at: Time, index: usize) {
         let exchange = self.single.take().unwrap_or_else(|| self.exchange(index));
         let data_end = at + exchange.data_end;
         let end = data_end + exchange.acknowledgement;
         // Other stations defer for the duration in the header, with or without an acknowledgement.
-        self.set_idle(end, self.rules.difs());
+        self.set_idle(end, Duration::ZERO);
         let counts = self.complete(at, index, exchange, false, end);
-        let station = &mut self.stations[index];
-        station.counters.errors += u64::from(exchange.frames) - counts.received;
+        let function = &mut self.functions[index];
+        function.counters.attempts += 1;
+        function.counters.errors += u64::from(exchange.frames) - counts.received;
         if counts.received > 0 {
-            self.back_off(index, self.rules.cw_min);
+            if function.access.txop_limit > Duration::ZERO {
+                self.hold_txop(at, index, end);
+            }
+            self.back_off(index, self.functions[index].access.cw_min);
             if let (Deferral::Keeps, Some(to)) = (self.rules.deferral, self.paths[exchange.path as usize].to) {
-                self.stations[to as usize].gap_from = data_end;
+                for one in self.by_category(to) {
+                    self.functions[one].gap_from = data_end;
+                }
             }
         } else {
-            station.counters.failures += 1;
-            let ready = data_end + self.rules.timeout().max(self.rules.difs());
-            self.contention.set_space(index, Space { ready, idle_from: data_end });
+            self.txop = None;
+            function.counters.failures += 1;
+            self.defer(index, data_end, data_end + self.rules.timeout());
             self.back_off_failed(index, counts);
         }
         if !self.outcomes.is_empty() {
@@ -427,23 +507,27 @@ impl<P: Copy> Medium<P> {
     }
 
     /// A collision: the frames of all senders are lost.
+    #[cold]
     fn collide(&mut self, at: Time, senders: &[u32], beacon: Duration) {
         let mut end = at + beacon;
-        for &index in senders {
-            end = end.max(at + self.exchange(index as usize).first);
-        }
-        self.set_idle(end, self.rules.after_collision());
+        let mut exchanges = std::mem::take(&mut self.colliding);
         for &index in senders {
             let exchange = self.exchange(index as usize);
+            end = end.max(at + exchange.first);
+            exchanges.push(exchange);
+        }
+        self.set_idle(end, self.rules.after_collision());
+        for (&index, exchange) in senders.iter().zip(exchanges.drain(..)) {
             let own_end = at + exchange.first;
             let counts = self.complete(at, index as usize, exchange, true, own_end);
-            let station = &mut self.stations[index as usize];
-            station.counters.failures += 1;
-            station.counters.collisions += 1;
-            let ready = (end + self.rules.difs()).max(own_end + self.rules.timeout());
-            self.contention.set_space(index as usize, Space { ready, idle_from: end });
+            let function = &mut self.functions[index as usize];
+            function.counters.attempts += 1;
+            function.counters.failures += 1;
+            function.counters.collisions += 1;
+            self.defer(index as usize, end, own_end + self.rules.timeout());
             self.back_off_failed(index as usize, counts);
         }
+        self.colliding = exchanges;
         if !self.outcomes.is_empty() {
             self.due = end;
         }
@@ -486,17 +570,17 @@ impl<P: Copy> Medium<P> {
         path.pending_exchange = pending;
         let departed = counts.received + counts.lost;
         path.queue_length.leave(at, end, departed, departed_bytes);
-        let station = &mut self.stations[index];
-        station.device -= departed;
+        let function = &mut self.functions[index];
+        function.device -= departed;
         self.contention.set_immediate(index, false);
-        self.contention.set_sends(index, station.device > 0);
-        if station.queue.is_some() {
-            station.pending = departed > 0;
+        self.contention.set_sends(index, function.device > 0);
+        if function.queue.is_some() {
+            function.pending = departed > 0;
             self.pending.push(index as u32);
         }
-        station.queue_length.leave(at, end, departed, departed_bytes);
-        station.pending_exchange = pending;
-        station.counters.add(end - at, pending);
+        function.queue_length.leave(at, end, departed, departed_bytes);
+        function.pending_exchange = pending;
+        function.counters.add(end - at, pending);
         self.flow_airtimes.end(end - at);
         self.flush(exchange.path);
         counts
@@ -504,13 +588,13 @@ impl<P: Copy> Medium<P> {
 
     /// Backs off after a failed attempt: the contention window doubles, or returns to its minimum after the last attempt.
     fn back_off_failed(&mut self, index: usize, counts: FrameCounts) {
-        let wider = self.rules.widened(self.stations[index].cw);
-        self.back_off(index, if counts.lost > 0 { self.rules.cw_min } else { wider });
+        let AccessFunction { access, cw, .. } = &self.functions[index];
+        self.back_off(index, if counts.lost > 0 { access.cw_min } else { access.widened(*cw) });
     }
 
     fn back_off(&mut self, index: usize, cw: u32) {
-        let station = &mut self.stations[index];
-        station.cw = cw;
+        let function = &mut self.functions[index];
+        function.cw = cw;
         self.contention.set_slots(index, self.random.below(u64::from(cw) + 1) as u32);
     }
 

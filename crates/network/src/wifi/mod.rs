@@ -1,18 +1,21 @@
-//! A shared 802.11 medium: stations contend by DCF (802.11g) or EDCA's best-effort access category (802.11n).
+//! A shared 802.11 medium: stations contend by DCF (802.11g), by EDCA's best-effort access category alone (802.11n), or by
+//! all four access categories of EDCA (either).
 //!
 //! A [`Medium`] advances from one transmission to the next; backoff slots and frozen counters between two transmissions
 //! are computed from the times. Every station receives all others, and the propagation delay is zero.
 
+mod access_function;
 mod airtimes;
 mod contention;
+mod edca;
 mod medium;
 pub mod phy;
 mod rules;
-mod station;
 #[cfg(test)]
 mod tests;
 
+pub use access_function::{Counters, PathTotals, Routed};
 pub use contention::NEVER;
-pub use medium::{FrameOutcome, Medium, PathConfig, StationConfig};
+pub use edca::{AccessCategory, AccessParameters, DscpMapping, Edca};
+pub use medium::{FrameOutcome, Medium, PathConfig, QueueConfig};
 pub use rules::{Aggregation, Beacon, Deferral, Rules};
-pub use station::{Counters, PathTotals, Routed};

@@ -2,6 +2,7 @@
 
 use cwndlab_units::Duration;
 
+use super::edca::{AccessParameters, Edca};
 use super::phy::{self, dsss_airtime, ACK_BYTES, OVERHEAD_BYTES, QOS_OVERHEAD_BYTES, SHORT_SLOT, SIFS};
 
 /// Limits of an aggregate: frames in one transmission to one receiver.
@@ -43,12 +44,10 @@ pub struct Beacon {
 pub struct Rules {
     /// Slot time.
     pub slot: Duration,
-    /// Slots of the interframe space after SIFS: 2 for DIFS, 3 for EDCA's best effort.
-    pub aifsn: u32,
-    /// Minimum contention window, slots.
-    pub cw_min: u32,
-    /// Maximum contention window, slots.
-    pub cw_max: u32,
+    /// Channel access without access categories.
+    pub access: AccessParameters,
+    /// Channel access with four access categories.
+    pub edca: Option<Edca>,
     /// The slot boundary at which another station starts to send decrements the backoff counter. EDCA does this
     /// (10.22.2.4); DCF counts only slots that end idle (10.3.4.3), so that only the last sender can use the first slot
     /// after DIFS.
@@ -78,9 +77,14 @@ impl Rules {
     pub fn erp_ofdm() -> Self {
         Self {
             slot: SHORT_SLOT,
-            aifsn: 2,
-            cw_min: 15,
-            cw_max: 1023,
+            access: AccessParameters {
+                aifsn: 2,
+                cw_min: 15,
+                cw_max: 1023,
+                txop_limit: Duration::ZERO,
+                aggregates: true,
+            },
+            edca: None,
             counts_busy_slot: false,
             short_attempts: 7,
             long_attempts: 4,
@@ -97,19 +101,24 @@ impl Rules {
     /// (table 19-25, aPPDUMaxTime).
     #[must_use]
     pub fn ht() -> Self {
+        let dcf = Self::erp_ofdm();
         Self {
-            aifsn: 3,
-            counts_busy_slot: true,
-            overhead: QOS_OVERHEAD_BYTES,
+            access: AccessParameters { aifsn: 3, ..dcf.access },
             aggregation: Some(Aggregation { frames: 64, bytes: 65_535, airtime: Duration::from_micros(5_484) }),
-            ..Self::erp_ofdm()
+            ..dcf.with_qos()
         }
     }
 
-    /// The interframe space before a backoff.
+    /// The frame format and the slot boundaries of EDCA.
     #[must_use]
-    pub fn difs(&self) -> Duration {
-        SIFS + self.slot * u64::from(self.aifsn)
+    pub fn with_qos(self) -> Self {
+        Self { counts_busy_slot: true, overhead: QOS_OVERHEAD_BYTES, ..self }
+    }
+
+    /// The interframe space of these parameters before a backoff.
+    #[must_use]
+    pub fn aifs(&self, access: &AccessParameters) -> Duration {
+        SIFS + self.slot * u64::from(access.aifsn)
     }
 
     /// The interframe space before a beacon.
@@ -124,10 +133,10 @@ impl Rules {
         SIFS + self.slot + Duration::from_micros(20)
     }
 
-    /// Interframe space of the other stations after a collision.
+    /// Time for which the other stations wait after a collision, before the interframe space.
     #[must_use]
     pub fn after_collision(&self) -> Duration {
-        self.eifs_ack.map_or(Duration::ZERO, |ack| SIFS + ack) + self.difs()
+        self.eifs_ack.map_or(Duration::ZERO, |ack| SIFS + ack)
     }
 
     /// Airtime of an ACK at 1 Mbit/s, the lowest rate of an 802.11g station.
@@ -136,20 +145,15 @@ impl Rules {
         dsss_airtime(ACK_BYTES)
     }
 
-    /// The contention window after another failed attempt.
-    #[must_use]
-    pub fn widened(&self, cw: u32) -> u32 {
-        (2 * cw + 1).min(self.cw_max)
-    }
-
-    /// Maximum size of an A-MPDU in this mode, bytes.
-    pub(super) fn max_bytes(&self, mode: phy::Mode) -> u32 {
+    /// Maximum size of an A-MPDU in this mode with at most this airtime, bytes.
+    pub(super) fn max_bytes(&self, mode: phy::Mode, airtime: Duration) -> u32 {
         let Some(aggregation) = self.aggregation else { return 0 };
+        let airtime = airtime.min(aggregation.airtime);
         let mut fits = 0;
         let mut over = aggregation.bytes + 1;
         while over - fits > 1 {
             let middle = u32::midpoint(fits, over);
-            if mode.airtime(middle) <= aggregation.airtime {
+            if mode.airtime(middle) <= airtime {
                 fits = middle;
             } else {
                 over = middle;

@@ -1,12 +1,17 @@
 //! Tests of the medium: cycles by hand, Bianchi's Markov chain, ns-3's cell, and invariants of random runs.
 
+mod edca;
+
 use proptest::prelude::*;
 
 use super::phy::{self, dsss_airtime, Mode, ACK_BYTES, LONG_SLOT, SIFS};
 use cwndlab_units::{Duration, Time};
 
-use super::{Beacon, Counters, Deferral, FrameOutcome, Medium, PathConfig, Rules, StationConfig, NEVER};
+use super::{
+    Beacon, Counters, Deferral, DscpMapping, Edca, FrameOutcome, Medium, PathConfig, QueueConfig, Rules, NEVER,
+};
 use crate::aqm::{codel, Codel, QueuedPacket};
+use crate::dscp::Dscp;
 use crate::queue::Limit;
 use crate::random::{Purpose, Stream};
 
@@ -24,8 +29,8 @@ fn path(from: u32, mode: Mode) -> PathConfig {
 }
 
 /// Stations with 100 packets each.
-fn stations<P>(number: u32) -> Vec<StationConfig<P>> {
-    (0..number).map(|_| StationConfig::drop_tail(Limit::Packets(100), true)).collect()
+fn stations<P>(number: u32) -> Vec<QueueConfig<P>> {
+    (0..number).map(|_| QueueConfig::drop_tail(Limit::Packets(100), true)).collect()
 }
 
 fn medium(rules: Rules, senders: u32, mode: Mode, seed: u64) -> Medium<u32> {
@@ -67,9 +72,15 @@ impl Run {
 }
 
 /// Every path always has frames to send.
-fn saturate(mut medium: Medium<u32>, paths: u32, seconds: u64) -> Run {
+fn saturate(medium: Medium<u32>, paths: u32, seconds: u64) -> Run {
+    saturate_with(medium, paths, seconds, |_| Dscp::default())
+}
+
+/// Every path always has frames to send, with its codepoint.
+fn saturate_with(mut medium: Medium<u32>, paths: u32, seconds: u64, dscp: impl Fn(u32) -> Dscp) -> Run {
     let fill = |medium: &mut Medium<u32>, now, path| {
-        medium.offer(now, path, packet(now, path, IP_BYTES), &mut Vec::new());
+        let one = QueuedPacket { dscp: dscp(path), ..packet(now, path, IP_BYTES) };
+        medium.offer(now, path, one, &mut Vec::new());
     };
     for path in 0..paths {
         for _ in 0..70 {
@@ -301,22 +312,27 @@ fn an_immediate_response_backs_off_except_with_the_access_rule_of_ns3() {
 }
 
 proptest! {
-    /// Every packet is delivered once in the order of its path, or dropped, or still queued. Queues stay within their
+    /// Every packet is delivered once in the order of its path and category, or dropped, or still queued. Queues stay within their
     /// limits, and the airtime of the delivered packets does not exceed the duration.
     #[test]
     fn packets_are_conserved_and_keep_their_order(
-        offers in prop::collection::vec((0u64..400_000, 0u32..4, 40u32..1500), 1..300),
+        offers in prop::collection::vec((0u64..400_000, 0u32..4, 40u32..1500, 0usize..4), 1..300),
         limit in 1u64..30,
         error in prop::sample::select(vec![0.0, 0.3, 0.9]),
         ht in any::<bool>(),
         rts in any::<bool>(),
         counts in any::<bool>(),
+        categories in prop::sample::select(vec![1u32, 4]),
     ) {
         let (rules, mode) = if ht { (Rules::ht(), MCS7) } else { (Rules::erp_ofdm(), OFDM54) };
         let rules = Rules { rts_above: rts.then_some(400), ..rules };
+        let edca = Edca::new(DscpMapping::Precedence, 15, 1023, Some(0));
+        let rules = if categories == 4 { Rules { edca: Some(edca), ..rules.with_qos() } } else { rules };
         // An AP with two stations: paths 0 and 1 are its own, 2 and 3 theirs.
         let paths: Vec<PathConfig> = [0, 0, 1, 2].iter().map(|&from| PathConfig { error, ..path(from, mode) }).collect();
-        let stations = (0..3).map(|_| StationConfig::drop_tail(Limit::Packets(limit), counts)).collect();
+        let stations = (0..3 * categories).map(|_| QueueConfig::drop_tail(Limit::Packets(limit), counts)).collect();
+        let dscps = [Dscp::Cs1, Dscp::Cs0, Dscp::Cs4, Dscp::Cs6];
+        let classes: Vec<usize> = offers.iter().map(|&(.., class)| if categories > 1 { class } else { 0 }).collect();
         let mut medium = Medium::new(rules, stations, &paths, Stream::new(7, Purpose::Medium, 0));
         let mut now = Time::ZERO;
         let mut accepted = [0u64; 4];
@@ -341,17 +357,18 @@ proptest! {
                 }
             }
         };
-        for (number, (gap, path, size)) in offers.into_iter().enumerate() {
+        for (number, (gap, path, size, class)) in offers.into_iter().enumerate() {
             now += Duration::from_nanos(gap);
             run(&mut medium, now, &mut delivered_numbers, &mut given_up, &mut air);
             let mut dropped = Vec::new();
-            let one = QueuedPacket { flow: number as u64 % 5, ..packet(now, (path as usize, number as u32), size) };
+            let dscp = dscps[class];
+            let one = QueuedPacket { flow: number as u64 % 5, dscp, ..packet(now, (path as usize, number as u32), size) };
             medium.offer(now, path, one, &mut dropped);
             *(if dropped.is_empty() { &mut accepted } else { &mut refused }).get_mut(path as usize).unwrap() += 1;
             for station in 0..3 {
                 let (held, _) = medium.backlog(now, station);
                 let serving = if counts { 0 } else if ht { 64 } else { 1 };
-                prop_assert!(held <= limit + serving);
+                prop_assert!(held <= u64::from(categories) * (limit + serving));
             }
         }
         // After ten idle seconds all queues are empty.
@@ -360,7 +377,10 @@ proptest! {
         let delivered: u64 = delivered_numbers.iter().map(|one| one.len() as u64).sum();
         prop_assert_eq!(accepted.iter().sum::<u64>(), delivered + given_up);
         for (path, numbers) in delivered_numbers.iter().enumerate() {
-            prop_assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
+            for class in 0..4 {
+                let of_class: Vec<u32> = numbers.iter().copied().filter(|&one| classes[one as usize] == class).collect();
+                prop_assert!(of_class.windows(2).all(|pair| pair[0] < pair[1]));
+            }
             let totals = medium.path_totals(NEVER, path as u32);
             prop_assert_eq!((totals.accepted, totals.dropped, totals.sent), (accepted[path], refused[path], numbers.len() as u64));
             prop_assert_eq!(medium.path_backlog(now + S * 10, path as u32), (0, 0));
@@ -378,7 +398,7 @@ proptest! {
 #[test]
 fn codel_above_the_device_limits_the_queueing_delay() {
     let config = codel::Config { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false };
-    let codel = StationConfig {
+    let codel = QueueConfig {
         limit: Limit::Unlimited,
         counts_in_service: false,
         discipline: Some(Box::new(Codel::new(config, Limit::Packets(100)))),

@@ -14,14 +14,16 @@ use crate::schema::{LinkRadio, Medium, Radio, Schema};
 pub(super) const STATION_QUEUE: CapacitySpec = CapacitySpec::Packets(100);
 
 impl Medium {
-    pub(super) fn plan(&self, beacon_of: Option<u32>) -> MediumPlan {
+    pub(super) fn plan(&self, access_point: Option<u32>) -> MediumPlan {
         MediumPlan {
             name: self.name.clone(),
             standard: self.standard,
             access: self.access,
+            edca: self.edca,
+            access_point,
             aggregation: self.aggregation,
             keeps_turn: self.keeps_turn,
-            beacon: beacon_of.zip(self.beacon),
+            beacon: self.beacon,
         }
     }
 }

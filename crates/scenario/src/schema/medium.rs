@@ -6,7 +6,7 @@ use cwndlab_units::Rate;
 use super::field_types::RateOrNone;
 use super::radio_fields::{MediumFields, ModeFields, RadioFields};
 use super::table::tables;
-use crate::plan::{AccessPlan, BeaconPlan, ModePlan, StandardPlan};
+use crate::plan::{AccessPlan, BeaconPlan, EdcaPlan, ModePlan, StandardPlan};
 
 tables! {
     /// A medium of 802.11.
@@ -30,13 +30,15 @@ pub struct Medium {
     pub frame_error: f64,
     /// Channel access.
     pub access: AccessPlan,
+    /// Channel access with four access categories.
+    pub edca: Option<EdcaPlan>,
     /// A-MPDU with BlockAck.
     pub aggregation: bool,
     /// A frame that arrived while the medium was idle is sent without a backoff.
     pub keeps_turn: bool,
     /// Beacons.
     pub beacon: Option<BeaconPlan>,
-    /// Name of the node that sends beacons.
+    /// Name of the node that sends beacons, and has an access point's parameters of EDCA.
     pub access_point: Option<String>,
 }
 
@@ -50,7 +52,7 @@ impl Medium {
 
     /// Reads the medium of a wireless LAN; that of a graph has a name and an access point of its own.
     pub(super) fn read(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let MediumFields { standard, mode, frame_error, access, aggregation, keeps_turn, beacon } =
+        let MediumFields { standard, mode, frame_error, access, edca, aggregation, keeps_turn, beacon } =
             MediumFields::read(table, faults)?;
         let mode = read_mode(table, mode, faults);
         check_mode(table, mode, standard, faults);
@@ -72,6 +74,7 @@ impl Medium {
             mode,
             frame_error,
             access,
+            edca,
             aggregation: aggregation.unwrap_or(standard == StandardPlan::Ht),
             keeps_turn,
             beacon,
@@ -85,7 +88,7 @@ fields! {
     pub(super) struct NamedMedium {
         /// unique name
         name: String = required("'name = \"cell\"'"),
-        /// the node that sends beacons
+        /// the node that sends beacons, and has an access point's parameters of EDCA
         access_point: Option<String> = absent(""),
         /// the medium
         medium: Medium,

@@ -1,10 +1,12 @@
 //! The fields of a medium of 802.11, of its links and of its stations.
 
 use cwndlab_config::{fields, Faults, FieldType, Kind, Probability, Reader, Table};
+use cwndlab_network::wifi::DscpMapping;
 use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::json;
 
-use crate::plan::{AccessPlan, BeaconPlan, StandardPlan};
+use super::table::tables;
+use crate::plan::{AccessPlan, BeaconPlan, CategoryPlan, EdcaPlan, StandardPlan};
 
 /// The largest frame, bytes.
 const MAX_FRAME: u64 = 2304;
@@ -34,7 +36,9 @@ fields! {
         frame_error: Probability = 0.0,
         /// channel access
         access: AccessPlan,
-        /// A-MPDU with BlockAck
+        /// the four access categories of EDCA, and how the DSCP of a packet selects one
+        edca: Option<EdcaField> = absent("one category: DCF with 802.11g, best effort with 802.11n"),
+        /// A-MPDU with BlockAck; not for voice of EDCA
         aggregation: Option<bool> = absent("true with 802.11n"),
         /// a frame that arrives while the medium is idle is sent after DIFS without a backoff, even if the medium
         /// becomes busy before, as in ns-3
@@ -55,6 +59,48 @@ fields! {
         short_guard: Option<bool> = absent("the medium's"),
         /// probability that noise destroys a data frame
         frame_error: Option<Probability> = absent("the medium's"),
+    }
+}
+
+tables! {
+    /// An access category of EDCA.
+    ACCESS_CATEGORY: (CategoryPlan) = "access_category", "Parameters of an access category, for stations and access point alike.";
+}
+
+fields! {
+    /// EDCA.
+    struct EdcaFields {
+        /// user priority of a packet
+        dscp_mapping: DscpMapping = required("'dscp_mapping = \"rfc8325\"' or \"precedence\""),
+        /// AC_BK, user priorities 1 and 2
+        background: Option<CategoryPlan> = absent("AIFSN 7, windows from cw_min to cw_max, one frame exchange"),
+        /// AC_BE, user priorities 0 and 3
+        best_effort: Option<CategoryPlan> = absent("AIFSN 3, windows from cw_min to cw_max, one frame exchange"),
+        /// AC_VI, user priorities 4 and 5
+        video: Option<CategoryPlan> = absent("AIFSN 2, windows from (cw_min + 1) / 2 - 1 to cw_min, 3.008 ms"),
+        /// AC_VO, user priorities 6 and 7
+        voice: Option<CategoryPlan> = absent("AIFSN 2, windows from a quarter to a half of cw_min + 1, less 1; 1.504 ms"),
+    }
+}
+
+static EDCA: Table = Table::new("edca", "The access categories of EDCA.", &[EdcaFields::FIELDS]);
+
+/// `"rfc8325"`, or `{ dscp_mapping = "rfc8325", voice = { txop_limit = "0 s" } }`.
+pub(super) enum EdcaField {}
+
+impl FieldType for EdcaField {
+    type Value = EdcaPlan;
+
+    const KIND: Kind = Kind::Either(&[DscpMapping::KIND, Kind::Table(&EDCA)]);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<EdcaPlan> {
+        let value = table.get(name)?;
+        let short = json!({ "dscp_mapping": value });
+        let value = if value.is_string() { &short } else { value };
+        let inner = Reader::new(value, table.at(name), &EDCA, faults)?;
+        let EdcaFields { dscp_mapping, background, best_effort, video, voice } = EdcaFields::read(&inner, faults)?;
+        let categories = [background, best_effort, video, voice].map(Option::unwrap_or_default);
+        Some(EdcaPlan { dscp_mapping, categories })
     }
 }
 

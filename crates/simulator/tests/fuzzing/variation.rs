@@ -60,6 +60,40 @@ pub(super) fn vary(scenario: &mut Value, seed: u64) {
     if draw.bernoulli(0.1) {
         use_classes(draw, scenario);
     }
+    if draw.bernoulli(0.5) {
+        use_edca(draw, scenario);
+    }
+}
+
+/// The access categories of EDCA on all media, and flows of all classes.
+fn use_edca(draw: &mut Draw, scenario: &mut Value) {
+    let mut media: Vec<Value> = Vec::new();
+    media.extend(scenario.get("wlan").cloned());
+    media.extend(scenario["medium"].as_array().into_iter().flatten().cloned());
+    if media.is_empty() {
+        return;
+    }
+    let mut edca = json!({ "dscp_mapping": draw.choose(&["rfc8325", "precedence"]) });
+    for category in ["background", "best_effort", "video", "voice"] {
+        if draw.bernoulli(0.2) {
+            edca[category] = match draw.between(0, 3) {
+                0 => json!({ "aifsn": draw.between(1, 15) }),
+                1 => json!({ "cw_min": 0, "cw_max": draw.between(0, 31) }),
+                2 => json!({ "cw_min": draw.between(0, 2000) }),
+                _ => json!({ "txop_limit": format!("{} us", draw.between(0, 8000)) }),
+            };
+        }
+    }
+    if let Some(wlan) = scenario.get_mut("wlan") {
+        wlan["edca"] = edca.clone();
+    }
+    for medium in scenario["medium"].as_array_mut().into_iter().flatten() {
+        medium["edca"] = edca.clone();
+        medium["access_point"] = json!("ap");
+    }
+    for flow in scenario["flow"].as_array_mut().into_iter().flatten() {
+        flow["dscp"] = json!(draw.choose(&["CS0", "LE", "AF21", "AF41", "CS5", "EF"]));
+    }
 }
 
 /// Queues by class in place of drop-tail, and flows of all classes.

@@ -1,11 +1,13 @@
-//! The state of an 802.11 station: queue, contention window, counters, and its frames per receiver.
+//! The state of an access function, of which an 802.11 station has one with DCF and four with EDCA: queue, contention
+//! window, counters, and its frames per receiver.
 
 use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};
 
 use super::airtimes::KnownFlow;
-use super::phy::{Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES};
+use super::edca::AccessParameters;
+use super::phy::{Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
 use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
 
@@ -43,13 +45,36 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts an exchange.
+    /// Adds the counters of another access function.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.attempts += other.attempts;
+        self.failures += other.failures;
+        self.collisions += other.collisions;
+        self.given_up += other.given_up;
+        self.sent += other.sent;
+        self.sent_bytes += other.sent_bytes;
+        self.errors += other.errors;
+        self.dropped += other.dropped;
+        self.airtime_ns += other.airtime_ns;
+    }
+
+    /// Counts the results of an exchange.
     pub(super) fn add(&mut self, airtime: Duration, exchange: PendingExchange) {
-        self.attempts += 1;
         self.airtime_ns += airtime.as_nanos();
         self.sent += exchange.sent;
         self.sent_bytes += exchange.sent_bytes;
         self.given_up += exchange.given_up;
+    }
+}
+
+impl PathTotals {
+    /// Adds the counters of another access category.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.accepted += other.accepted;
+        self.dropped += other.dropped;
+        self.given_up += other.given_up;
+        self.sent += other.sent;
+        self.sent_bytes += other.sent_bytes;
     }
 }
 
@@ -190,6 +215,11 @@ impl Airtimes {
         Self { rts, ack, block_ack, data: (0, mode.airtime(0)) }
     }
 
+    /// RTS and CTS before a data frame.
+    pub(super) fn lead(&self) -> Duration {
+        self.rts + SIFS + self.ack + SIFS
+    }
+
     /// Airtime of a data frame of `bytes`.
     pub(super) fn data(&mut self, mode: Mode, bytes: u32) -> Duration {
         if self.data.0 != bytes {
@@ -199,13 +229,16 @@ impl Airtimes {
     }
 }
 
-/// A path from one station to another.
+/// The frames of an access function to one receiver.
 #[derive(Debug)]
 pub(super) struct Path<P> {
+    /// The access function that sends.
     pub(super) from: u32,
+    /// The receiving station, if it also sends.
     pub(super) to: Option<u32>,
     pub(super) mode: Mode,
     pub(super) error: f64,
+    /// Maximum size of an aggregate; 0: there are none.
     pub(super) max_bytes: u32,
     pub(super) airtimes: Airtimes,
     pub(super) frames: VecDeque<Frame<P>>,
@@ -224,18 +257,23 @@ pub struct Routed<P> {
     pub packet: P,
 }
 
-/// A station.
+/// An access function: that of DCF, or of an access category.
 #[derive(Debug)]
-pub(super) struct Station<P> {
+pub(super) struct AccessFunction<P> {
+    pub(super) access: AccessParameters,
+    /// The interframe space before a backoff.
+    pub(super) aifs: Duration,
     pub(super) limit: Limit,
     pub(super) counts_in_service: bool,
     /// The discipline above the device; `None`: only the device's drop-tail queue.
     pub(super) queue: Option<Box<dyn Discipline<Routed<P>>>>,
     /// Frames in the device that are neither received nor dropped.
     pub(super) device: u64,
-    /// The station has a discipline, and the outcomes of its last transmission are not taken yet.
+    /// Maximum number of frames that the device takes from the discipline: those of an aggregate.
+    pub(super) room: u64,
+    /// The function has a discipline, and the outcomes of its last transmission are not taken yet.
     pub(super) pending: bool,
-    /// The station's path, if it has exactly one.
+    /// The function's path, if it has exactly one.
     pub(super) sole_path: Option<u32>,
     /// For several paths: path and serial number of each frame in the order of arrival; completed frames are skipped.
     pub(super) order: VecDeque<(u32, u64)>,
@@ -247,7 +285,7 @@ pub(super) struct Station<P> {
     pub(super) pending_exchange: PendingExchange,
 }
 
-impl<P> Station<P> {
+impl<P> AccessFunction<P> {
     /// Whether the queue admits a packet of `size` bytes; `first` is the size of the packet in service.
     pub(super) fn admits(&self, now: Time, size: u32, first: u32) -> bool {
         let (packets, bytes) = self.queue_length.at(now);
