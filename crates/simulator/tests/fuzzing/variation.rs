@@ -67,10 +67,7 @@ pub(super) fn vary(scenario: &mut Value, seed: u64) {
 
 /// The access categories of EDCA on all media, and flows of all classes.
 fn use_edca(draw: &mut Draw, scenario: &mut Value) {
-    let mut media: Vec<Value> = Vec::new();
-    media.extend(scenario.get("wlan").cloned());
-    media.extend(scenario["medium"].as_array().into_iter().flatten().cloned());
-    if media.is_empty() {
+    if scenario.get("wlan").or(scenario.get("medium")).is_none() {
         return;
     }
     let mut edca = json!({ "dscp_mapping": draw.choose(&["rfc8325", "precedence"]) });
@@ -87,7 +84,7 @@ fn use_edca(draw: &mut Draw, scenario: &mut Value) {
     if let Some(wlan) = scenario.get_mut("wlan") {
         wlan["edca"] = edca.clone();
     }
-    for medium in scenario["medium"].as_array_mut().into_iter().flatten() {
+    for medium in scenario.get_mut("medium").and_then(Value::as_array_mut).into_iter().flatten() {
         medium["edca"] = edca.clone();
         medium["access_point"] = json!("ap");
     }
