@@ -116,7 +116,9 @@ WLAN = Scenario(
         eifs=True,
         keeps_turn=True,
         beacon=Beacon(interval="102.4 ms", size="200 B"),
-        edca=Edca(dscp_mapping="rfc8325", voice=AccessCategory(aifsn=1, txop_limit="0 s"), video=AccessCategory(cw_max=31)),
+        edca=Edca(
+            dscp_mapping="rfc8325", voice=AccessCategory(aifsn=1, txop_limit="0 s"), video=AccessCategory(cw_max=31)
+        ),
         queue=FqCodel(),
         station_queue=DropTail("30 packets", counts_in_service=True),
         wire=Access(rate="1 Gbps"),

@@ -13,6 +13,7 @@ use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_units::{Duration, Fault, FlowId, Rate, Time};
 
+use crate::addresses::Side;
 use crate::algorithm::{self, Datapath, ProgramAlgorithm};
 use crate::endpoints::application::Application;
 use crate::endpoints::connection::{listener, lock, set_priority, Endpoint, FlowState, RunClock};
@@ -118,6 +119,22 @@ fn slowest_line(plan: &Plan, flow: &FlowPlan) -> Rate {
     rates.min().unwrap_or(MAX_LINE).min(MAX_LINE)
 }
 
+/// The application of a flow, with its listener and the side of its client; `None` for a flow over UDP.
+fn endpoint<'a>(
+    session: &'a Session,
+    run: RunClock<'a>,
+    seed: u64,
+    flow: FlowId,
+    plan: &'a FlowPlan,
+    one: &'a FlowRun,
+) -> Option<(Application<'a>, &'a TcpListener, Side)> {
+    let listener = one.listener.as_ref()?;
+    let &FlowRun { ref algorithm, lifetime, line_rate, ref state, .. } = one;
+    let (inboxes, keeps_messages) = (session.inboxes(), session.plan().keeps_messages(flow));
+    let endpoint = Endpoint { run, flow, plan, seed, lifetime, line_rate, algorithm, state, inboxes, keeps_messages };
+    Some((Application::new(endpoint)?, listener, Application::client_side(plan)))
+}
+
 /// Runs all endpoints until the end of the run. Returns samples and events, and the first error of an endpoint.
 fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &AtomicBool) -> (Records, Option<Fault>) {
     let stop = AtomicBool::new(false);
@@ -127,18 +144,8 @@ fn run_endpoints(session: &Session, flows: &mut [FlowRun], seed: u64, cancel: &A
     let mut failure = None;
     let shared: &[FlowRun] = flows;
     let each = session.plan().flows.enumerate().zip(shared);
-    let applications: Vec<_> = each
-        .map(|((flow, plan), one)| {
-            let listener = one.listener.as_ref()?;
-            let &FlowRun { ref algorithm, lifetime, line_rate, ref state, .. } = one;
-            let keeps_messages = session.plan().keeps_messages(flow);
-            let inboxes = session.inboxes();
-            let endpoint =
-                Endpoint { run, flow, plan, seed, lifetime, line_rate, algorithm, state, inboxes, keeps_messages };
-            let application = Application::new(endpoint)?;
-            Some((application, listener, Application::client_side(plan)))
-        })
-        .collect();
+    let endpoint = |((flow, plan), one)| endpoint(session, run, seed, flow, plan, one);
+    let applications: Vec<_> = each.map(endpoint).collect();
     std::thread::scope(|scope| {
         let mut clients = Vec::new();
         for (application, listener, side) in applications.iter().flatten() {

@@ -2,12 +2,10 @@
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{Bytes, FlowId, IndexVec, Time};
-
-use crate::endpoints::connection::lock;
+use cwndlab_units::{Bytes, Fault, FlowId, IndexVec, Time};
 
 /// The messages of one broker's flow: time of generation and size.
 #[derive(Debug)]
@@ -22,8 +20,12 @@ impl Inbox {
         Ok(Self { messages: Mutex::default(), wake: std::io::pipe()? })
     }
 
+    fn lock(&self) -> MutexGuard<'_, Vec<(Time, Bytes)>> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn push(&self, since: Time, size: Bytes) {
-        let mut messages = lock(&self.messages);
+        let mut messages = self.lock();
         if messages.is_empty() {
             let _ = (&self.wake.1).write_all(b"m"); // an empty pipe has room
         }
@@ -32,7 +34,7 @@ impl Inbox {
 
     /// Removes and returns all messages.
     pub(crate) fn take(&self) -> Vec<(Time, Bytes)> {
-        let mut messages = lock(&self.messages);
+        let mut messages = self.lock();
         if !messages.is_empty() {
             let _ = (&self.wake.0).read_exact(&mut [0]);
         }
@@ -57,13 +59,12 @@ pub(crate) struct Inboxes {
 impl Inboxes {
     /// # Errors
     /// No file descriptor is left.
-    pub(crate) fn new(plan: &Plan) -> std::io::Result<Self> {
+    pub(crate) fn new(plan: &Plan) -> Result<Arc<Self>, Fault> {
         let inbox = |flow| plan.subscribers.values().flatten().any(|&one| one == flow).then(Inbox::new).transpose();
         let subscribers = |flow| plan.subscribers.get(&flow).cloned().unwrap_or_default();
-        Ok(Self {
-            of_broker: plan.flows.ids().map(inbox).collect::<std::io::Result<_>>()?,
-            subscribers: plan.flows.ids().map(subscribers).collect(),
-        })
+        let of_broker = plan.flows.ids().map(inbox).collect::<std::io::Result<_>>();
+        let of_broker = of_broker.map_err(|error| Fault::new("pipe", error.to_string(), ""))?;
+        Ok(Arc::new(Self { of_broker, subscribers: plan.flows.ids().map(subscribers).collect() }))
     }
 
     /// The inbox of a flow; `None` where it sends nothing on.

@@ -332,8 +332,7 @@ impl Session {
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), drops: DropCounters::new(plan.flows.len()) });
         #[allow(clippy::disallowed_methods, reason = "an emulation runs on the wall clock")]
         let start = Instant::now();
-        let inboxes = Inboxes::new(&plan).map_err(|error| Fault::new("pipe", error.to_string(), ""))?;
-        let inboxes = Arc::new(inboxes);
+        let inboxes = Inboxes::new(&plan)?;
         let mut path = Path::new(Arc::clone(&plan), seed, [left_tun, right_tun], start, options.programs);
         path.inboxes = Arc::clone(&inboxes);
         let (inner, (ready, started)) = (Arc::clone(&shared), mpsc::channel());

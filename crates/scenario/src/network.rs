@@ -76,15 +76,11 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         size_queues(&mut network, &routed, &mut notes, &mut faults);
         radio_links::join_queues(&mut network.links);
     }
-    let mut subscribers = BTreeMap::new();
     if faults.0.is_empty() {
         reject_loads_without_line(&routed, &network, &mut faults);
         reject_reservations_without_admission(&routed, &network, &mut faults);
-        subscribers = forwarding::subscribers(&routed, &network, &mut faults);
     }
-    if !faults.0.is_empty() {
-        return Err(faults.0);
-    }
+    let subscribers = forwarding::subscribers(&routed, &network, &mut faults)?;
     if schema.perturb {
         notes.push(perturbation::NOTE.to_owned());
     }
