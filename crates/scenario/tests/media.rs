@@ -62,7 +62,7 @@ fn edca_is_a_mapping_or_a_table() {
 }
 
 #[test]
-fn each_fault_of_a_medium_has_its_message() {
+fn each_fault_of_edca_has_its_message() {
     let cases = [
         (
             format!("{WLAN}edca = \"rfc8235\"\n{FLOW}"),
@@ -76,6 +76,15 @@ fn each_fault_of_a_medium_has_its_message() {
             format!("{WLAN}edca = {{ dscp_mapping = \"rfc8325\", video = {{ cw_min = 31, cw_max = 15 }} }}\n{FLOW}"),
             "wlan.edca.video.cw_max: 15 is less than cw_min, 31",
         ),
+    ];
+    for (text, message) in cases {
+        assert_eq!(plan(&text).unwrap_err(), message, "{text}");
+    }
+}
+
+#[test]
+fn each_fault_of_a_medium_has_its_message() {
+    let cases = [
         (
             format!("{WLAN}rate = \"11 Mbps\"\n{FLOW}"),
             "wlan.rate: 11 Mbit/s is not a rate of 802.11g\n  hint: one of 6, 9, 12, 18, 24, 36, 48 and 54 Mbps; 802.11n uses mcs",

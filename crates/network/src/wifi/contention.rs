@@ -45,6 +45,8 @@ struct OwnSpace {
 #[derive(Debug)]
 pub(super) struct Contention {
     slot: Duration,
+    /// The shortest AIFS.
+    aifs: Duration,
     /// By function: remaining backoff after the end of its interframe space, slots.
     slots: Vec<Row>,
     /// By function: slots between the end of the common interframe space and that of its own AIFS.
@@ -63,22 +65,30 @@ pub(super) struct Contention {
 }
 
 impl Contention {
-    /// Creates the counters of functions without frames, by the slots between the common interframe space and the AIFS
-    /// of each. The medium is idle from the start, and the common interframe space ends at `ready`.
-    pub(super) fn new(offsets: &[u16], slot: Duration, ready: Time) -> Self {
-        let mut rows = vec![[0; LANES]; offsets.len().div_ceil(LANES)];
-        rows.as_flattened_mut()[..offsets.len()].copy_from_slice(offsets);
+    /// Creates the counters of functions without frames, by their AIFS. The medium is idle from the start.
+    pub(super) fn new(aifs: &[Duration], slot: Duration) -> Self {
+        let shortest = aifs.iter().copied().min().unwrap_or_default();
+        let mut offsets = vec![[0; LANES]; aifs.len().div_ceil(LANES)];
+        for (offset, aifs) in offsets.as_flattened_mut().iter_mut().zip(aifs) {
+            *offset = ((*aifs - shortest).as_nanos() / slot.as_nanos()) as u16;
+        }
         Self {
             slot,
-            slots: vec![[0; LANES]; rows.len()],
-            waits: vec![[ABSENT; LANES]; rows.len()],
-            offsets: rows,
-            has_offsets: offsets.iter().any(|&offset| offset > 0),
-            common: vec![ABSENT; offsets.len()],
-            space: Space { ready, idle_from: Time::ZERO },
+            aifs: shortest,
+            slots: vec![[0; LANES]; offsets.len()],
+            waits: vec![[ABSENT; LANES]; offsets.len()],
+            has_offsets: offsets.as_flattened().iter().any(|&offset| offset > 0),
+            offsets,
+            common: vec![ABSENT; aifs.len()],
+            space: Space { ready: Time::ZERO + shortest, idle_from: Time::ZERO },
             own: Vec::new(),
             immediate: Vec::new(),
         }
+    }
+
+    /// End of the last transmission, acknowledgement included.
+    pub(super) fn idle_from(&self) -> Time {
+        self.space.idle_from
     }
 
     /// The interframe space of an access function.
@@ -113,12 +123,12 @@ impl Contention {
         self.common[function] != ABSENT
     }
 
-    /// Sets the interframe space of all functions.
-    pub(super) fn set_common_space(&mut self, space: Space) {
+    /// The medium is idle from `end` on; all functions wait for `more` and their AIFS before their backoff continues.
+    pub(super) fn set_idle(&mut self, end: Time, more: Duration) {
         while let Some(OwnSpace { function, .. }) = self.own.pop() {
             self.set_wait(function as usize, self.common[function as usize]);
         }
-        self.space = space;
+        self.space = Space { ready: end + more + self.aifs, idle_from: end };
     }
 
     /// Remaining backoff of an access function, slots.
@@ -282,7 +292,7 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         Space(usize, u64, u64),
-        CommonSpace(u64, u64),
+        Idle(u64, u64),
         Slots(usize, u32),
         Sends(usize, bool),
         Immediate(usize, bool),
@@ -294,7 +304,7 @@ mod tests {
         prop_oneof![
             (function.clone(), 0u64..300, 0u64..300)
                 .prop_map(|(function, ready, idle)| Step::Space(function, ready, idle)),
-            (0u64..300, 0u64..300).prop_map(|(ready, idle)| Step::CommonSpace(ready, idle)),
+            (0u64..300, 0u64..300).prop_map(|(end, more)| Step::Idle(end, more)),
             (function.clone(), 0u32..32).prop_map(|(function, slots)| Step::Slots(function, slots)),
             (function.clone(), any::<bool>()).prop_map(|(function, sends)| Step::Sends(function, sends)),
             (function, any::<bool>()).prop_map(|(function, immediate)| Step::Immediate(function, immediate)),
@@ -308,15 +318,14 @@ mod tests {
         #[test]
         fn counters_equal_those_of_single_functions(
             steps in prop::collection::vec(any_step(), 0..60),
-            offsets in prop::array::uniform5(0u16..7),
+            offsets in prop::array::uniform5(0u64..7),
             limit in 0u64..2000,
         ) {
-            let ready = Time::from_nanos(28);
-            let mut all = Contention::new(&offsets, SLOT, ready);
-            let space = Space { ready, idle_from: Time::ZERO };
-            let mut models = offsets.map(|offset| Model {
+            let aifs = offsets.map(|offset| Duration::from_nanos(10) + SLOT * offset);
+            let mut all = Contention::new(&aifs, SLOT);
+            let mut models = aifs.map(|aifs| Model {
                 slots: 0,
-                space: Space { ready: ready + SLOT * u64::from(offset), ..space },
+                space: Space { ready: Time::ZERO + aifs, idle_from: Time::ZERO },
                 sends: false,
                 immediate: false,
             });
@@ -327,11 +336,11 @@ mod tests {
                         all.set_space(function, space);
                         models[function].space = space;
                     }
-                    Step::CommonSpace(ready, idle) => {
-                        let space = Space { ready: Time::from_nanos(ready), idle_from: Time::from_nanos(idle) };
-                        all.set_common_space(space);
-                        for (one, offset) in models.iter_mut().zip(offsets) {
-                            one.space = Space { ready: space.ready + SLOT * u64::from(offset), ..space };
+                    Step::Idle(end, more) => {
+                        let idle_from = Time::from_nanos(end);
+                        all.set_idle(idle_from, Duration::from_nanos(more));
+                        for (one, aifs) in models.iter_mut().zip(aifs) {
+                            one.space = Space { ready: idle_from + Duration::from_nanos(more) + aifs, idle_from };
                         }
                     }
                     Step::Slots(function, slots) => {

@@ -64,11 +64,11 @@ impl DscpMapping {
             (_, Dscp::Cs6 | Dscp::Cs7) => 7,
             (_, Dscp::Ef | Dscp::Va) => 6,
             (_, Dscp::Cs5) => 5,
-            (_, Dscp::Af41 | Dscp::Af42 | Dscp::Af43 | Dscp::Cs4) => 4,
-            (_, Dscp::Af31 | Dscp::Af32 | Dscp::Af33 | Dscp::Cs3) => 4,
             (_, Dscp::Af21 | Dscp::Af22 | Dscp::Af23) => 3,
             (_, Dscp::Cs1 | Dscp::Le) => 1,
             (_, Dscp::Cs2 | Dscp::Af11 | Dscp::Af12 | Dscp::Af13 | Dscp::Cs0) => 0,
+            // AF4x, CS4, AF3x, CS3: video.
+            _ => 4,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The 802.11 medium: the order of transmissions and their outcomes.
 
 mod counters;
+mod exchange;
 mod queue;
 mod txop;
 
@@ -8,14 +9,14 @@ use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};
 
-use self::txop::Txop;
 use super::access_function::{
     AccessFunction, Airtimes, Counters, Frame, Path, PathTotals, PendingExchange, QueueLength, Routed, State,
 };
 use super::airtimes::{FlowAirtimes, KnownFlow};
 use super::contention::{Contention, Space, NEVER};
 use super::edca::{AccessCategory, AccessParameters};
-use super::phy::{subframe_bytes, Mode, SIFS};
+use super::exchange::{Exchange, FrameCounts, Txop};
+use super::phy::{Mode, SIFS};
 use super::rules::{Beacon, Deferral, Rules};
 use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
@@ -62,27 +63,6 @@ pub enum FrameOutcome<P> {
     Lost(QueuedPacket<P>),
 }
 
-/// A frame exchange: optional RTS/CTS, data and acknowledgement.
-#[derive(Clone, Copy, Debug)]
-struct Exchange {
-    path: u32,
-    frames: u32,
-    /// Airtime of the first frame, which a collision destroys: the RTS, or the data.
-    first: Duration,
-    /// From the start to the end of the data.
-    data_end: Duration,
-    /// SIFS and the acknowledgement.
-    acknowledgement: Duration,
-    after_rts: bool,
-}
-
-/// Numbers of frames of an exchange that were received, and dropped after the last attempt.
-#[derive(Clone, Copy, Debug, Default)]
-struct FrameCounts {
-    received: u64,
-    lost: u64,
-}
-
 /// The medium with its stations.
 ///
 /// A station has one access function, or four with EDCA: one for each access category. Functions and paths are stored by
@@ -96,8 +76,6 @@ pub struct Medium<P> {
     /// Access functions of a station: 1, or [`AccessCategory::COUNT`].
     categories: usize,
     functions: Vec<AccessFunction<P>>,
-    /// The shortest AIFS.
-    aifs: Duration,
     /// Backoff counters of the access functions.
     contention: Contention,
     /// The TXOP in which the next exchange may be, if there is one.
@@ -114,8 +92,6 @@ pub struct Medium<P> {
     serial: u64,
     /// Scheduled time of the next beacon.
     beacon_due: Time,
-    /// End of the last transmission, acknowledgement included.
-    idle_from: Time,
     /// Time of `outcomes`, if there are any.
     due: Time,
     outcomes: Vec<FrameOutcome<P>>,
@@ -188,9 +164,7 @@ impl<P: Copy> Medium<P> {
         };
         let functions: Vec<AccessFunction<P>> =
             (0usize..).zip(queues).map(|(function, queue)| new_function(queue, parameters(function), &rules)).collect();
-        let shortest = functions.iter().map(|one| one.access.aifsn).min().unwrap_or(rules.access.aifsn);
-        let aifs = rules.aifs(&AccessParameters { aifsn: shortest, ..rules.access });
-        let offsets: Vec<u16> = functions.iter().map(|one| (one.access.aifsn - shortest) as u16).collect();
+        let aifs: Vec<Duration> = functions.iter().map(|one| one.aifs).collect();
         let path_of = |path: &PathConfig, category: usize| {
             let from = path.from as usize * categories + category;
             new_path(path, from as u32, &functions[from].access, &rules)
@@ -200,8 +174,7 @@ impl<P: Copy> Medium<P> {
             paths: paths.map(|(path, category)| path_of(path, category)).collect(),
             categories,
             functions,
-            aifs,
-            contention: Contention::new(&offsets, rules.slot, Time::ZERO + aifs),
+            contention: Contention::new(&aifs, rules.slot),
             txop: None,
             pending: Vec::new(),
             single: None,
@@ -209,7 +182,6 @@ impl<P: Copy> Medium<P> {
             random,
             serial: 0,
             beacon_due: rules.beacon.map_or(NEVER, |beacon| Time::ZERO + beacon.interval),
-            idle_from: Time::ZERO,
             due: NEVER,
             outcomes: Vec::new(),
             start: NEVER,
@@ -364,49 +336,7 @@ impl<P: Copy> Medium<P> {
         if self.beacon_due == NEVER {
             return NEVER;
         }
-        self.beacon_due.max(self.idle_from + self.rules.pifs())
-    }
-
-    /// The next exchange of an access function.
-    fn exchange(&mut self, function: usize) -> Exchange {
-        let index = self.first_path(function);
-        let (frames, bytes) = self.aggregate(&self.paths[index as usize]);
-        let path = &mut self.paths[index as usize];
-        let data = path.airtimes.data(path.mode, bytes);
-        let Airtimes { rts, ack, block_ack, .. } = path.airtimes;
-        let acknowledgement = SIFS + if frames > 1 { block_ack } else { ack };
-        // The first exchange of a TXOP reserves the medium for the others.
-        let after_rts = self.rules.rts_above.is_some_and(|above| bytes > above) && self.txop.is_none();
-        let (first, lead) = if after_rts { (rts, path.airtimes.lead()) } else { (data, Duration::ZERO) };
-        Exchange { path: index, frames, first, data_end: lead + data, acknowledgement, after_rts }
-    }
-
-    /// Number of frames in the next transmission of a path, and their bytes.
-    fn aggregate(&self, path: &Path<P>) -> (u32, u32) {
-        let single = path.frames[0].one.size + self.rules.overhead;
-        let Some(aggregation) = self.rules.aggregation else { return (1, single) };
-        let max_bytes = self.txop.map_or(path.max_bytes, |txop| self.max_bytes_in(txop, path));
-        let mut count = 0;
-        let mut padded = 0;
-        let mut bytes = 0;
-        for frame in path.frames.iter().take(aggregation.frames as usize) {
-            if frame.state != State::Waiting {
-                continue;
-            }
-            let mpdu = frame.one.size + self.rules.overhead;
-            let with = padded + mpdu + super::phy::DELIMITER_BYTES;
-            if with > max_bytes {
-                break;
-            }
-            count += 1;
-            bytes = with;
-            padded += subframe_bytes(mpdu);
-        }
-        if count > 1 {
-            (count, bytes)
-        } else {
-            (1, single)
-        }
+        self.beacon_due.max(self.contention.idle_from() + self.rules.pifs())
     }
 
     /// Processes the transmission that begins at `self.start`.
@@ -425,7 +355,7 @@ impl<P: Copy> Medium<P> {
             (&[only], None) => self.transmit_single(at, only as usize),
             ([], Some(beacon)) => {
                 self.beacons += 1;
-                self.set_idle(at + beacon.airtime, Duration::ZERO);
+                self.contention.set_idle(at + beacon.airtime, Duration::ZERO);
             }
             (senders, beacon) => self.collide(at, senders, beacon.map_or(Duration::ZERO, |beacon| beacon.airtime)),
         }
@@ -459,12 +389,6 @@ impl<P: Copy> Medium<P> {
             .freeze(at, more, |index| (!keeps).then(|| random.below(u64::from(functions[index].cw) + 1) as u32));
     }
 
-    /// The medium is idle from `end` on; all stations wait for `more` and their AIFS before their backoff continues.
-    fn set_idle(&mut self, end: Time, more: Duration) {
-        self.contention.set_common_space(Space { ready: end + more + self.aifs, idle_from: end });
-        self.idle_from = end;
-    }
-
     /// All access functions of the sender of a failed frame wait for the end of its timeout, and for an AIFS after
     /// `idle_from`.
     fn defer(&mut self, index: usize, idle_from: Time, timeout: Time) {
@@ -480,7 +404,7 @@ impl<P: Copy> Medium<P> {
         let data_end = at + exchange.data_end;
         let end = data_end + exchange.acknowledgement;
         // Other stations defer for the duration in the header, with or without an acknowledgement.
-        self.set_idle(end, Duration::ZERO);
+        self.contention.set_idle(end, Duration::ZERO);
         let counts = self.complete(at, index, exchange, false, end);
         let function = &mut self.functions[index];
         function.counters.attempts += 1;
@@ -516,7 +440,7 @@ impl<P: Copy> Medium<P> {
             end = end.max(at + exchange.first);
             exchanges.push(exchange);
         }
-        self.set_idle(end, self.rules.after_collision());
+        self.contention.set_idle(end, self.rules.after_collision());
         for (&index, exchange) in senders.iter().zip(exchanges.drain(..)) {
             let own_end = at + exchange.first;
             let counts = self.complete(at, index as usize, exchange, true, own_end);

@@ -8,6 +8,7 @@ mod access_function;
 mod airtimes;
 mod contention;
 mod edca;
+mod exchange;
 mod medium;
 pub mod phy;
 mod rules;

@@ -4,19 +4,8 @@ use std::ops::Range;
 
 use cwndlab_units::Time;
 
-use super::{Exchange, Medium, Path};
+use super::{Exchange, Medium, Path, Txop};
 use crate::wifi::phy::SIFS;
-
-/// A transmission opportunity (TXOP) between two of its exchanges.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Txop {
-    /// The access function that holds it.
-    function: u32,
-    /// Start of the next exchange: a SIFS after the last one.
-    start: Time,
-    /// End of the last exchange at the latest.
-    end: Time,
-}
 
 impl<P: Copy> Medium<P> {
     /// The access functions of a station, or the paths of their frames for a path.

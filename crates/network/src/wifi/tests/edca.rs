@@ -36,6 +36,7 @@ fn run(rules: Rules, mode: Mode, senders: &[AccessCategory], seed: u64) -> Run {
 /// which names the categories that it calls inconsistent.
 #[test]
 fn codepoints_have_the_user_priorities_of_rfc_8325() {
+    use AccessCategory::{Background, BestEffort, Video, Voice};
     let groups: [(&[Dscp], u8); 7] = [
         (&[Dscp::Cs6, Dscp::Cs7], 7),
         (&[Dscp::Ef, Dscp::Va], 6),
@@ -48,7 +49,6 @@ fn codepoints_have_the_user_priorities_of_rfc_8325() {
     for (dscps, priority) in groups {
         assert!(dscps.iter().all(|&dscp| DscpMapping::Rfc8325.user_priority(dscp) == priority), "{priority}");
     }
-    use AccessCategory::{Background, BestEffort, Video, Voice};
     let precedence = |dscp| AccessCategory::of_user_priority(DscpMapping::Precedence.user_priority(dscp));
     let cases = [(Dscp::Ef, Video), (Dscp::Af31, BestEffort), (Dscp::Af21, Background), (Dscp::Af11, Background)];
     assert!(cases.into_iter().all(|(dscp, category)| precedence(dscp) == category));
@@ -221,7 +221,7 @@ fn shares_of_saturated_categories_match_the_model() {
         let senders: Vec<AccessCategory> =
             (0..n + m).map(|one| if one < n { BestEffort } else { Background }).collect();
         let ours = run(rules, OFDM54, &senders, 1);
-        let model = zones(classes, aifsn as i32 - 3, 258.0 + 44.0 + 37.0);
+        let model = zones(classes, aifsn.cast_signed() - 3, 258.0 + 44.0 + 37.0);
         for (stations, model) in [0..n, n..n + m].into_iter().zip(model) {
             let frames: u64 = stations.map(|one| ours.delivered[one as usize]).sum();
             let mbps = frames as f64 * UDP_BITS / ours.seconds / 1e6;
