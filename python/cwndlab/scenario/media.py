@@ -32,8 +32,8 @@ class AccessCategory(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class Edca(Table):
-    """The four access categories of EDCA. ``dscp_mapping``, ``"rfc8325"`` or ``"precedence"``, gives the user priority of
-    a packet."""
+    """The four access categories of EDCA. ``dscp_mapping``, ``"rfc8325"`` or ``"precedence"``, gives the user priority
+    of a packet."""
 
     dscp_mapping: str
     background: AccessCategory | None = None
