@@ -472,7 +472,7 @@ class Mqtt(Workload):
         the broker (default: it waits for ever).
     clean_session
         Whether a new connection has a new session: messages that are not acknowledged are lost. Otherwise those
-        of QoS 1 and 2 are sent again in their order (MQTT 3.1.1, 4.4) (default: ``false``).
+        of QoS 1 and 2 are sent again in their order (MQTT 3.1.1, 4.4) (default: false).
     nagle
         Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small
         segments (profile linux) (default: ``false``).

@@ -58,7 +58,7 @@ fields! {
         response_timeout: Option<Positive<Duration>> = absent("it waits for ever"),
         /// whether a new connection has a new session: messages that are not acknowledged are lost. Otherwise those of QoS 1
         /// and 2 are sent again in their order (MQTT 3.1.1, 4.4)
-        clean_session: bool = false,
+        clean_session: bool = absent("false", false),
         /// Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small
         /// segments (profile linux)
         nagle: bool = false,
