@@ -492,6 +492,16 @@ def test_sliders_redraw_while_they_move(browser: Browser) -> None:
     assert browser.say("cwndlab.runs") - before >= 2
 
 
+def test_every_workload_begins_with_a_valid_flow() -> None:
+    """All but the broker, whose sources are flows to its node."""
+    choices = data()["choices"]["workload"]
+    begins = {one["name"]: one["begins"] for one in choices}
+    assert [name for name, one in begins.items() if one is None] == ["mqtt-subscription"]
+    over_udp = {name for name, one in begins.items() if one and one.get("transport") == "udp"}
+    assert over_udp == {"adaptive-video", "cbr", "coap", "udp-request-response", "vbr"}
+    assert begins["coap"]["workload"] == {"kind": "coap", "period": "1 s"}
+
+
 def test_the_preset_of_the_tutorial_is_its_path() -> None:
     page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     assert "<!-- playground: tutorial -->" in page

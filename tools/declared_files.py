@@ -242,15 +242,22 @@ _EXAMPLES_OF: dict[str, dict[str, Any]] = {
     "MqttSubscription": {"sources": ("alarms",)},
     "OnOff": {"on": "1 s", "off": "2 s"},
     "Pareto": {"shape": 1.2, "mean": "12 kB"},
+    "UdpRequestResponse": {"request": "60 B", "response": "200 B"},
     "ScheduledWrites": {"steps": ({"at": "0 s", "rate": "unlimited"}, {"at": "5 s", "rate": "1 Mbps"})},
 }
+
+
+def example(table: dict[str, Any]) -> dict[str, Any]:
+    """Values of the required fields of a table."""
+    required = [field for field in table["fields"] if field["required"]]
+    given = _EXAMPLES_OF.get(table["python"])
+    return given or {field["name"]: _EXAMPLES[field["kind"].split()[0]] for field in required}
 
 
 def _example(word: str, table: dict[str, Any], module: str, tag: str) -> list[str]:
     """An example: a call with the required fields, and the table of a scenario that it makes."""
     name = table["python"]
-    required = [field for field in table["fields"] if field["required"]]
-    given = _EXAMPLES_OF.get(name) or {field["name"]: _EXAMPLES[field["kind"].split()[0]] for field in required}
+    given = example(table)
     arguments = ", ".join(f"{key}={value!r}" for key, value in given.items()).replace("'", '"')
     document = {tag: word} | {key: _listed(value) for key, value in given.items()}
     lines = [f">>> from cwndlab.scenario.{module} import {name}", f">>> {name}({arguments}).to_document()"]

@@ -14,7 +14,9 @@ from typing import Any
 
 import algorithm_pages
 import cwndlab
+import declared_files
 from cwndlab import engine
+from cwndlab.errors import ScenarioError
 from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.multiverse import kept
 from cwndlab.reproduction.multiverse.robustness import Cell, Robustness
@@ -27,6 +29,15 @@ LESSONS = ROOT / "playground" / "presets"
 #: Tables of a scenario whose fields the page shows.
 TABLES = ("scenario", "link", "flow", "dumbbell", "wlan", "stack", "token_bucket", "harq", "jitter", "step", "medium")
 CHOICES = ("queue", "loss", "workload")
+#: What a workload of the form begins with, where examples of the classes are too small to be seen.
+BEGINS: dict[str, dict[str, Any]] = {
+    "arrivals": {"load": 0.5, "size": "100 kB"},
+    "cbr": {"rate": "5 Mbps"},
+    "request-response": {"request": "400 B", "response": "100 kB", "think": "100 ms"},
+    "scheduled-writes": {"steps": [{"at": "0 s", "rate": "5 Mbps"}]},
+    "transfers": {"bytes": "100 kB", "gap": "100 ms"},
+    "vbr": {"rate": "5 Mbps"},
+}
 #: Bundled scenarios that measure speed, and one of a thousand flows that takes no samples.
 NOT_SHOWN = ("s1", "s2", "s3", "s4", "smart-city")
 
@@ -148,6 +159,24 @@ def fields(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{name: field[name] for name in left} for field in table["fields"]]
 
 
+def begins(name: str, table: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The fields of a flow with which the form begins a workload; ``None`` where no flow of a dumbbell can have it."""
+    workload = {"kind": name} | (BEGINS.get(name) or declared_files.example(table))
+    for flow in ({"algorithm": "cubic"}, {"transport": "udp"}):
+        document = {
+            "schema_version": 1,
+            "duration": "1 s",
+            "dumbbell": {"bottleneck": {"rate": "10 Mbps"}},
+            "flow": [{"rtt": "40 ms", "workload": workload} | flow],
+        }
+        try:
+            engine.check(json.dumps(document), "json")
+        except ScenarioError:
+            continue
+        return {"workload": workload} | ({"transport": "udp"} if "transport" in flow else {})
+    return None
+
+
 def data() -> dict[str, Any]:
     """All of it."""
     declared = json.loads(engine.declarations())
@@ -160,6 +189,8 @@ def data() -> dict[str, Any]:
         ]
         for name in CHOICES
     }
+    for one in choices["workload"]:
+        one["begins"] = begins(one["name"], declared["choices"]["workload"]["tables"][one["name"]])
     found = [*lessons(), *bundled(), *of_algorithms(), *of_claims()]
     assert len({one.id for one in found}) == len(found), "two presets have the same name"
     return {

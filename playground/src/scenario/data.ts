@@ -1,7 +1,7 @@
 // What the form is made of: the engine's catalogue of algorithms, and what tools/playground_data.py takes from the package,
 // fields of tables and presets.
 
-import type { Table } from "./document";
+import type { Json, Table } from "./document";
 
 export interface Parameter {
   name: string;
@@ -41,6 +41,8 @@ export interface Choice {
   name: string;
   doc: string;
   fields: Field[];
+  /** Of a workload: the fields of a flow with which the form begins; null where a flow of the form cannot have it. */
+  begins?: { transport?: string; workload: Record<string, Json> } | null;
 }
 
 export interface Preset {

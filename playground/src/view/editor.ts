@@ -39,7 +39,8 @@ export function chosen(
   tableOf: (word: string) => Json | undefined,
 ): (HTMLElement | undefined)[] {
   const present = get(editor.document, [...path, "kind"]);
-  const options = editor.data.choices[kind].map((one) => ({ value: one.name, label: one.name, title: one.doc }));
+  const offered = editor.data.choices[kind].filter((one) => one.begins !== null || one.name === present);
+  const options = offered.map((one) => ({ value: one.name, label: one.name, title: one.doc }));
   const binding: Binding = {
     value: typeof present === "string" ? present : undefined,
     change: (word) => editor.change(path, tableOf(typeof word === "string" ? word : ""), true),

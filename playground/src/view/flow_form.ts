@@ -18,18 +18,6 @@ const KINDS: [Entry["kind"], string][] = [
 /** Fields of a flow that have a line of their own. */
 const SHOWN: FlowField[] = ["algorithm", "rtt", "start", "workload", "transport"];
 
-/** What a workload needs beside its word. */
-const WORKLOADS: Record<string, Record<string, Json>> = {
-  "on-off": { on: "1 s", off: "1 s" },
-  transfers: { bytes: "100 kB", gap: "100 ms" },
-  arrivals: { load: 0.5, size: "100 kB" },
-  "request-response": { request: "400 B", response: "100 kB", think: "100 ms" },
-  mqtt: { period: "1 s" },
-  cbr: { rate: "5 Mbps" },
-  vbr: { rate: "5 Mbps" },
-  "scheduled-writes": { steps: [{ at: "0 s", rate: "5 Mbps" }] },
-};
-
 function field(at: number, name: FlowField): Path {
   return ["flow", at, name];
 }
@@ -109,11 +97,11 @@ function workload(editor: Editor, at: number): (HTMLElement | undefined)[] {
   const path: Path = field(at, "workload");
   return chosen(editor, "workload", "workload", path, { value: "", label: "bulk, unlimited" }, (word) => {
     if (word === "") return undefined;
-    const isUdp = editor.data.choices.workload.find((one) => one.name === word)?.doc.includes("(UDP)") ?? false;
-    editor.change(field(at, "transport"), isUdp ? "udp" : undefined);
-    if (isUdp) editor.change(field(at, "algorithm"), undefined);
+    const begins = editor.data.choices.workload.find((one) => one.name === word)?.begins;
+    editor.change(field(at, "transport"), begins?.transport);
+    if (begins?.transport) editor.change(field(at, "algorithm"), undefined);
     else if (!get(editor.document, field(at, "algorithm"))) editor.change(field(at, "algorithm"), "cubic");
-    return { kind: word, ...WORKLOADS[word] };
+    return begins?.workload;
   });
 }
 

@@ -415,8 +415,8 @@ class UdpRequestResponse(Workload):
     Examples
     --------
     >>> from cwndlab.scenario.workloads import UdpRequestResponse
-    >>> UdpRequestResponse(request="12 kB", response="12 kB").to_document()
-    {'kind': 'udp-request-response', 'request': '12 kB', 'response': '12 kB'}
+    >>> UdpRequestResponse(request="60 B", response="200 B").to_document()
+    {'kind': 'udp-request-response', 'request': '60 B', 'response': '200 B'}
     """
 
     KIND: ClassVar[str] = "udp-request-response"
