@@ -193,7 +193,7 @@ impl Generator {
                 json!({ "kind": "mqtt", "qos": self.below(3), "period": period, "burst": 1 + self.below(5), "nagle": self.bernoulli(0.3) })
             }
             1 => json!({ "kind": "xmpp", "period": period, "payload": self.size(), "ack_every": self.below(7),
-                "login": self.choose(&["starttls", "direct", "sasl2"]), "keep_alive": self.time(MS, 10.0 * S),
+                "login": self.choose(&["starttls", "direct", "sasl2"]), "keep_alive": self.time(S, 10.0 * S),
                 "keep_alive_kind": self.choose(&["whitespace", "ping"]) }),
             2 => {
                 json!({ "kind": "hl7", "period": period, "message": self.size(), "processing": self.time(MS, S) })
@@ -205,7 +205,7 @@ impl Generator {
                 "processing": self.time(MS, S), "idle_timeout": self.time(MS, S) }),
             5 => json!({ "kind": "coap-tcp", "period": period, "method": self.choose(&["post", "get", "observe"]),
                 "payload": self.size(), "max_message_size": self.choose(&["1152 B", "16 kB"]),
-                "processing": self.time(1e3, S), "keep_alive": self.time(MS, 10.0 * S) }),
+                "processing": self.time(1e3, S), "keep_alive": self.time(S, 10.0 * S) }),
             _ => json!({ "kind": "amqp", "settlement": self.choose(&["settled", "first", "second"]), "period": period,
                 "payload": self.size(), "credit": 1 + self.below(100), "idle_timeout": self.time(2.0 * MS, 10.0 * S) }),
         };
