@@ -26,7 +26,10 @@ impl Configuration for Config {
     }
 
     fn application(&self, flow: &FlowContext) -> Application {
-        Application::Exchange(Box::new(DatagramExchange::new(self.dtls.wrap(Box::new(Coap::new(self, flow))), flow.header)))
+        Application::Exchange(Box::new(DatagramExchange::new(
+            self.dtls.wrap(Box::new(Coap::new(self, flow))),
+            flow.header,
+        )))
     }
 
     fn offered_load(&self) -> OfferedLoad {

@@ -14,7 +14,8 @@ use crate::distribution_fields::Sizes;
 use crate::flow_context::FlowContext;
 use crate::handshake::{Handshake, Tls};
 use crate::mqtt::{
-    connect, publish, ACKNOWLEDGEMENT, CONNACK, CONNECT, PING, PINGREQ, PINGRESP, PUBACK, PUBCOMP, PUBLISH, PUBREC, PUBREL,
+    connect, publish, ACKNOWLEDGEMENT, CONNACK, CONNECT, PING, PINGREQ, PINGRESP, PUBACK, PUBCOMP, PUBLISH, PUBREC,
+    PUBREL,
 };
 use crate::sampling::sample_size;
 use crate::schedule::{Generation, Schedule};
@@ -252,7 +253,10 @@ impl Mqtt {
             self.last_sent = now;
             self.awaiting = if confirmed { self.awaiting.min(now) } else { self.awaiting };
             self.unacknowledged.push_back(Sent { since, size, delivered: false, released: false });
-            actions.push(Action::Send(publish(self.config.topic, self.config.qos, size), Message { kind: PUBLISH, size, since }));
+            actions.push(Action::Send(
+                publish(self.config.topic, self.config.qos, size),
+                Message { kind: PUBLISH, size, since },
+            ));
         }
     }
 
@@ -325,7 +329,10 @@ impl Dialogue for Mqtt {
     /// The time of the next message, or of a PINGREQ if the idle time reaches the keep-alive time before.
     fn due(&self) -> Time {
         let timeout = self.config.response_timeout;
-        if self.stage == Stage::Closed || self.messages.is_finished() || self.stage != Stage::Connected && timeout.is_none() {
+        if self.stage == Stage::Closed
+            || self.messages.is_finished()
+            || self.stage != Stage::Connected && timeout.is_none()
+        {
             return NEVER;
         }
         let silent = timeout.filter(|_| self.awaiting != NEVER).map_or(NEVER, |timeout| self.awaiting + timeout);

@@ -71,7 +71,10 @@ impl Configuration for Config {
     }
 
     fn application(&self, flow: &FlowContext) -> Application {
-        Application::Exchange(Box::new(DatagramExchange::new(self.dtls.wrap(Box::new(Client::new(self, flow))), flow.header)))
+        Application::Exchange(Box::new(DatagramExchange::new(
+            self.dtls.wrap(Box::new(Client::new(self, flow))),
+            flow.header,
+        )))
     }
 
     fn packet(&self) -> Option<Bytes> {
