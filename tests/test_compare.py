@@ -8,6 +8,7 @@ from pathlib import Path
 
 import cwndlab
 import pytest
+from cwndlab.errors import ArgumentError
 from cwndlab.files import slug
 from cwndlab.metrics import COLUMNS
 from cwndlab.scenario.workloads import Cbr
@@ -535,3 +536,10 @@ def test_reprs_are_short(found: Result) -> None:
     assert len(repr(cwndlab.presets.load("s3"))) < 200
     assert all(len(repr(entry)) < 250 for entry in cwndlab.algorithms())
     assert repr(cwndlab.check("reno", quick=True)).endswith("rules, broken: none>")
+
+
+def test_two_axes_that_set_a_field_are_an_error() -> None:
+    """The algorithms of the comparison would silently take the place of those of an alternative."""
+    remedies = {"none": {}, "other": {"flow[*].algorithm": "bbr3"}}
+    with pytest.raises(ArgumentError, match=r"'remedy' and 'algorithm' both set flow\[0\]\.algorithm"):
+        cwndlab.compare("single", ["cubic"], alternatives={"remedy": remedies}, seeds=2)

@@ -93,7 +93,11 @@ impl Simulation<'_> {
     pub(crate) fn forward_message(&mut self, source: FlowId, since: Time, size: Bytes, now: Time) {
         let Some(subscribers) = self.plan.subscribers.get(&source) else { return };
         for &flow in subscribers {
-            let ends = Endpoints { flow, backward: self.direction(flow.into()).peer };
+            let direction = self.direction(flow.into());
+            if !direction.opened {
+                continue; // nobody listens, and its timer is the start of the flow
+            }
+            let ends = Endpoints { flow, backward: direction.peer };
             let application = self.application(flow);
             let end = application.opener().other();
             let mut actions = Vec::new();

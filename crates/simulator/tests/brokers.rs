@@ -114,6 +114,17 @@ fn a_session_outlives_its_connection() {
     assert_eq!((offered, lost), (30, 3), "those of the 3 s before the reconnect");
 }
 
+/// A subscriber that starts 15 s after the sensor has the message of 20 s, and not those of 0 and 10 s.
+#[test]
+fn a_late_subscriber_has_later_messages() {
+    let subscription = json!({ "kind": "mqtt-subscription", "sources": ["sensor"] });
+    let mut late = flow("late", "broker", "desk-a", &subscription);
+    late["start"] = json!("15 s");
+    let records = simulate(&document(&json!([flow("sensor", "sensor", "broker", &sensor(0)), late])));
+    let received: Vec<u64> = messages(&records, 1).iter().map(|row| row.generated_ns / 1_000_000_000).collect();
+    assert_eq!((messages(&records, 0).len(), received), (3, vec![20]));
+}
+
 #[test]
 fn faults_name_the_source() {
     let subscription = |source: &str| json!({ "kind": "mqtt-subscription", "sources": [source] });
