@@ -217,9 +217,9 @@ def test_states_fill_the_run(activities: list[tuple[float, float]], timers: Time
     assert all(one.end_s > one.start_s for one in found)
     for start, end in ordered(activities):
         middle = (start + min(end, 100)) / 2
-        assert next(one.state for one in found if one.end_s >= middle) in ("promotion", "active", "short", "long") or (
-            end == start
-        )
+        state = next(one.state for one in found if one.end_s >= middle)
+        # Times of 100 s have 14 digits behind the point: a shorter activity may have no middle.
+        assert state in ("promotion", "active", "short", "long") or end - start < 1e-12
 
 
 @given(ACTIVITIES, TIMERS, st.floats(0, 100), st.sampled_from(sorted(CELLULAR)))

@@ -54,10 +54,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         sample_interval: plan.sample_interval,
         notes,
     };
-    parquet::write(&Tables::new(header, &records), Path::new(folder))?;
     for flow in &records.flows {
         let mbit_s = flow.delivered_bytes as f64 * 8e3 / plan.duration.as_nanos() as f64;
         println!("{}  {}  {mbit_s:.1} Mbit/s", flow.name, flow.algorithm);
     }
+    parquet::write(&Tables::new(header, records), Path::new(folder))?;
     Ok(())
 }
