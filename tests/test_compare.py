@@ -8,7 +8,7 @@ from pathlib import Path
 
 import cwndlab
 import pytest
-from cwndlab.errors import ArgumentError
+from cwndlab.errors import ScenarioError
 from cwndlab.files import slug
 from cwndlab.metrics import COLUMNS
 from cwndlab.scenario.workloads import Cbr
@@ -541,5 +541,5 @@ def test_reprs_are_short(found: Result) -> None:
 def test_two_axes_that_set_a_field_are_an_error() -> None:
     """The algorithms of the comparison would silently take the place of those of an alternative."""
     remedies = {"none": {}, "other": {"flow[*].algorithm": "bbr3"}}
-    with pytest.raises(ArgumentError, match=r"'remedy' and 'algorithm' both set flow\[0\]\.algorithm"):
+    with pytest.raises(ScenarioError, match=r"flow\[0\]\.algorithm: 'remedy' and 'algorithm' both set it"):
         cwndlab.compare("single", ["cubic"], alternatives={"remedy": remedies}, seeds=2)

@@ -16,8 +16,9 @@ use cwndlab_units::{Duration, Fault, FlowId, Rate, Time};
 use crate::addresses::Side;
 use crate::algorithm::{self, Datapath, ProgramAlgorithm};
 use crate::endpoints::application::Application;
-use crate::endpoints::connection::{listener, lock, set_priority, Endpoint, FlowState, RunClock};
+use crate::endpoints::connection::{listener, set_priority, Endpoint, FlowState, RunClock};
 use crate::endpoints::tcp_sampler::TcpSampler;
+use crate::locking::lock;
 use crate::path::Path;
 use crate::session::{Options, Quality, Session};
 

@@ -2,10 +2,12 @@
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Bytes, Fault, FlowId, IndexVec, Time};
+
+use crate::locking::lock;
 
 /// The messages of one broker's flow: time of generation and size.
 #[derive(Debug)]
@@ -20,12 +22,8 @@ impl Inbox {
         Ok(Self { messages: Mutex::default(), wake: std::io::pipe()? })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(Time, Bytes)>> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, since: Time, size: Bytes) {
-        let mut messages = self.lock();
+        let mut messages = lock(&self.messages);
         if messages.is_empty() {
             let _ = (&self.wake.1).write_all(b"m"); // an empty pipe has room
         }
@@ -34,7 +32,7 @@ impl Inbox {
 
     /// Removes and returns all messages.
     pub(crate) fn take(&self) -> Vec<(Time, Bytes)> {
-        let mut messages = self.lock();
+        let mut messages = lock(&self.messages);
         if !messages.is_empty() {
             let _ = (&self.wake.0).read_exact(&mut [0]);
         }

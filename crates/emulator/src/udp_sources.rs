@@ -17,8 +17,9 @@ use cwndlab_traffic::exchange::DatagramExchange;
 use cwndlab_traffic::NEVER;
 use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, Time};
 
-use crate::endpoints::connection::{lock, FlowState};
+use crate::endpoints::connection::FlowState;
 use crate::inbox::Inboxes;
+use crate::locking::lock;
 
 /// The UDP sources of a plan, by flow.
 #[derive(Debug, Default)]

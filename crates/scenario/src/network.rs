@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use cwndlab_config::Faults;
 use cwndlab_control::{Algorithm, Catalogue};
-use cwndlab_units::Fault;
+use cwndlab_units::{Fault, FlowId};
 use serde_json::Value;
 
 use crate::perturbation;
@@ -76,11 +76,10 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         size_queues(&mut network, &routed, &mut notes, &mut faults);
         radio_links::join_queues(&mut network.links);
     }
-    if faults.0.is_empty() {
-        reject_loads_without_line(&routed, &network, &mut faults);
-        reject_reservations_without_admission(&routed, &network, &mut faults);
+    let subscribers = if faults.0.is_empty() { check_flows(&routed, &network, &mut faults) } else { BTreeMap::new() };
+    if !faults.0.is_empty() {
+        return Err(faults.0);
     }
-    let subscribers = forwarding::subscribers(&routed, &network, &mut faults)?;
     if schema.perturb {
         notes.push(perturbation::NOTE.to_owned());
     }
@@ -174,7 +173,14 @@ fn reject_long_routes(routed: &[RoutedFlow<'_>], faults: &mut Faults) {
     }
 }
 
-/// Rejects a reservation that no link of the route is asked for, and admission to a line without a rate.
+/// Checks the flows of a complete network; returns the flows that send on the messages of each flow.
+fn check_flows(routed: &[RoutedFlow<'_>], network: &Network, faults: &mut Faults) -> BTreeMap<FlowId, Vec<FlowId>> {
+    reject_loads_without_line(routed, network, faults);
+    reject_reservations_without_admission(routed, network, faults);
+    forwarding::subscribers(routed, network, faults)
+}
+
+/// Rejects a reservation on a route without a link that has a rate and admission control.
 fn reject_reservations_without_admission(routed: &[RoutedFlow<'_>], network: &Network, faults: &mut Faults) {
     for RoutedFlow { single, forward, .. } in routed.iter().filter(|routed| routed.single.number == 0) {
         if single.flow.reserve.is_some() && forward.iter().all(|&link| network.links[link].admission.is_none()) {

@@ -63,9 +63,7 @@ class Window(NamedTuple):
 
 def by_flow(records: Records) -> dict[int, Messages]:
     """The messages of each flow of a run, by the flow's index, in the order of their generation."""
-    frame = records.frame("messages")
-    if not frame["flow"].is_sorted():  # engines write the flows in order
-        frame = frame.sort("flow", "message")
+    frame = records.frame("messages").sort("flow", "message")
     times = [pl.col(name).cast(pl.Float64).fill_null(np.inf) for name in ("generated_ns", "delivered_ns")]
     parts = frame.select("flow", *times).partition_by("flow", as_dict=True, include_key=False)
     return {int(key[0]): Messages(*(part[name].to_numpy() for name in part.columns)) for key, part in parts.items()}

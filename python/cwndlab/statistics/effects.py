@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
 import scipy  # its modules, which take half a second to import, are imported at their first use
@@ -94,7 +95,7 @@ def rank_biserial(deltas: Sequence[float], level: float = LEVEL) -> Estimate | N
     r = float(np.sum(ranks * np.sign(kept)) / np.sum(ranks))
     if abs(r) == 1:
         return Estimate(r, None, None, n)
-    half = float(scipy.special.ndtri((1 + level) / 2)) * math.sqrt(n * (n + 1) * (2 * n + 1) / 6) / (n * (n + 1) / 2)
+    half = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(n * (n + 1) * (2 * n + 1) / 6) / (n * (n + 1) / 2)
     return Estimate(r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half), n)
 
 
@@ -103,7 +104,7 @@ def _standardised(d: float, variance: float, freedom: int, n: int, level: float)
     root = math.sqrt(variance)
     t = d / root
     # L. Hedges, I. Olkin, "Statistical Methods for Meta-Analysis" (1985): normal for large samples.
-    half = float(scipy.special.ndtri((1 + level) / 2)) * math.sqrt(1 + t * t / (2 * freedom))
+    half = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(1 + t * t / (2 * freedom))
     low = _non_centrality(t, freedom, (1 + level) / 2, t - half, half)
     high = _non_centrality(t, freedom, (1 - level) / 2, t + half, half)
     return Estimate(d, low * root, high * root, n)

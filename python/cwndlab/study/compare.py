@@ -29,7 +29,6 @@ from cwndlab.study.arguments import Algorithms, algorithms_of, seeds_of, unknown
 from cwndlab.study.axes import axes, labels
 from cwndlab.study.differences import is_one_run
 from cwndlab.study.executor import Plan, execute, threads
-from cwndlab.study.fields import places
 from cwndlab.study.header import Header
 from cwndlab.study.result import Result
 from cwndlab.study.spec import Measure, Point, Progress, Row, Study
@@ -254,7 +253,6 @@ def compare(
         raise ArgumentError(
             parameter_fault("algorithms", "there is no algorithm to compare", example=["cubic", "reno"])
         )
-    _reject_common_fields(spec, base)
     points = spec.points(names_cells=len(spec.axes) > 1)
     header = replace(
         spec.header,
@@ -321,21 +319,6 @@ def _reject_two_questions(spec: Sweep | None, over: object, others: Mapping[str,
         faults.append(parameter_fault("over", f"there are {len(over)} fields with values", hint=hint))
     if faults:
         raise ArgumentError(*faults)
-
-
-def _reject_common_fields(spec: Sweep, base: Scenario) -> None:
-    """Raises if two axes set the same field, so that the values of one would be lost."""
-    document = json.loads(base.to_json())
-    known: dict[str, str] = {}
-    for axis in spec.axes:
-        paths = {path for choice in axis.choices for path in choice.changes}
-        name = axis.fields[0].removeprefix("@")
-        for place in sorted({place for path in paths for place in places(path, document)}):
-            if other := known.get(place):
-                what = f"'{other}' and '{name}' both set {place}, so that one of the values would be lost"
-                hint = "leave the field out of one of them"
-                raise ArgumentError(parameter_fault("alternatives", what, hint=hint))
-            known[place] = name
 
 
 def _using(scenario: Scenario, algorithm: str, flows: Sequence[str] | None, against: str | None) -> dict[str, str]:

@@ -13,10 +13,11 @@ use cwndlab_traffic::byte_source::ByteSource;
 use cwndlab_units::Fault;
 
 use super::arrivals::ArrivalEndpoints;
-use super::connection::{lock, Endpoint};
+use super::connection::Endpoint;
 use super::dialogue::{side_of, DialogueEndpoints};
 use super::stream;
 use crate::addresses::Side;
+use crate::locking::lock;
 
 /// The application of a flow.
 #[derive(Debug)]

@@ -14,9 +14,10 @@ use cwndlab_traffic::arrival_process::{Arrival, ArrivalProcess};
 use cwndlab_traffic::NEVER;
 use cwndlab_units::{Duration, Time};
 
-use super::connection::{lock, read, set_priority, Endpoint, ACCEPT_INTERVAL, DRAIN_INTERVAL, STOP_CHECK};
+use super::connection::{read, set_priority, Endpoint, ACCEPT_INTERVAL, DRAIN_INTERVAL, STOP_CHECK};
 use super::writer::Writer;
 use crate::addresses::Side;
+use crate::locking::lock;
 
 /// Stack of a transfer's thread, bytes. Thousands of them exist at a time.
 const STACK: usize = 256 << 10;

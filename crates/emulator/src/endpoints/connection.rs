@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration as Wait, Instant};
 
 use cwndlab_linux::realtime::{set_realtime, Policy};
@@ -19,6 +19,7 @@ use cwndlab_units::{Bytes, Duration, Fault, FlowId, Rate, SenderState, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
 use crate::inbox::Inboxes;
+use crate::locking::lock;
 
 /// The port of the listening endpoint.
 const PORT: u16 = 7000;
@@ -35,11 +36,6 @@ const PRIORITY: i32 = 20;
 /// host, which other processes of this machine must not delay.
 pub(crate) fn set_priority() {
     let _ = set_realtime(Policy::RoundRobin, PRIORITY);
-}
-
-/// Locks a value that its users replace in one step, so that it is valid even after a panic of another holder.
-pub(crate) fn lock<T>(guarded: &Mutex<T>) -> MutexGuard<'_, T> {
-    guarded.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A transfer whose last byte has not arrived.

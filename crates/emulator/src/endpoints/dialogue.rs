@@ -12,10 +12,11 @@ use std::sync::{Arc, Mutex};
 use cwndlab_traffic::dialogue::{Action, Dialogue, End, Message, MessageQueue};
 use cwndlab_units::{Bytes, Duration, Time};
 
-use super::connection::{lock, read, Endpoint, ACCEPT_INTERVAL};
+use super::connection::{read, Endpoint, ACCEPT_INTERVAL};
 use super::writer::Writer;
 use crate::addresses::Side;
 use crate::inbox::Inbox;
+use crate::locking::lock;
 
 /// Both endpoints of a dialogue.
 #[derive(Debug)]

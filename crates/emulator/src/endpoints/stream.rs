@@ -9,9 +9,10 @@ use cwndlab_traffic::action::Action;
 use cwndlab_traffic::byte_source::{ByteSource, Drained};
 use cwndlab_units::{Bytes, Time};
 
-use super::connection::{is_timeout, lock, Endpoint, PendingTransfer, ACCEPT_INTERVAL, DRAIN_INTERVAL, STOP_CHECK};
+use super::connection::{is_timeout, Endpoint, PendingTransfer, ACCEPT_INTERVAL, DRAIN_INTERVAL, STOP_CHECK};
 use super::writer::Writer;
 use crate::addresses::Side;
+use crate::locking::lock;
 
 /// Runs the sender of a flow from the start of the flow until the end of the run.
 pub(crate) fn send(endpoint: &Endpoint<'_>, source: &mut ByteSource) -> std::io::Result<()> {

@@ -5,23 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use cwndlab_config::Faults;
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_units::spelling::nearest;
-use cwndlab_units::{Fault, FlowId};
+use cwndlab_units::FlowId;
 
 use super::builder::Network;
 use super::routed_flows::RoutedFlow;
 
 /// The flows that send on the messages of each flow.
-///
-/// # Errors
-/// All faults, if there is one.
 pub(super) fn subscribers(
     routed: &[RoutedFlow<'_>],
     network: &Network,
     faults: &mut Faults,
-) -> Result<BTreeMap<FlowId, Vec<FlowId>>, Vec<Fault>> {
-    if !faults.0.is_empty() {
-        return Err(std::mem::take(&mut faults.0));
-    }
+) -> BTreeMap<FlowId, Vec<FlowId>> {
     let mut subscribers: BTreeMap<FlowId, Vec<FlowId>> = BTreeMap::new();
     let brokers = routed.iter().filter(|one| !one.single.flow.workload.sources().is_empty());
     let by_name = if brokers.clone().next().is_some() { flows_by_name(routed) } else { BTreeMap::new() };
@@ -51,11 +45,7 @@ pub(super) fn subscribers(
         }
     }
     reject_circles(&subscribers, routed, faults);
-    if faults.0.is_empty() {
-        Ok(subscribers)
-    } else {
-        Err(std::mem::take(&mut faults.0))
-    }
+    subscribers
 }
 
 /// The flows of each declared name and each name of an instance.

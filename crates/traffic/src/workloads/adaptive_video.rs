@@ -370,7 +370,7 @@ mod tests {
         assert!(rate < 700e3 && delay > 5000.0, "{rate} {delay}");
     }
 
-    /// A frame of 13,500 bytes at 1 Mbit/s, here of 16.5 Mbit/s, has twelve packets of at most 1200 bytes, each with 22 more.
+    /// Each packet of the first frame but the last has 1200 bytes, and 22 more of RTP.
     #[test]
     fn a_frame_is_divided_into_packets() {
         let mut call = call(MediaControl::None);

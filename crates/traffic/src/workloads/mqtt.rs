@@ -304,6 +304,12 @@ impl Mqtt {
 }
 
 impl Mqtt {
+    /// Time at which the sensor gives its connection up.
+    fn reconnect_due(&self) -> Time {
+        let timeout = self.config.response_timeout.filter(|_| self.awaiting != NEVER);
+        timeout.map_or(NEVER, |timeout| self.awaiting + timeout)
+    }
+
     /// Time of the next PINGREQ.
     fn ping_due(&self) -> Time {
         let keep_alive = self.config.keep_alive;
@@ -328,24 +334,19 @@ impl Dialogue for Mqtt {
 
     /// The time of the next message, or of a PINGREQ if the idle time reaches the keep-alive time before.
     fn due(&self) -> Time {
-        let timeout = self.config.response_timeout;
-        if self.stage == Stage::Closed
-            || self.messages.is_finished()
-            || self.stage != Stage::Connected && timeout.is_none()
-        {
+        // Without a timeout nothing happens at a sensor that waits for its CONNACK.
+        let waits = self.stage == Stage::Connecting && self.config.response_timeout.is_none();
+        if self.stage == Stage::Closed || waits || self.messages.is_finished() {
             return NEVER;
         }
-        let silent = timeout.filter(|_| self.awaiting != NEVER).map_or(NEVER, |timeout| self.awaiting + timeout);
-        self.publish.min(self.ping_due()).min(silent).min(self.messages.stop())
+        self.publish.min(self.ping_due()).min(self.reconnect_due()).min(self.messages.stop())
     }
 
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.messages.ends(now, actions) {
             return;
         }
-        let awaits = self.awaiting != NEVER;
-        let silent = self.config.response_timeout.is_some_and(|timeout| awaits && self.awaiting + timeout <= now);
-        if self.stage == Stage::Closed || silent {
+        if self.stage == Stage::Closed || self.reconnect_due() <= now {
             self.open(now, actions);
         } else {
             self.send_next(now, actions);

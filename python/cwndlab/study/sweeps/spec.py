@@ -382,7 +382,20 @@ class Sweep:
             points.append(Point(index, labels, checked.hash, checked.document))
         if faults:
             raise ScenarioError(*(self._summarised(faults) if names_cells else faults))
+        self._reject_common_fields()
         return points
+
+    def _reject_common_fields(self) -> None:
+        """Raises if two axes set the same field, so that the values of one would be lost."""
+        known: dict[str, str] = {}
+        for axis in self.axes:
+            name = axis.fields[0].removeprefix("@")
+            paths = {path for choice in axis.choices for path in choice.changes}
+            for place in sorted({place for path in paths for place in places(path, self._document(self.base))}):
+                if place in known:
+                    what = f"'{known[place]}' and '{name}' both set it, so that one of the values would be lost"
+                    raise ScenarioError(Fault(place, what, "leave the field out of one of them"))
+                known[place] = name
 
     def _summarised(self, faults: Mapping[Fault, Sequence[int]]) -> Iterator[Fault]:
         """A fault of every cell is one of the base or a field; any other fault names its first cell."""
