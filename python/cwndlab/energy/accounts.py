@@ -1,4 +1,4 @@
-"""What a device spent, in the columns that all radios share."""
+"""The parts that all radios share: checks of arguments, columns of the tables, and their means."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from cwndlab.energy.batteries import battery as battery_of
+from cwndlab.energy.batteries import BATTERIES
 from cwndlab.errors import ArgumentError, chosen, parameter_fault
 
 if TYPE_CHECKING:
@@ -31,6 +31,17 @@ _MEASURES = (
 def preset(parameter: str, kind: str, value: str | Preset, known: Mapping[str, Preset]) -> Preset:
     """A preset by its name, or a value of one's own as it is."""
     return chosen(parameter, kind, value, known) if isinstance(value, str) else value
+
+
+def require_packets(parameter: str, records: Records) -> None:
+    """Raises `ArgumentError` at a parameter if the run did not record its packets."""
+    if records.height("packets") == 0:
+        raise ArgumentError(parameter_fault(parameter, "the run has no packets", hint="set packets = true"))
+
+
+def duration_s(records: Records) -> float:
+    """The length of a run, s."""
+    return float(records.rows("runs")[0]["duration_ns"] / 1e9)
 
 
 def check(values: object, above: Sequence[str] = (), least: Sequence[str] = (), shares: Sequence[str] = ()) -> None:
@@ -57,8 +68,8 @@ def per_message(records: Records, flows: Sequence[int], energy_j: float, air_s: 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows as a frame in which columns without values are floats."""
-    found = pl.DataFrame(list(rows), infer_schema_length=None)
-    return found.with_columns(pl.col(pl.Null).cast(pl.Float64))
+    frame = pl.DataFrame(list(rows), infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
 
 
 def summary(devices: pl.DataFrame, battery: str | None = None) -> dict[str, float | None]:
@@ -67,7 +78,7 @@ def summary(devices: pl.DataFrame, battery: str | None = None) -> dict[str, floa
     Parameters
     ----------
     devices
-        What `cellular`, `lowpan` or `stations` returned.
+        A table of `cellular`, `lowpan` or `stations`.
     battery
         A key of `BATTERIES`: adds ``lifetime_years`` by the mean power, and ``messages_per_battery``.
 
@@ -87,14 +98,12 @@ def summary(devices: pl.DataFrame, battery: str | None = None) -> dict[str, floa
     >>> summary(pl.DataFrame({"power_w": [1e-3, 3e-3]}))
     {'power_w': 0.002}
     """
-    found: dict[str, float | None] = {}
-    for name in _MEASURES:
-        if name in devices.columns:
-            mean = devices[name].mean()
-            found[name] = None if mean is None else float(mean)  # type: ignore[arg-type]
+    means: dict[str, float | None] = {
+        name: devices.select(pl.col(name).mean()).item() for name in _MEASURES if name in devices.columns
+    }
     if battery is not None:
-        one = battery_of(battery)
-        power, per = found.get("power_w"), found.get("joules_per_message")
-        found["lifetime_years"] = None if power is None else one.lifetime_years(power)
-        found["messages_per_battery"] = one.messages(per) if per else None
-    return found
+        cell = chosen("battery", "battery", battery, BATTERIES)
+        power_w, message_j = means.get("power_w"), means.get("joules_per_message")
+        means["lifetime_years"] = None if power_w is None else cell.lifetime_years(power_w)
+        means["messages_per_battery"] = cell.messages(message_j) if message_j else None
+    return means

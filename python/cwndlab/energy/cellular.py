@@ -11,13 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import polars as pl
 
 from cwndlab.energy.accounts import per_message, preset, table
-from cwndlab.energy.hosts import HOSTS, Host
+from cwndlab.energy.hosts import Host, processor
 from cwndlab.energy.rrc import Interval, State, Timers, Wait, certain_wait, connection, state_wait
 from cwndlab.energy.traffic import End, Traffic, devices
 
@@ -48,7 +48,7 @@ class Cellular:
     timers
         The timers of its network.
     source
-        Whence the numbers are.
+        Source of the numbers.
 
     Examples
     --------
@@ -83,7 +83,8 @@ class Cellular:
         >>> meter.timers.tail_s, meter.timers.active_s
         (20.0, 60)
         """
-        return replace(self, timers=replace(self.timers, **timers))  # type: ignore[arg-type]
+        changes: dict[str, Any] = dict(timers)
+        return replace(self, timers=replace(self.timers, **changes))
 
     def on_share(self, state: str) -> float:
         """The share of a state in which the receiver is on."""
@@ -127,7 +128,26 @@ _HUANG = (
     "Huang et al., MobiSys 2012, secondary source: an LTE phone; 438 mW per Mbit/s sent and 52 received, on for 1 ms "
     "of 20 and 40 ms while connected, 43 ms of each 1.28 s while idle"
 )
-_ASSUMED = "the promotion of 1 s, the tail of 20 s, the cycles and paging for 10 ms are assumptions"
+
+
+def _nb_iot(name: str, *, send_w: float, listen_w: float, doze_w: float, sleep_w: float, source: str) -> Cellular:
+    """A radio of NB-IoT that listens at the same power in all states, and draws that of sleep between two pagings."""
+    return Cellular(
+        name=name,
+        promotion_s=1.0,
+        promotion_w=listen_w,
+        listen_w=listen_w,
+        doze_w=doze_w,
+        send_w=send_w,
+        receive_w=listen_w,
+        paging_s=0.01,
+        paging_w=listen_w,
+        idle_w=sleep_w,
+        sleep_w=sleep_w,
+        timers=Timers(tail_s=20.0),
+        source=f"{source}; the promotion of 1 s, the tail of 20 s, the cycles and paging for 10 ms are assumptions",
+    )
+
 
 #: Radios by name. The numbers are from summaries of the sources, not from these themselves: a report that depends on
 #: them needs the source, or a measurement.
@@ -151,37 +171,22 @@ CELLULAR = {
             timers=Timers(tail_s=11.6, on_s=0.001, short_s=0.02, short_for_s=0.4, long_s=0.04),
             source=_HUANG,
         ),
-        Cellular(
-            name="nb-iot",
-            promotion_s=1.0,
-            promotion_w=0.09,
+        _nb_iot(
+            "nb-iot",
+            send_w=0.5,
             listen_w=0.09,
             doze_w=0.003,
-            send_w=0.5,
-            receive_w=0.09,
-            paging_s=0.01,
-            paging_w=0.09,
-            idle_w=15e-6,
             sleep_w=15e-6,
-            timers=Timers(tail_s=20.0),
-            source="3GPP TR 45.820, secondary source: 500 mW sending, 90 mW receiving, 3 mW light and 15 µW deep "
-            "sleep; " + _ASSUMED,
+            source="3GPP TR 45.820, secondary source: 500 mW sending, 90 mW receiving, 3 mW light and 15 µW deep sleep",
         ),
-        Cellular(
-            name="nb-iot-measured",
-            promotion_s=1.0,
-            promotion_w=0.213,
+        _nb_iot(
+            "nb-iot-measured",
+            send_w=0.716,
             listen_w=0.213,
             doze_w=0.021,
-            send_w=0.716,
-            receive_w=0.213,
-            paging_s=0.01,
-            paging_w=0.213,
-            idle_w=13e-6,
             sleep_w=13e-6,
-            timers=Timers(tail_s=20.0),
             source="Lauridsen et al., VTC Spring 2018, secondary source: 716 mW sending, 213 mW receiving, 21 mW "
-            "connected and not listening, 13 µW asleep; " + _ASSUMED,
+            "connected and not listening, 13 µW asleep",
         ),
     )
 }
@@ -233,8 +238,8 @@ def cellular(
     [(3, 3)]
     """
     one = preset("radio", "radio", radio, CELLULAR)
-    processor = None if host is None else preset("host", "host", host, HOSTS)
-    return table(_row(records, traffic, one, processor) for traffic in devices(records, end))
+    spends = processor(host)
+    return table(_row(records, traffic, one, spends) for traffic in devices(records, end))
 
 
 def _states(traffic: Traffic, radio: Cellular) -> list[Interval]:
@@ -242,21 +247,19 @@ def _states(traffic: Traffic, radio: Cellular) -> list[Interval]:
     return connection(activities, traffic.run_s, radio.timers, radio.promotion_s)
 
 
-def _energy(traffic: Traffic, radio: Cellular, host: Host | None) -> tuple[float, float]:
-    """The energy of a device, and the part of its processor."""
-    sent = int(traffic.is_sent.sum())
-    processor = 0.0
-    if host is not None:
-        processor = host.joules(sent=sent, received=len(traffic.is_sent) - sent, size=float(traffic.bytes.sum()))
-    return radio.connection_j(_states(traffic, radio)) + radio.packets_j(traffic) + processor, processor
+def _energy_j(traffic: Traffic, states: Sequence[Interval], radio: Cellular, host: Host) -> float:
+    """The energy of a device in these states of its connection."""
+    return radio.connection_j(states) + radio.packets_j(traffic) + host.packets_j(traffic)
 
 
-def _row(records: Records, traffic: Traffic, radio: Cellular, host: Host | None) -> dict[str, Any]:
+def _row(records: Records, traffic: Traffic, radio: Cellular, host: Host) -> dict[str, Any]:
     states = _states(traffic, radio)
-    times = dict.fromkeys(("promotion", "active", "short", "long", "idle", "edrx", "psm"), 0.0)
+    times = dict.fromkeys(get_args(State), 0.0)
     for state, start, end in states:
         times[state] += end - start
-    energy, processor = _energy(traffic, radio, host)
+    energy = _energy_j(traffic, states, radio, host)
+    without = [traffic.where(~which) for which in (traffic.is_retransmission, traffic.is_keep_alive)]
+    retransmissions, keep_alives = (1 - _energy_j(part, _states(part, radio), radio, host) / energy for part in without)
     on = sum(radio.on_share(state) * time for state, time in times.items()) / traffic.run_s
     send = float(traffic.air_s[traffic.is_sent].sum())
     receive = float(traffic.air_s[~traffic.is_sent].sum())
@@ -273,11 +276,11 @@ def _row(records: Records, traffic: Traffic, radio: Cellular, host: Host | None)
         "asleep_share": 1 - on,
         "reachable_share": 1 - times["psm"] / traffic.run_s,
         "energy_j": energy,
-        "host_j": processor,
+        "host_j": host.packets_j(traffic),
         "power_w": energy / traffic.run_s,
         **per_message(records, traffic.flows, energy, send + receive),
-        "retransmission_share": 1 - _energy(traffic.where(~traffic.is_retransmission), radio, host)[0] / energy,
-        "keep_alive_share": 1 - _energy(traffic.where(~traffic.is_keep_alive), radio, host)[0] / energy,
+        "retransmission_share": retransmissions,
+        "keep_alive_share": keep_alives,
         "wait_mean_s": float(np.mean(waits)) if waits else None,
     }
 
@@ -336,7 +339,7 @@ def _waits(traffic: Traffic, states: Sequence[Interval], radio: Cellular) -> lis
     received = traffic.begin_s[~traffic.is_sent].tolist()
     # Sleep ends where the device begins a connection: with a packet of its own, or an update.
     wakes = sorted({one.start_s for one in states if one.state == "promotion"} - set(received))
-    found = []
+    result = []
     for begin in received:
         # A state that ends at the arrival is the one that it finds.
         state, start, _ = states[bisect_left(ends, begin)]
@@ -345,5 +348,5 @@ def _waits(traffic: Traffic, states: Sequence[Interval], radio: Cellular) -> lis
             update = np.inf if timers.tau_s is None else max(0.0, start - (timers.active_s or 0.0)) + timers.tau_s
             own = wakes[bisect_left(wakes, begin)] if wakes and wakes[-1] >= begin else np.inf
             wait = certain_wait(max(0.0, min(own, update) - begin))
-        found.append((begin, state, wait))
-    return found
+        result.append((begin, state, wait))
+    return result

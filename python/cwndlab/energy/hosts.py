@@ -1,10 +1,15 @@
-"""What the processor of a device spends on packets: per packet, whatever its size, and per byte."""
+"""The energy of a device's processor: per packet, whatever its size, and per byte."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from cwndlab.energy.accounts import preset
 from cwndlab.errors import chosen
+
+if TYPE_CHECKING:
+    from cwndlab.energy.traffic import Traffic
 
 
 @dataclass(frozen=True)
@@ -20,7 +25,7 @@ class Host:
     byte_j
         Per byte of a packet, J.
     source
-        Whence the numbers are.
+        Source of the numbers.
 
     Examples
     --------
@@ -53,6 +58,13 @@ class Host:
         """The energy of packets sent and received with this many bytes in all."""
         return self.send_j * sent + self.receive_j * received + self.byte_j * size
 
+    def packets_j(self, traffic: Traffic) -> float:
+        """The energy of the packets of a device."""
+        sent = int(traffic.is_sent.sum())
+        return self.joules(sent=sent, received=len(traffic.is_sent) - sent, size=float(traffic.bytes.sum()))
+
+
+_FREE = Host("free", 0.0, 0.0, 0.0, "no processor")
 
 _CROSS_FACTOR = (
     "Serrano, Garcia-Saavedra et al., IEEE/ACM ToN 2015, secondary source: the data of I. Ucar's thesis (2018); that a "
@@ -99,4 +111,9 @@ def host(name: str) -> Host:
     >>> host("soekris-net4826").send_j
     0.00093
     """
-    return chosen("host", "host", name, HOSTS)
+    return chosen("name", "host", name, HOSTS)
+
+
+def processor(host: str | Host | None) -> Host:
+    """The host of a parameter ``host``; by default its packets cost nothing."""
+    return _FREE if host is None else preset("host", "host", host, HOSTS)

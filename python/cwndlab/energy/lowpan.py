@@ -10,7 +10,6 @@ RFC 6282 (compression of headers), both from memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +17,8 @@ import numpy as np
 import polars as pl
 
 from cwndlab.energy.accounts import check, per_message, preset, table
-from cwndlab.energy.hosts import HOSTS, Host
+from cwndlab.energy.hosts import Host, processor
+from cwndlab.energy.intervals import union
 from cwndlab.energy.traffic import End, Traffic, devices
 from cwndlab.errors import ArgumentError, parameter_fault
 
@@ -50,7 +50,7 @@ class Lowpan:
     send_w, receive_w, sleep_w
         While it sends; while it listens or receives; asleep, with a timer running.
     source
-        Whence the numbers are.
+        Source of the numbers.
 
     Examples
     --------
@@ -270,21 +270,22 @@ def lowpan(
     [(3, 6)]
     """
     one = preset("radio", "radio", radio, LOWPAN)
-    processor = None if host is None else preset("host", "host", host, HOSTS)
-    layers = Mac() if mac is None else mac
-    return table(_row(records, traffic, one, layers, processor) for traffic in devices(records, end))
+    layers, spends = mac or Mac(), processor(host)
+    return table(_row(records, traffic, one, layers, spends) for traffic in devices(records, end))
 
 
 class _Spent(NamedTuple):
+    """Frames, times and energy of a device in a run; ``air_s`` is that of frames and acknowledgements."""
+
     frames: int
     send_s: float
     listen_s: float
+    sleep_s: float
     air_s: float
     energy_j: float
-    host_j: float
 
 
-def _spent(traffic: Traffic, radio: Lowpan, mac: Mac, host: Host | None) -> _Spent:
+def _spent(traffic: Traffic, radio: Lowpan, mac: Mac, host: Host) -> _Spent:
     send = listen = air = 0.0
     count = 0
     columns = (traffic.is_sent, traffic.is_tcp, traffic.bytes, traffic.payload_bytes)
@@ -295,7 +296,7 @@ def _spent(traffic: Traffic, radio: Lowpan, mac: Mac, host: Host | None) -> _Spe
         count += packets * len(frames)
         for frame in frames:
             mean = access(frame, mac)
-            # Who receives gets the frame with its retries, and acknowledges the one that arrives.
+            # A receiver hears the frame with its retries, and acknowledges the one that arrives.
             send += packets * (mean.send_s if is_sent else airtime_s(ACK_BYTES))
             listen += packets * (mean.listen_s if is_sent else mean.send_s + TURNAROUND_S)
             air += packets * (mean.send_s + airtime_s(ACK_BYTES))
@@ -306,12 +307,8 @@ def _spent(traffic: Traffic, radio: Lowpan, mac: Mac, host: Host | None) -> _Spe
     waiting = _listening_s(traffic, mac)
     listen = traffic.run_s - send if mac.always_on else min(listen + waiting, traffic.run_s - send)
     quiet = max(0.0, traffic.run_s - send - listen)
-    sent = int(traffic.is_sent.sum())
-    processor = 0.0
-    if host is not None:
-        processor = host.joules(sent=sent, received=len(traffic.is_sent) - sent, size=float(traffic.bytes.sum()))
-    energy = radio.send_w * send + radio.receive_w * listen + radio.sleep_w * quiet + processor
-    return _Spent(count, send, listen, air, energy, processor)
+    energy = radio.send_w * send + radio.receive_w * listen + radio.sleep_w * quiet + host.packets_j(traffic)
+    return _Spent(count, send, listen, quiet, air, energy)
 
 
 def _listening_s(traffic: Traffic, mac: Mac) -> float:
@@ -322,37 +319,26 @@ def _listening_s(traffic: Traffic, mac: Mac) -> float:
         until = min(end + mac.listen_s, traffic.run_s)
         later = int(np.searchsorted(received, end))
         intervals.append((end, min(until, received[later]) if later < len(received) else until))
-    return _length(intervals)
+    return sum(end - begin for begin, end in union(intervals))
 
 
-def _length(intervals: Sequence[tuple[float, float]]) -> float:
-    """The length of the union of intervals."""
-    total, at = 0.0, -np.inf
-    for begin, end in sorted(intervals):
-        total += max(0.0, end - max(begin, at))
-        at = max(at, end)
-    return total
-
-
-def _row(records: Records, traffic: Traffic, radio: Lowpan, mac: Mac, host: Host | None) -> dict[str, Any]:
+def _row(records: Records, traffic: Traffic, radio: Lowpan, mac: Mac, host: Host) -> dict[str, Any]:
     spent = _spent(traffic, radio, mac, host)
     energy, on = spent.energy_j, (spent.send_s + spent.listen_s) / traffic.run_s
-    without = {
-        name: _spent(traffic.where(chosen), radio, mac, host).energy_j
-        for name, chosen in (("re", ~traffic.is_retransmission), ("keep", ~traffic.is_keep_alive))
-    }
+    without = [traffic.where(~which) for which in (traffic.is_retransmission, traffic.is_keep_alive)]
+    retransmissions, keep_alives = (1 - _spent(part, radio, mac, host).energy_j / energy for part in without)
     return {
         "device": traffic.link,
         "frames": spent.frames,
         "send_s": spent.send_s,
         "listen_s": spent.listen_s,
-        "sleep_s": traffic.run_s - spent.send_s - spent.listen_s,
+        "sleep_s": spent.sleep_s,
         "radio_on_share": on,
         "asleep_share": 1 - on,
         "energy_j": energy,
-        "host_j": spent.host_j,
+        "host_j": host.packets_j(traffic),
         "power_w": energy / traffic.run_s,
         **per_message(records, traffic.flows, energy, spent.air_s),
-        "retransmission_share": 1 - without["re"] / energy,
-        "keep_alive_share": 1 - without["keep"] / energy,
+        "retransmission_share": retransmissions,
+        "keep_alive_share": keep_alives,
     }

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.energy.accounts import check
+from cwndlab.energy.intervals import union
 from cwndlab.errors import chosen
 
 
@@ -68,7 +69,7 @@ class PowerSave:
 
 
 class Sleep(NamedTuple):
-    """When a station was awake, and what frames to it waited."""
+    """The time awake of a station, its scheduled wake-ups, and the wait of each frame to it."""
 
     awake_s: float
     wakes: int
@@ -108,7 +109,7 @@ def sleep(sent: Frames, received: Frames, run_s: float, save: PowerSave, beacon_
     awake = [(at * save.wake_s, at * save.wake_s + length) for at in range(wakes)]
     awake += [(begin, end + save.stay_s) for begin, end in sent]
     triggers = [begin for begin, _ in sent] if save.mode != "dtim" else []
-    busy = _union(awake)
+    busy = union(awake)
     begins = [begin for begin, _ in busy]
     fetches = (-np.inf, -np.inf)
     waits = []
@@ -125,16 +126,5 @@ def sleep(sent: Frames, received: Frames, run_s: float, save: PowerSave, beacon_
         fetch = (begin + wait, end + wait + save.stay_s)
         fetches = (fetches[0], max(fetches[1], fetch[1])) if fetch[0] <= fetches[1] else fetch
         awake.append(fetch)
-    total = sum(min(end, run_s) - begin for begin, end in _union(awake) if begin < run_s)
+    total = sum(min(end, run_s) - begin for begin, end in union(awake) if begin < run_s)
     return Sleep(total, wakes, np.array(waits, dtype=float))
-
-
-def _union(intervals: Frames) -> list[tuple[float, float]]:
-    """Intervals in order, those that overlap put together."""
-    found: list[tuple[float, float]] = []
-    for begin, end in sorted(intervals):
-        if found and begin <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
-        else:
-            found.append((begin, end))
-    return found

@@ -128,8 +128,10 @@ def periodic_wait(cycle_s: float, on_s: float) -> Wait:
 
 
 def state_wait(state: State, timers: Timers) -> Wait:
-    """The wait of a downlink message that finds the device in a state, promotion not included; none in the state
-    ``psm``, which ends by what the device does."""
+    """The wait of a downlink message that finds the device in a state, promotion not included.
+
+    It is zero in the state ``psm``, whose end depends on the device: it connects, or updates its tracking area.
+    """
     if state in ("short", "long"):
         return periodic_wait(timers.short_s if state == "short" else timers.long_s, timers.on_s)
     if state == "idle":

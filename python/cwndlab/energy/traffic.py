@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cwndlab.errors import ArgumentError, chosen, parameter_fault
+from cwndlab.energy.accounts import duration_s, require_packets
+from cwndlab.errors import chosen
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -20,10 +21,13 @@ Flags: TypeAlias = "NDArray[np.bool_]"
 #: The end of a flow that is the device.
 End: TypeAlias = Literal["source", "sink"]
 
+#: Kinds and a fate, as the table `packets` numbers them.
+_DATA, _ACK = 0, 1
+_DROPPED = 1
 #: Payload of the keep-alives of a workload, and of their answers: PINGREQ and PINGRESP, an empty frame of AMQP, a
 #: space, and ping and answer of XEP-0199.
 _KEEP_ALIVES = {"mqtt": (2,), "amqp": (8,), "xmpp": (1, 80, 110)}
-#: What a record of TLS adds: header, explicit nonce and tag of AES-GCM (RFC 5288); header, type and tag (RFC 8446).
+#: Overhead of a TLS record: header, explicit nonce and tag of AES-GCM (RFC 5288); header, type and tag (RFC 8446).
 _RECORD = {"1.2": 29, "1.3": 22, "1.3-0rtt": 22}
 
 
@@ -91,11 +95,10 @@ def devices(records: Records, end: End = "source") -> Iterator[Traffic]:
         The run did not record its packets, or there is no such end.
     """
     chosen("end", "end", end, dict.fromkeys(("source", "sink")))
-    if records.height("packets") == 0:
-        raise ArgumentError(parameter_fault("records", "the run has no packets", hint="set packets = true"))
+    require_packets("records", records)
     links = {row["link"]: row for row in records.links.iter_rows(named=True)}
-    run_s = records.rows("runs")[0]["duration_ns"] / 1e9
-    found: dict[int, list[pl.DataFrame]] = {}
+    run_s = duration_s(records)
+    by_link: dict[int, list[pl.DataFrame]] = {}
     packets = records.packets.partition_by("flow", as_dict=True)
     workloads = list(_workloads(records.document))
     for row in records.flows.iter_rows(named=True):
@@ -106,8 +109,8 @@ def devices(records: Records, end: End = "source") -> Iterator[Traffic]:
         attached = forward[0] if end == "source" else forward[-1]
         rows = _of_device(part, forward, links, end, run_s)
         keep_alives = _is_keep_alive(rows, workloads[row["flow"]], row["mss_bytes"])
-        found.setdefault(attached, []).append(rows.with_columns(keep_alive=keep_alives, tcp=row["profile"] != "udp"))
-    for link, parts in sorted(found.items()):
+        by_link.setdefault(attached, []).append(rows.with_columns(keep_alive=keep_alives, tcp=row["profile"] != "udp"))
+    for link, parts in sorted(by_link.items()):
         rows = pl.concat(parts).sort("begin", maintain_order=True)
         yield Traffic(
             links[link]["name"],
@@ -136,7 +139,7 @@ def _of_device(
         air = pl.col("size_bytes") * 8 / (links[radio]["rate_bps"] or np.inf)
         here = direction.filter(pl.col("link") == radio)
         if is_sent:
-            here = here.filter(pl.col("fate") != 1)
+            here = here.filter(pl.col("fate") != _DROPPED)
             begin, until = pl.col("time_ns") / 1e9, pl.col("departure_ns").fill_null(int(run_s * 1e9)) / 1e9
         else:
             here = here.filter(pl.col("arrival_ns") <= int(run_s * 1e9))
@@ -156,13 +159,13 @@ def _is_keep_alive(rows: pl.DataFrame, workload: Mapping[str, Any], mss: int) ->
     """Which packets are keep-alives, or bare ACKs of keep-alives: an ACK has the number of the next segment."""
     record = _RECORD.get(workload.get("tls", ""), 0)
     sizes = [size + record for size in _KEEP_ALIVES.get(workload.get("kind", ""), ())]
-    is_data = (pl.col("kind") == 0) & pl.col("payload_bytes").is_in(sizes)
+    is_data = (pl.col("kind") == _DATA) & pl.col("payload_bytes").is_in(sizes)
     acked = {
         sent: rows.filter(is_data & (pl.col("sent") == sent)).select(pl.col("sequence_bytes") + mss).to_series()
         for sent in (True, False)
     }
     is_ack = pl.any_horizontal(
-        (pl.col("kind") == 1) & (pl.col("sent") != sent) & pl.col("sequence_bytes").is_in(of.implode())
+        (pl.col("kind") == _ACK) & (pl.col("sent") != sent) & pl.col("sequence_bytes").is_in(of.implode())
         for sent, of in acked.items()
     )
     return rows.select(is_data | is_ack).to_series()

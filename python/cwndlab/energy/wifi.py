@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from cwndlab.energy.accounts import per_message, preset, table
-from cwndlab.energy.hosts import HOSTS, Host
+from cwndlab.energy.accounts import duration_s, per_message, preset, require_packets, table
+from cwndlab.energy.hosts import Host, processor
 from cwndlab.energy.power_save import PowerSave, Sleep, sleep
 from cwndlab.errors import ArgumentError, parameter_fault
 
@@ -31,7 +31,7 @@ class Wifi:
     beacon_awake_s
         Time awake for a beacon, in which it listens.
     source
-        Whence the numbers are.
+        Source of the numbers.
 
     Examples
     --------
@@ -149,27 +149,25 @@ def stations(
     [0.4257]
     """
     one = preset("radio", "radio", radio, WIFI)
-    processor = None if host is None else preset("host", "host", host, HOSTS)
-    sleeping = {} if power_save is None else _sleeping(records, power_save, one)
+    spends = processor(host)
+    members = list(_stations(records))
+    sleeping = {} if power_save is None else _sleeping(records, members, power_save, one)
     packets = dict(records.links.select("link", "sent_packets").iter_rows())
     sizes = dict(records.links.select("link", "sent_bytes").iter_rows())
     rows = []
-    for station in _stations(records):
-        spent = 0.0
-        if processor is not None:
-            sent, received = (sum(packets[link] for link in links) for links in (station.up, station.down))
-            size = sum(sizes[link] for link in (*station.up, *station.down))
-            spent = processor.joules(sent=sent, received=received, size=size)
-        rows.append(_row(records, station, one, sleeping.get((station.medium, station.name)), spent))
+    for station in members:
+        sent, received = (sum(packets[link] for link in links) for links in (station.up, station.down))
+        size = sum(sizes[link] for link in (*station.up, *station.down))
+        host_j = spends.joules(sent=sent, received=received, size=size)
+        rows.append(_row(records, station, one, sleeping.get((station.medium, station.name)), host_j))
     return table(rows)
 
 
 def _row(records: Records, station: _Station, radio: Wifi, asleep: Sleep | None, host_j: float) -> dict[str, Any]:
-    run_s = records.rows("runs")[0]["duration_ns"] / 1e9
-    totals = station.totals
+    run_s, totals = duration_s(records), station.totals
     send = totals["airtime_ns"] / 1e9
     awake = run_s if asleep is None else min(run_s, max(asleep.awake_s, send))
-    # Airtimes of frames that collided overlap. What is not for it is heard for the share of the time awake.
+    # Airtimes of frames that collided overlap. Frames to other stations are heard for the share of the time awake.
     receive = min(station.own_s + station.others_s * awake / run_s, awake - send)
     idle, quiet = awake - send - receive, run_s - awake
     energy = radio.send_w * send + radio.receive_w * receive + radio.idle_w * idle + radio.sleep_w * quiet + host_j
@@ -229,7 +227,7 @@ def sleep_waits(records: Records, power_save: PowerSave, radio: str | Wifi = "ns
     one = preset("radio", "radio", radio, WIFI)
     parts = [
         pl.DataFrame({"wait_s": asleep.waits_s}).select(medium=pl.lit(medium), station=pl.lit(station), wait_s="wait_s")
-        for (medium, station), asleep in _sleeping(records, power_save, one).items()
+        for (medium, station), asleep in _sleeping(records, list(_stations(records)), power_save, one).items()
     ]
     return pl.concat(parts)
 
@@ -258,17 +256,17 @@ def _stations(records: Records) -> Iterator[_Station]:
             yield _Station(str(medium), name, row, own_s, others_s, up, down, own)
 
 
-def _sleeping(records: Records, save: PowerSave, radio: Wifi) -> dict[tuple[str, str], Sleep]:
+def _sleeping(
+    records: Records, members: Sequence[_Station], save: PowerSave, radio: Wifi
+) -> dict[tuple[str, str], Sleep]:
     """The sleep of every station that is no access point."""
-    if records.height("packets") == 0:
-        raise ArgumentError(parameter_fault("power_save", "the run has no packets", hint="set packets = true"))
-    document = records.document
-    points = {one["name"]: one.get("access_point") for one in document.get("medium", ())}
-    run_s = records.rows("runs")[0]["duration_ns"] / 1e9
+    require_packets("power_save", records)
+    points = {one["name"]: one.get("access_point") for one in records.document.get("medium", ())}
+    run_s = duration_s(records)
     packets = records.packets.filter(pl.col("departure_ns").is_not_null()).sort("time_ns")
     times = packets.select("link", begin=pl.col("time_ns") / 1e9, end=pl.col("departure_ns") / 1e9)
-    found = {}
-    for station in _stations(records):
+    result = {}
+    for station in members:
         point = points.get(station.medium, "ap")
         if point is None:
             what = f"the medium '{station.medium}' has no access point"
@@ -278,5 +276,5 @@ def _sleeping(records: Records, save: PowerSave, radio: Wifi) -> dict[tuple[str,
                 list(times.filter(pl.col("link").is_in(links)).select("begin", "end").iter_rows())
                 for links in (station.up, station.down)
             )
-            found[station.medium, station.name] = sleep(sent, received, run_s, save, radio.beacon_awake_s)
-    return found
+            result[station.medium, station.name] = sleep(sent, received, run_s, save, radio.beacon_awake_s)
+    return result
