@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from cwndlab import Records
+from cwndlab.cli import progress
 from programs import END_S, finish, start, wait_until_ready
 
 
@@ -153,3 +154,14 @@ def test_without_a_terminal_there_is_no_bar() -> None:
         check=True,
     )
     assert (done.stdout, done.stderr) == ("", "cubic is done\nreno is done\n")
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every update is due here; the last one is the result's own line."""
+    monkeypatch.setattr(progress, "_LINE_PERIOD_S", 0.0)
+    with progress.progress_bar() as update:
+        for done in range(3):
+            update(done, 2)
+    assert capsys.readouterr().err == "0 of 2 runs finished\n1 of 2 runs finished\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import cwndlab
 import pytest
 from cwndlab.errors import RecordsError
 from cwndlab.reproduction.cases import Case
@@ -14,6 +15,7 @@ from cwndlab.reproduction.multiverse import Cell, Dimension, Multiverse, Space, 
 from cwndlab.reproduction.multiverse.robustness import robustness
 from small_runs import goodput, small_path
 
+RESULTS = Path(__file__).resolve().parents[1] / "results"
 KEYS = [one.key for one in PAPERS["iot"].headlines][:4]
 DIMENSIONS = (
     Dimension("rate", "open", ("1 Mbps", "2 Mbps", "4 Mbps")),
@@ -141,3 +143,28 @@ def test_a_reading_of_other_choices_is_refused(tmp_path: Path) -> None:
     joint.save(found, tmp_path)
     with pytest.raises(RecordsError, match="dimensions and headlines"):
         joint.reading(tmp_path, "iot")
+
+
+def test_the_recommended_reading_is_named_where_the_algorithm_is_explained() -> None:
+    """What a paper leaves open is chosen by the reading, and the rest by the print: `explain` names each parameter that
+    differs from the algorithm's own default, and no other."""
+    found = joint.reading(RESULTS, "phcc")
+    assert found is not None
+    assert found.is_recommended
+    joined = joint.Joined(spaces("phcc"))
+    universe = joined.universe(0, {**joined.base, **found.choices})
+    flow = joined.spaces[0].cases(universe)[0].scenario["flow"][0]["algorithm"]
+    chosen = dict(part.split("=") for part in flow.split("(")[1].split(")")[0].split(", "))
+    (entry,) = cwndlab.catalogue.entries_of("phcc")
+    defaults = {one["name"]: one["default"] for one in entry.as_dict()["parameters"]}
+    differ = {name for name, value in chosen.items() if _number(value) != _number(defaults[name])}
+    (named,) = (one for one in entry.choices if one.startswith("recommended reading"))
+    assert set(named.split(": ")[1].split(", ")) == {f"{name}={chosen[name]}" for name in differ | {"pacing"}}
+
+
+def _number(value: str | float | bool) -> str | float:
+    words = {True: "on", False: "off"}
+    try:
+        return words[value] if isinstance(value, bool) else float(value)
+    except ValueError:
+        return str(value)

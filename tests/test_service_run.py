@@ -137,3 +137,26 @@ def test_a_flow_without_service_has_no_messages(scenario: cwndlab.Scenario) -> N
     plain = cwndlab.run(scenario.with_({"flow": [flow]}), seed=1)
     assert plain.height("messages") == 0
     assert measured(plain) == []
+
+
+@pytest.mark.parametrize(
+    ("deadlines", "found"),
+    [
+        (("500 ms", "10 ms"), "500 ms meets all service levels"),
+        (("500 ms", "400 ms"), "500 ms, 400 ms meet all service levels"),
+        (("10 ms", "15 ms"), "none meets all service levels"),
+    ],
+)
+def test_a_comparison_names_the_alternatives_that_meet_all_service_levels(
+    deadlines: tuple[str, str], found: str
+) -> None:
+    """The path has a delay of 20 ms and nobody else, so that 10 and 15 ms are missed and the others met."""
+    sensors = SCENARIO[: SCENARIO.index("lifetime")]  # the deadline alone
+    result = cwndlab.compare(
+        cwndlab.Scenario.from_toml(sensors), over={"flow[0].service.deadline": list(deadlines)}, seeds=5
+    )
+    assert found in result.notes
+
+
+def test_a_comparison_without_service_levels_has_no_remark_on_them() -> None:
+    assert not any("service levels" in note for note in cwndlab.compare("single", ["cubic", "reno"], seeds=1).notes)

@@ -1,12 +1,16 @@
-"""Progress bars of long commands, on standard error and only on a terminal, and the message after Ctrl-C."""
+"""Progress of long commands on standard error, as a bar on a terminal and as a line a minute elsewhere, and the message
+after Ctrl-C."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from cwndlab.cli.console import say
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
@@ -14,6 +18,8 @@ if TYPE_CHECKING:
 #: Seconds of the past over which a rate is taken: runs are long, bytes arrive all the time.
 _RUN_PERIOD_S = 60.0
 _TRANSFER_PERIOD_S = 5.0
+#: Seconds between two lines where standard error is not a terminal.
+_LINE_PERIOD_S = 60.0
 
 
 class Stopped(Exception):  # noqa: N818
@@ -39,6 +45,7 @@ def progress_bar(unit: str = "runs") -> Iterator[Callable[[int, int], None]]:
         Ctrl-C within the block; the message counts the finished runs.
     """
     count = (0, 0)
+    lines = _Lines(unit)
     with _bar(_run_columns, unit, period_s=_RUN_PERIOD_S) as bar:
 
         def update(done: int, total: int) -> None:
@@ -46,6 +53,7 @@ def progress_bar(unit: str = "runs") -> Iterator[Callable[[int, int], None]]:
             count = (done, total)
             if total > 1:
                 bar.show("", done, total)
+                lines.show(done, total)
 
         try:
             yield update
@@ -70,6 +78,19 @@ def stopped(finished: int, total: int, out: Path | str | None) -> str:
     """The message after Ctrl-C."""
     kept = f" are kept in {out}" if out is not None and finished > 0 else ""
     return f"stopped; {finished} of {total} runs finished{kept}"
+
+
+class _Lines:
+    """A line a minute, for logs of long studies; nothing on a terminal."""
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+        self._due_s = time.monotonic() + _LINE_PERIOD_S
+
+    def show(self, done: int, total: int) -> None:
+        if not sys.stderr.isatty() and done < total and time.monotonic() >= self._due_s:
+            self._due_s = time.monotonic() + _LINE_PERIOD_S
+            say(f"{done} of {total} {self._unit} finished")
 
 
 class _Bar:

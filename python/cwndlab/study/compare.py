@@ -22,6 +22,7 @@ from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import ScenarioLike
 from cwndlab.scenario.reader import check
+from cwndlab.service.judgement import Level
 from cwndlab.service.per_run import requires
 from cwndlab.simulate import run
 from cwndlab.statistics import Until, enough
@@ -34,6 +35,7 @@ from cwndlab.study.result import Result
 from cwndlab.study.spec import Measure, Point, Progress, Row, Study
 from cwndlab.study.store import Store, local, records_folder
 from cwndlab.study.sweeps.spec import MOST_RUNS, Sweep, repeated
+from cwndlab.study.tables import words_of
 from cwndlab.study.values import count, is_list, is_number, short
 
 
@@ -455,7 +457,23 @@ def _remarks(result: Result, rule: Until | None) -> list[str]:
     elif rule is not None:
         notes += _reached(result, rule)
     notes += [] if result.header.warm_up is None else _cuts(result)
-    return [*notes, *_without_variation(result), *_separate(result)]
+    return [*notes, *_without_variation(result), *_separate(result), *_serving(result)]
+
+
+def _serving(result: Result) -> list[str]:
+    """Which of several cells meet the service levels of all classes."""
+    frame, words = result.levels(), words_of(result)
+    met: dict[str, list[str]] = {}
+    for part in frame.partition_by("cell", maintain_order=True):
+        verdicts = set(part["verdict"].drop_nulls())
+        worst = next((one.value for one in Level if one.value in verdicts), None)
+        if worst is not None:
+            met.setdefault(worst, []).append(", ".join(words[part["cell"][0]]))
+    if sum(map(len, met.values())) < 2:
+        return []
+    good, unsure = met.get(Level.MET.value, []), met.get(Level.OPEN.value, [])
+    found = _few(good) + (" meets" if len(good) == 1 else " meet") if good else "none meets"
+    return [f"{found} all service levels" + (f"; not certain: {_few(unsure)}" if unsure else "")]
 
 
 def _without_variation(result: Result) -> list[str]:

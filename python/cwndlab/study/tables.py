@@ -34,6 +34,7 @@ __all__ = [
     "pairs",
     "pivot",
     "verdicts",
+    "words_of",
 ]
 
 #: The maximum number of cells with differences.
@@ -159,19 +160,24 @@ _REQUIRED = (
 )
 
 
-def levels(result: Result) -> Table:
-    """A row per class of flows and cell: what the class requires, what it got, and the verdict; without rows if no flow
-    has a table ``service``."""
+def words_of(result: Result) -> dict[int, list[str]]:
+    """The values of the axes of each cell, as tables show them."""
     axes = result.axes
     cells = result.points["cell"].to_list()
     texts = [dict(zip(axis.rows, axis.texts, strict=True)) for axis in axes]
     values = [result.points.select(axis.columns).rows() for axis in axes]
-    words = {
+    return {
         cell: [one[value] for one, value in zip(texts, row, strict=True)]
         for cell, row in zip(cells, zip(*values, strict=True) if axes else [()] * len(cells), strict=True)
     }
+
+
+def levels(result: Result) -> Table:
+    """A row per class of flows and cell: what the class requires, what it got, and the verdict; without rows if no flow
+    has a table ``service``."""
+    words = words_of(result)
     frame = result.levels()
-    return levels_of(frame, short([axis.name for axis in axes]), [words[cell] for cell in frame["cell"]])
+    return levels_of(frame, short([axis.name for axis in result.axes]), [words[cell] for cell in frame["cell"]])
 
 
 def levels_of(frame: pl.DataFrame, titles: Sequence[str] = (), words: Sequence[Sequence[str]] = ()) -> Table:

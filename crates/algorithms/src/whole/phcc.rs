@@ -55,6 +55,7 @@ pub static SPEC: Spec = Spec {
         "the loss target is the window before the last loss, 2 w before the first; ECN marks count as losses",
         "the bound of 2 w applies to the weighted target; with the same bound on the delay target a flow with an early first loss would not recover",
         "the window does not increase in the critical phase; a step is within [w/2, 2w] and spread over a round trip, with pacing",
+        "recommended reading, in which most claims of the paper hold together (docs/reproductions.md): alpha=20, eq3=clamp, old=previous, timeout=half, loss_prior=0.1, critical=hold, pacing=on, spread=off",
     ],
     pitfalls: &[
         "half of the target depends on the window of the last loss: without further losses flows keep unequal shares, or a standing queue of up to the whole buffer",
