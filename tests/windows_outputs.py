@@ -1,5 +1,5 @@
-"""What a Windows host prints, written by hand after the references of Get-NetTCPSetting, Export-Clixml and netsh. Labels
-in other languages than English are translations that need not be those of Windows: readers do not use them.
+"""What a Windows host prints, written by hand after the references of Get-NetTCPSetting, Export-Clixml and netsh.
+Labels in other languages than English are translations that need not be those of Windows: readers do not use them.
 """
 
 from __future__ import annotations

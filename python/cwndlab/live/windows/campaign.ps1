@@ -209,6 +209,9 @@ try {
         Invoke-Transfer $step $UploadFile
         Start-Sleep -Seconds $Config.PauseS
     }
+} catch {
+    Write-Warning "The campaign ended early: $_"
+    throw
 } finally {
     if ($UploadFile) { Remove-Item -Path $UploadFile -ErrorAction SilentlyContinue }
     Restore-State
