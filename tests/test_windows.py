@@ -362,7 +362,7 @@ def test_the_command_prints_settings_and_results(cli: Cli, tmp_path: Path) -> No
     settings, campaign = tmp_path / "settings.txt", tmp_path / "r.jsonl"
     settings.write_bytes(TABLE.encode("utf-16"))
     campaign.write_text(results(), encoding="utf-8-sig")
-    status, out, err = cli("windows", "import", settings, campaign)
+    status, out, err = cli("windows", "import", settings, campaign, "--zone", "UTC")
     assert status == 0
     assert "DatacenterCustom  cubic     highlyrestricted" in out
     assert re.search(r"^1 +2026-03-02 10:00 .* 40\.0 +32\.0$", out, re.MULTILINE)
@@ -375,6 +375,9 @@ def test_the_command_prints_settings_and_results(cli: Cli, tmp_path: Path) -> No
     document = json.loads(out)
     assert [row["template"] for row in document["settings"]][1:3] == ["InternetCustom", "DatacenterCustom"]
     assert document["results"]["complete_rounds"] == {"https://host.example": [1, 2, 3, 4]}
+    status, out, err = cli("windows", "import", campaign, "--zone", "Mars/Olympus")
+    assert (status, out) == (2, "")
+    assert "Mars/Olympus" in err
     status, out, err = cli("windows", "import", campaign, campaign, tmp_path / "none")
     assert (status, out) == (2, "")
     assert "is a second results file" in err

@@ -114,6 +114,7 @@ SHARED: dict[str, Option | Argument] = {
     "template": Option("NAME"),
     "timeout": Option("S", "Maximum duration of a transfer, in seconds."),
     "workers": Option("N", "Threads; one per core by default.", least=1, most=4096),
+    "zone": Option("NAME", "Time zone of the parts of the day; this machine's by default."),
 }
 
 #: The formats of commands whose tables go into papers.

@@ -38,7 +38,7 @@ def measure(
         Option("FILE|SHA256", "A certificate or fingerprint of all servers, or one for each in the order of the URLs."),
     ] = None,
     transport: Annotated[str, Option("tcp|quic", "The transport protocol.")] = "tcp",
-    zone: Annotated[str, Option("NAME", "Time zone of the parts of the day; this machine's by default.")] = "",
+    zone: str = "",
     limit: Annotated[
         str | None,
         Option("SIZE", "Limit of the daily volume; the rest waits for the next day.", flags=("--limit-bytes-per-day",)),

@@ -14,7 +14,7 @@ from cwndlab.cli.options import Argument, Option, command, group
 from cwndlab.scenario.units import size_bytes
 
 if TYPE_CHECKING:
-    from cwndlab.live.windows import Imported
+    from cwndlab.live.windows import Imported, Plan
 
 
 def plan(
@@ -63,12 +63,17 @@ def plan(
         timeout_s=timeout,
         name=name,
     )
+    _deliver(made, out)
+
+
+def _deliver(made: Plan, out: Path | None) -> None:
+    """Prints or saves the script, then its warnings."""
     if out is None:
         write(made.script())
     else:
         cwndlab.files.save(made.script(), out)
         say(f"script: {out}")
-    say_seed(seed)
+    say_seed(made.seed)
     for text in made.warnings():
         say(f"note: {text}")
 
@@ -81,10 +86,11 @@ def import_(
     files: Annotated[
         list[Path], Argument("FILES…", "Output of Get-NetTCPSetting or netsh, and the results file of a plan.")
     ],
+    zone: str = "",
     format: Format = Format.table,
 ) -> None:
     """Read settings and results of a Windows host."""
-    imported = cwndlab.live.windows.import_files(files)
+    imported = cwndlab.live.windows.import_files(files, zone=zone)
     show(imported, format)
     for note in (note for one in imported.settings for note in one.notes):
         say(note)

@@ -21,8 +21,11 @@ class Imported:
     results: Measurement | None
 
 
-def import_files(paths: Sequence[Path]) -> Imported:
-    """Reads outputs of Windows and at most one results file; raises ``ScenarioError`` with the faults of all files."""
+def import_files(paths: Sequence[Path], *, zone: str = "") -> Imported:
+    """Reads outputs of Windows and at most one results file; raises ``ScenarioError`` with the faults of all files.
+
+    ``zone`` is the time zone of the parts of the day; empty: this machine's.
+    """
     faults: list[Fault] = []
     settings: list[TemplateSettings] = []
     results: list[tuple[Path, Measurement]] = []
@@ -30,7 +33,7 @@ def import_files(paths: Sequence[Path]) -> Imported:
         with collected(faults):
             text = read(path, "TCP settings of Windows, or results of `cwndlab windows plan`")
             if is_results(text):
-                results.append((path, measurement_of(text, str(path))))
+                results.append((path, measurement_of(text, str(path), zone=zone)))
             else:
                 settings += read_settings(text, str(path))
     if len(results) > 1:

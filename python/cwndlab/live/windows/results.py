@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,7 +53,7 @@ def is_results(text: str) -> bool:
     return first.startswith("{") and '"kind"' in first
 
 
-def measurement_of(text: str, file: str) -> Measurement:
+def measurement_of(text: str, file: str, *, zone: str = "") -> Measurement:
     """The results of a campaign.
 
     Parameters
@@ -61,6 +62,8 @@ def measurement_of(text: str, file: str) -> Measurement:
         The results file: a JSON object per line, the plan first.
     file
         Its name, for faults.
+    zone
+        The time zone of the parts of the day; empty: this machine's.
 
     Returns
     -------
@@ -88,9 +91,7 @@ def measurement_of(text: str, file: str) -> Measurement:
     if faults:
         raise ScenarioError(*faults)
     size = max((row["bytes"] for row in transfers), default=0)
-    question = CampaignSpec(
-        **spec.as_dict() | {"servers": spec.servers, "algorithms": spec.algorithms, "size_bytes": size}
-    )
+    question = replace(spec, size_bytes=size, zone=zone)
     made = Measurement(question, [_transfer(row, question) for row in transfers])
     made.notes = _notes(plans[0], transfers, question)
     return made
