@@ -63,6 +63,7 @@ NOT_RUN = {
     "*/cwndlab preflight *": "needs a remote host, or files of one; tests/test_preflight_command.py",
     "*/cwndlab serve *": "runs until it is stopped; tests/test_serve.py",
     "*/cwndlab measure *": "needs a remote host; tests/test_measure.py",
+    "*/cwndlab windows import *": "reads files of a Windows host; tests/test_windows.py has some",
     "*/cwndlab report host.example.measure": "reads what a measurement of a remote host wrote",
 }
 

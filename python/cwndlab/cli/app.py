@@ -43,6 +43,7 @@ from cwndlab.cli.commands import (
     trace,
     tune,
     validate,
+    windows,
 )
 from cwndlab.cli.console import say, write
 from cwndlab.cli.faults import text
@@ -54,7 +55,7 @@ _GROUPS: dict[str, tuple[ModuleType, ...]] = {
     "Simulate": (demo, list, explain, run, debug, bench),
     "Study": (compare, sweep, matrix, tune, reproduce),
     "Judge": (check, suite, audit, conform, validate),
-    "Real networks": (emulate, kernel, preflight, serve, measure),
+    "Real networks": (emulate, kernel, preflight, serve, measure, windows),
     "Files": (schema, report, export, trace),
 }
 

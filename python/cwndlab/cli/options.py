@@ -104,12 +104,17 @@ SHARED: dict[str, Option | Argument] = {
     ),
     "repetitions": Option("N", least=1, most=MOST_REPETITIONS),
     "report": Option("FILE", "Write an HTML page."),
+    "rounds": Option("N", least=1, most=10_000),
     "scenario": Argument("SCENARIO", "A scenario in TOML, or the name of a preset."),
     "seed": Option("N", "Seed of the random numbers.", least=0),
     "set_": Option("PATH=VALUE", "Change a field, such as flow[1].rtt=50ms; flow[+] adds a flow. May be repeated."),
+    "size": Option("SIZE", "Size of a transfer.", flags=("--bytes",)),
     "strict": Option(help="Exit with status 1 if a finding is severe."),
     "style": Option("screen|print", "Style of figures; print has the width of a column."),
+    "template": Option("NAME"),
+    "timeout": Option("S", "Maximum duration of a transfer, in seconds."),
     "workers": Option("N", "Threads; one per core by default.", least=1, most=4096),
+    "zone": Option("NAME", "Time zone of the parts of the day; this machine's by default."),
 }
 
 #: The formats of commands whose tables go into papers.

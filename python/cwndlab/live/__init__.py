@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cwndlab.live import schedule as schedule
     from cwndlab.live import server as server
     from cwndlab.live import spec as spec
+    from cwndlab.live import windows as windows
 
 __all__ = ["fetch", "preflight", "serve"]
 

@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 def measure(
     urls: Annotated[list[str], Argument("URL…", "Addresses of one or several `cwndlab serve`.")],
     algorithms: Annotated[str, Option("A,B,C", "The sender's algorithms, in turn.")] = "newreno,cubic",
-    rounds: Annotated[
-        int, Option("N", "Number of rounds; each fetches once per algorithm from every server.", least=1, most=10_000)
-    ] = 6,
+    rounds: Annotated[int, "Number of rounds; each fetches once per algorithm from every server."] = 6,
     schedule: Annotated[str, Option("now|'every 4h'|morning,evening,night", "When rounds begin.")] = "now",
-    size: Annotated[str, Option("SIZE", "Size of a transfer.", flags=("--bytes",))] = "200MB",
+    size: str = "200MB",
     token: Annotated[
         list[str] | None,
         Option("TEXT", "A token of all servers, or one for each in the order of the URLs; CWNDLAB_TOKEN by default."),
@@ -40,13 +38,13 @@ def measure(
         Option("FILE|SHA256", "A certificate or fingerprint of all servers, or one for each in the order of the URLs."),
     ] = None,
     transport: Annotated[str, Option("tcp|quic", "The transport protocol.")] = "tcp",
-    zone: Annotated[str, Option("NAME", "Time zone of the parts of the day; this machine's by default.")] = "",
+    zone: str = "",
     limit: Annotated[
         str | None,
         Option("SIZE", "Limit of the daily volume; the rest waits for the next day.", flags=("--limit-bytes-per-day",)),
     ] = None,
     inflation: Annotated[float, Option("X", "End a transfer whose RTT exceeds 1 s and X idle RTTs.")] = 20.0,
-    timeout: Annotated[float, Option("S", "Maximum duration of a transfer, in seconds.")] = 600.0,
+    timeout: float = 600.0,
     out: Annotated[
         Path | None, "Folder of the campaign; HOST.measure by default, HOST+N.measure with N more servers."
     ] = None,

@@ -29,7 +29,7 @@ def preflight(
     tcp_settings: Annotated[
         Path | None, Option("FILE", "Read the output of Get-NetTCPSetting instead of this machine's settings.")
     ] = None,
-    template: Annotated[str, Option("NAME", "Template of Get-NetTCPSetting; Internet by default.")] = "",
+    template: Annotated[str, "Template of Get-NetTCPSetting; Internet by default."] = "",
     everything: Annotated[bool, Option(help="Also print less relevant sysctls.", flags=("--all-settings",))] = False,
     out: Annotated[Path | None, Option("FILE", "Write the result to this file, as JSON.")] = None,
     format: Format = Format.table,

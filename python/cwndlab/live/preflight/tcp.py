@@ -204,7 +204,7 @@ def windows_settings(text: str, where: str = "tcp-settings", *, template: str = 
     Without a name it is ``Internet``, which connections over longer RTTs use, else the first. Raises
     ``ScenarioError`` if there is no such template.
     """
-    blocks = _blocks(text)
+    blocks = list_blocks(text)
     if not blocks:
         raise ScenarioError(Fault(where, "holds no `Name : Value` of Get-NetTCPSetting", "`Get-NetTCPSetting > FILE`"))
     names = [block.get("SettingName", "") for block in blocks]
@@ -212,17 +212,17 @@ def windows_settings(text: str, where: str = "tcp-settings", *, template: str = 
     chosen = next((block for name, block in zip(names, blocks, strict=True) if name.lower() == wanted.lower()), None)
     if chosen is None:
         raise ScenarioError(unknown_name("--template", "template", template, filter(None, names)))
-    known = {_bare(name): (name, *field) for name, field in _WINDOWS.items()}
+    known = {bare_name(name): (name, *field) for name, field in _WINDOWS.items()}
     result = []
     for name, value in chosen.items():
-        shown, field, reading, note = known.get(_bare(name), (name, "", None, ""))
+        shown, field, reading, note = known.get(bare_name(name), (name, "", None, ""))
         result.append(_setting(shown, value, field, reading, note))
     return result, [name for name in names if name]
 
 
-def _blocks(text: str) -> list[dict[str, str]]:
+def list_blocks(text: str) -> list[dict[str, str]]:
     """``Name : Value`` lines, a block per template: a name that comes again begins the next one."""
-    known = {_bare(name) for name in _WINDOWS}
+    known = {bare_name(name) for name in _WINDOWS}
     blocks: list[dict[str, str]] = []
     current: dict[str, str] = {}
     for line in text.splitlines():
@@ -234,10 +234,10 @@ def _blocks(text: str) -> list[dict[str, str]]:
             current = {}
         current[match[1]] = match[2]
     blocks.append(current)
-    return [block for block in blocks if any(_bare(name) in known for name in block)]
+    return [block for block in blocks if any(bare_name(name) in known for name in block)]
 
 
-def _bare(name: str) -> str:
+def bare_name(name: str) -> str:
     """``MinRto(ms)`` and ``MinRtoMs`` are one: the cmdlet shows the first, its objects have the second."""
     return re.sub(r"\W", "", name).lower()
 
