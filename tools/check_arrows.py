@@ -50,7 +50,8 @@ ALLOWED: dict[str, set[str]] = {
     "audit": {"units", "control", "algorithms", "transport"},
     "bindings/python-classes": {"units", "control", "conformance"},
     "bindings/python-kernel": {"units", "control", "algorithms", "learned", "kernel", "python-classes"},
-    "live": {"units", "algorithms", "control", "linux", "quic"},
+    "fetch": {"units", "linux"},
+    "live": {"units", "algorithms", "control", "fetch", "linux", "quic"},
     "bindings/wasm": {"units", "control", "scenario", "records", "simulator", "replay"},
     "bindings/python": {
         "units",
@@ -67,6 +68,7 @@ ALLOWED: dict[str, set[str]] = {
         "quic",
         "replay",
         "audit",
+        "fetch",
         "live",
         "python-classes",
     },

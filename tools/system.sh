@@ -23,12 +23,14 @@ chromium     chromium          tests of the pages
 firefox      firefox-esr       tests of the playground
 tshark       tshark            tests of the captures
 zsh          zsh               tests of the documented commands
+x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64-win32 the measuring client for Windows
+wine64       wine64            tests of the measuring client for Windows
 '
 
 has() {
     case $1 in
     =*) pkg-config --exists "${1#=}" 2>/dev/null ;;
-    *) PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null ;;
+    *) PATH=$PATH:/usr/sbin:/sbin:/usr/lib/wine command -v "$1" >/dev/null ;;
     esac
 }
 

@@ -5,7 +5,7 @@
 
 use std::os::fd::RawFd;
 
-use cwndlab_units::{Bytes, CaState, Duration, Outstanding, Rate, SenderCounters, SenderState};
+use cwndlab_units::{BusyTimes, Bytes, CaState, Duration, Outstanding, Rate, SenderCounters, SenderState};
 
 /// The value of [`TcpInfo::state`] of a closed connection (`TCP_CLOSE` of `include/net/tcp_states.h`).
 pub const CLOSED: u8 = 7;
@@ -24,17 +24,6 @@ pub struct TcpInfo {
     pub segments_in: u64,
     /// Times for which the sender was busy or limited.
     pub busy: BusyTimes,
-}
-
-/// Times since the connection began for which the sender had data to send, in total and by limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BusyTimes {
-    /// `tcpi_busy_time`: time with data to send.
-    pub total: Duration,
-    /// `tcpi_rwnd_limited`: part of it in which the receive window limited the sender.
-    pub rwnd_limited: Duration,
-    /// `tcpi_sndbuf_limited`: part of it in which the send buffer limited the sender.
-    pub sndbuf_limited: Duration,
 }
 
 const LENGTH: usize = 256;

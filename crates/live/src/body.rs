@@ -11,9 +11,9 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::Sleep;
 
-use crate::clock::since_ns;
 use crate::payload;
 use crate::transfer::{lock, Client, Transfer};
+use cwndlab_fetch::clock::since_ns;
 
 /// Maximum size of a generated chunk, bytes.
 const CHUNK: u64 = 64 << 10;

@@ -5,7 +5,7 @@
 use cwndlab_units::{Duration, SenderCounters};
 
 use crate::limits::Envelope;
-use crate::snapshot::Snapshot;
+use cwndlab_fetch::snapshot::Snapshot;
 
 /// The circuit breaker of a connection.
 #[derive(Clone, Debug)]

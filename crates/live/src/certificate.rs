@@ -6,27 +6,15 @@ use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use cwndlab_fetch::fingerprint::fingerprint;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use sha2::{Digest, Sha256};
 
 /// A certificate chain with its key.
 #[derive(Debug)]
 pub struct Certificate {
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
-}
-
-/// SHA-256 of a DER certificate in lower-case hex: the output of `openssl x509 -fingerprint -sha256` without colons.
-#[must_use]
-pub fn fingerprint(certificate: &[u8]) -> String {
-    hex(&Sha256::digest(certificate))
-}
-
-/// Hexadecimal digits in lower case.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 impl Certificate {

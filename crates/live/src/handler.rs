@@ -11,18 +11,14 @@ use hyper::{Method, Response, StatusCode, Version};
 use serde_json::json;
 
 use crate::body::{Content, TransferStream};
-use crate::certificate::hex;
 use crate::congestion;
 use crate::counters::count;
 use crate::request::{range, target, Refusal, Target};
 use crate::server_state::{LimitReached, ServedConnection, ServerState};
 use crate::swappable::DEFAULT;
 use crate::transfer::{lock, End, Transfer, TransferRequest};
-
-/// The header with the ID of a transfer, for `/transfers/ID`.
-pub const TRANSFER: HeaderName = HeaderName::from_static("cwndlab-transfer");
-/// The header with the congestion control that the sender reports.
-pub const ALGORITHM: HeaderName = HeaderName::from_static("cwndlab-congestion-control");
+use cwndlab_fetch::fetch::{ALGORITHM, TRANSFER};
+use cwndlab_fetch::fingerprint::hex;
 
 /// Value of Retry-After for a client that reached a limit, seconds.
 const RETRY_AFTER_S: &str = "5";
@@ -357,8 +353,8 @@ mod tests {
     use crate::admission::Evictable;
     use crate::limits::Limits;
     use crate::server_state::ServerTransport;
-    use crate::snapshot::Snapshot;
     use crate::tokens::Tokens;
+    use cwndlab_fetch::snapshot::Snapshot;
 
     const TOKEN: &str = "0123456789abcdef";
 

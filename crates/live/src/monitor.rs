@@ -6,8 +6,8 @@
 
 use crate::breaker::Breaker;
 use crate::limits::Limits;
-use crate::snapshot::Snapshot;
 use crate::transfer::End;
+use cwndlab_fetch::snapshot::Snapshot;
 
 /// Round trips after which data that are still unacknowledged count as waiting for the client.
 const ROUNDS: u64 = 2;

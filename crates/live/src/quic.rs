@@ -21,10 +21,10 @@ use crate::certificate::Certificate;
 use crate::counters::count;
 use crate::handler::handle;
 use crate::server_state::{PanicCounter, ServedConnection, ServerState, ServerTransport};
-use crate::snapshot::Snapshot;
 use crate::swappable::{FailureReason, Offer, SwappableFactory, SwappableState, DEFAULT};
 use crate::tls;
 use crate::transfer::{lock, End};
+use cwndlab_fetch::snapshot::Snapshot;
 
 /// Bytes that a client may send before the server has sent data.
 const FREE_RECEIVE_BYTES: u64 = 1 << 18;
@@ -296,8 +296,8 @@ mod tests {
     use crate::limits::Limits;
     use crate::server::{Server, Settings};
     use crate::tokens::Tokens;
-    use crate::trust;
     use crate::Classes;
+    use cwndlab_fetch::trust;
 
     const TOKEN: &str = "0123456789abcdef";
     const SIZE: usize = 40_000;

@@ -9,14 +9,14 @@ use std::time::Instant;
 use tokio::sync::watch;
 
 use crate::admission::{host, Admission, Evictable, WaitingList};
-use crate::clock::{now, since_ns};
 use crate::counters::{count, Counters};
 use crate::limits::Limits;
 use crate::monitor::{Activity, Monitor};
-use crate::snapshot::Snapshot;
 use crate::swappable::Offer;
 use crate::tokens::Tokens;
 use crate::transfer::{lock, Accounts, Client, End, Transfer};
+use cwndlab_fetch::clock::{now, since_ns};
+use cwndlab_fetch::snapshot::Snapshot;
 
 /// Maximum number of failures of algorithms that are stored.
 const MAX_FAILURES: usize = 100;

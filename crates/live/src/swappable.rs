@@ -10,8 +10,8 @@ use cwndlab_units::{Bytes, Duration, Rate, SenderCounters, SenderState};
 use quinn::congestion::{BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
 use quinn::PathStats;
 
-use crate::clock::now;
 use crate::transfer::lock;
+use cwndlab_fetch::clock::now;
 
 /// A factory of controllers.
 pub(crate) type Factory = Arc<dyn ControllerFactory + Send + Sync>;

@@ -24,9 +24,9 @@ use crate::congestion;
 use crate::counters::count;
 use crate::handler::handle;
 use crate::server_state::{PanicCounter, ServedConnection, ServerState, ServerTransport};
-use crate::snapshot::Snapshot;
-use crate::socket::{close_gracefully, reset_on_close, SharedStream};
 use crate::transfer::{lock, End};
+use cwndlab_fetch::snapshot::Snapshot;
+use cwndlab_fetch::socket::{close_gracefully, reset_on_close, SharedStream};
 
 /// First byte of a TLS handshake record (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;

@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use serde_json::{json, Value};
 
-use crate::clock::{now, since_ns, unix_ns};
 use crate::limits::Limits;
-use crate::snapshot::{Samples, Snapshot};
+use cwndlab_fetch::clock::{now, since_ns, unix_ns};
+use cwndlab_fetch::fetch::FAILED;
+use cwndlab_fetch::snapshot::{Samples, Snapshot};
 
 /// Locks a value that is consistent even after a panic of another holder.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -60,7 +61,7 @@ impl End {
             Self::Breaker => "breaker",
             Self::Slow => "slow",
             Self::Long => "long",
-            Self::Failed => "failed",
+            Self::Failed => FAILED,
             Self::Stopped => "stopped",
         }
     }

@@ -5,8 +5,8 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use cwndlab_fetch::fetch::{fetch, FetchOptions, FetchResult};
 use cwndlab_live::certificate::Certificate;
-use cwndlab_live::fetch::{fetch, FetchOptions, FetchResult};
 use cwndlab_live::limits::Limits;
 use cwndlab_live::server::{Server, Settings};
 use cwndlab_live::tokens::Tokens;

@@ -19,7 +19,7 @@ pub mod spelling;
 pub use fault::{printable, Fault, FaultKind};
 pub use identities::{ConnectionId, EventSource, FlowId, IndexVec, LinkId, ServerId};
 pub use parse::{parse_bytes, parse_duration, parse_rate, rate_units, size_units, time_units};
-pub use sender_state::{CaState, Outstanding, SenderCounters, SenderState};
+pub use sender_state::{BusyTimes, CaState, Outstanding, SenderCounters, SenderState};
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};

@@ -159,3 +159,14 @@ impl Add for SenderCounters {
         self.combined(&other, u64::add)
     }
 }
+
+/// Times since the connection began for which the sender had data to send, in total and by limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BusyTimes {
+    /// `tcpi_busy_time`: time with data to send.
+    pub total: Duration,
+    /// `tcpi_rwnd_limited`: part of it in which the receive window limited the sender.
+    pub rwnd_limited: Duration,
+    /// `tcpi_sndbuf_limited`: part of it in which the send buffer limited the sender.
+    pub sndbuf_limited: Duration,
+}

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cwndlab_fetch::fetch::{FetchOptions, FetchResult};
 use cwndlab_live::certificate::Certificate;
-use cwndlab_live::fetch::{FetchOptions, FetchResult};
 use cwndlab_live::limits::{Limits, LIMITS};
 use cwndlab_live::server::Settings;
 use cwndlab_live::tokens::{generate, Tokens};
@@ -56,12 +56,12 @@ pub(crate) fn fetch<'py>(
                 }
             })
         };
-        let result = guarded(|| cwndlab_live::fetch::fetch(&options, &inner, &mut on_progress))?;
+        let result = guarded(|| cwndlab_fetch::fetch::fetch(&options, &inner, &mut on_progress))?;
         Ok((result, raised))
     })?;
     match outcome {
         Ok((_, Some(error))) => Err(error),
-        Ok((Ok(result), None)) => result_dict(py, result),
+        Ok((Ok(result), None)) => result_dict(py, &result),
         Ok((Err(fault), None)) => {
             let is_argument = ["url", "transport", "first_byte", "--trust"].contains(&fault.place.as_str());
             Err(fault_error(py, if is_argument { "ScenarioError" } else { "RunError" }, [fault]))
@@ -71,30 +71,9 @@ pub(crate) fn fetch<'py>(
 }
 
 /// Converts the result to a dictionary.
-fn result_dict(py: Python<'_>, result: FetchResult) -> PyResult<Bound<'_, PyDict>> {
-    let json = py.import("json")?;
-    let dict = PyDict::new(py);
-    dict.set_item("transfer", result.transfer)?;
-    dict.set_item("algorithm", result.algorithm)?;
-    dict.set_item("transport", result.transport)?;
-    dict.set_item("address", result.address)?;
-    dict.set_item("started_unix_ns", result.started_unix_ns)?;
-    dict.set_item("lookup_ns", result.lookup_ns)?;
-    dict.set_item("connect_ns", result.connect_ns)?;
-    dict.set_item("handshake_ns", result.handshake_ns)?;
-    dict.set_item("first_byte_ns", result.first_byte_ns)?;
-    dict.set_item("last_byte_ns", result.last_byte_ns)?;
-    dict.set_item("received_bytes", result.received_bytes)?;
-    let arrivals: Vec<Vec<u64>> = result.arrivals.iter().map(|&(at, bytes)| vec![at, bytes]).collect();
-    dict.set_item("arrivals", arrivals)?;
-    let receiver = result.receiver.map(|one| json.call_method1("loads", (one.object().to_string(),))).transpose()?;
-    dict.set_item("receiver", receiver)?;
-    let sender = result.sender.map(|account| json.call_method1("loads", (account.to_string(),))).transpose()?;
-    dict.set_item("sender", sender)?;
-    dict.set_item("ended", result.ended)?;
-    dict.set_item("why", result.why)?;
-    dict.set_item("attempts", result.attempts)?;
-    Ok(dict)
+fn result_dict<'py>(py: Python<'py>, result: &FetchResult) -> PyResult<Bound<'py, PyDict>> {
+    let result = py.import("json")?.call_method1("loads", (result.json().to_string(),))?;
+    Ok(result.cast_into()?)
 }
 
 /// A server that runs until `stop` or until it is garbage-collected.

@@ -8,17 +8,15 @@ use std::time::{Duration, Instant};
 
 use hyper::header::{HeaderMap, RETRY_AFTER};
 use hyper::StatusCode;
-use serde_json::Value;
+use serde_json::{json, Value};
 use tokio::time::{sleep, timeout};
 
-pub use crate::client_transport::FetchOptions;
 use crate::client_transport::{Failure, ServerAddress, Times, Transport};
+pub use crate::client_transport::{FetchOptions, ALGORITHM, FAILED, TRANSFER};
 use crate::clock::{now, since_ns, unix_ns};
 use crate::fetch_quic::Quic;
 use crate::fetch_tcp::Tcp;
-use crate::handler::{ALGORITHM, TRANSFER};
 use crate::snapshot::Snapshot;
-use crate::transfer::End;
 use crate::trust;
 
 /// The result of a fetch. Times are relative to `started_unix_ns`.
@@ -58,6 +56,32 @@ pub struct FetchResult {
     pub why: String,
     /// Number of connection attempts.
     pub attempts: u32,
+}
+
+impl FetchResult {
+    /// The result as an object, whose fields are those of the type.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        json!({
+            "transfer": self.transfer,
+            "algorithm": self.algorithm,
+            "transport": self.transport,
+            "address": self.address,
+            "started_unix_ns": self.started_unix_ns,
+            "lookup_ns": self.lookup_ns,
+            "connect_ns": self.connect_ns,
+            "handshake_ns": self.handshake_ns,
+            "first_byte_ns": self.first_byte_ns,
+            "last_byte_ns": self.last_byte_ns,
+            "received_bytes": self.received_bytes,
+            "arrivals": self.arrivals,
+            "receiver": self.receiver.as_ref().map(Snapshot::object),
+            "sender": self.sender,
+            "ended": self.ended,
+            "why": self.why,
+            "attempts": self.attempts,
+        })
+    }
 }
 
 /// Maximum number of stored arrivals.
@@ -241,7 +265,7 @@ async fn run<T: Transport>(
     let why = text("why");
     let server_ended_it = result.ended == "broken" && !matches!(ended.as_str(), "" | "disconnected" | "complete");
     // A complete transfer, too, in which another algorithm replaced the requested one.
-    if server_ended_it || ended == End::Failed.name() {
+    if server_ended_it || ended == FAILED {
         (result.ended, result.why) = (ended, why);
     }
     Ok(result)

@@ -2,7 +2,6 @@
 
 use cwndlab_units::Fault;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -20,7 +19,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::client_transport::{Failure, FetchOptions, ServerAddress, Times, Transport};
 use crate::clock::since_ns;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{of_stream, Snapshot};
 use crate::socket::SharedStream;
 
 /// A connection over TCP.
@@ -132,6 +131,6 @@ impl Transport for Tcp {
     }
 
     fn snapshot(&self) -> Option<Snapshot> {
-        Snapshot::of_tcp(self.stream.as_raw_fd(), 0)
+        of_stream(&*self.stream)
     }
 }

@@ -6,10 +6,18 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use hyper::header::{HeaderMap, AUTHORIZATION, HOST, RANGE};
+use hyper::header::{HeaderMap, HeaderName, AUTHORIZATION, HOST, RANGE};
 use hyper::{Request, StatusCode, Uri};
 
 use crate::snapshot::Snapshot;
+
+/// The header with the ID of a transfer, for `/transfers/ID`.
+pub const TRANSFER: HeaderName = HeaderName::from_static("cwndlab-transfer");
+/// The header with the congestion control that the sender reports.
+pub const ALGORITHM: HeaderName = HeaderName::from_static("cwndlab-congestion-control");
+
+/// How the server calls the end of a transfer that another algorithm than the requested one sent.
+pub const FAILED: &str = "failed";
 
 /// The options of a fetch.
 #[derive(Clone, Debug)]

@@ -1,10 +1,11 @@
 //! The state of a sender at one instant, with the same columns for TCP and QUIC.
 
-use std::net::TcpStream;
+#[cfg(unix)]
 use std::os::fd::{AsRawFd, RawFd};
 
-use cwndlab_linux::tcp_info::{BusyTimes, TcpInfo, CLOSED};
-use cwndlab_units::{Duration, SenderState};
+#[cfg(unix)]
+use cwndlab_linux::tcp_info::{TcpInfo, CLOSED};
+use cwndlab_units::{BusyTimes, Duration, SenderState};
 use serde_json::{json, Value};
 
 /// The state of a sender since the start of a transfer.
@@ -45,6 +46,7 @@ pub const COLUMNS: [&str; 19] = [
 
 impl Snapshot {
     /// The state of a socket, from Linux' `TCP_INFO`.
+    #[cfg(unix)]
     #[must_use]
     pub fn of_tcp(socket: RawFd, time_ns: u64) -> Option<Self> {
         let TcpInfo { state, sender, busy, .. } = TcpInfo::read(socket)?;
@@ -53,7 +55,7 @@ impl Snapshot {
 
     /// The snapshot with counters relative to `base`, so that the counters of each transfer begin at zero.
     #[must_use]
-    pub(crate) fn since(&self, base: &Self) -> Self {
+    pub fn since(&self, base: &Self) -> Self {
         let busy = self.busy.zip(base.busy).map(|(now, then)| BusyTimes {
             total: now.total.saturating_sub(then.total),
             rwnd_limited: now.rwnd_limited.saturating_sub(then.rwnd_limited),
@@ -101,7 +103,7 @@ impl Snapshot {
 
 /// Samples of a transfer, at most `max`: when full, every other sample is dropped and the interval doubles.
 #[derive(Clone, Debug)]
-pub(crate) struct Samples {
+pub struct Samples {
     max: usize,
     interval_ns: u64,
     next_ns: u64,
@@ -109,12 +111,14 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    pub(crate) fn new(max: usize, interval_ns: u64) -> Self {
+    /// No samples yet.
+    #[must_use]
+    pub fn new(max: usize, interval_ns: u64) -> Self {
         Self { max: max.max(2), interval_ns: interval_ns.max(1), next_ns: 0, rows: Vec::new() }
     }
 
     /// Adds a sample if the next one is due.
-    pub(crate) fn offer(&mut self, snapshot: Snapshot) {
+    pub fn offer(&mut self, snapshot: Snapshot) {
         if snapshot.time_ns < self.next_ns {
             return;
         }
@@ -131,27 +135,37 @@ impl Samples {
     }
 
     /// Adds the last sample, whether or not it is due.
-    pub(crate) fn close(&mut self, last: &Snapshot) {
+    pub fn close(&mut self, last: &Snapshot) {
         if self.rows.last().is_some_and(|snapshot| snapshot.time_ns < last.time_ns) {
             self.rows.push(last.clone());
         }
     }
 
     /// Frees unused capacity.
-    pub(crate) fn shrink(&mut self) {
+    pub fn shrink(&mut self) {
         self.rows.shrink_to_fit();
     }
 
-    pub(crate) fn json(&self) -> Value {
+    /// Interval, names of the columns, and rows.
+    #[must_use]
+    pub fn json(&self) -> Value {
         let rows: Vec<Value> = self.rows.iter().map(Snapshot::row).collect();
         json!({"interval_ns": self.interval_ns, "columns": COLUMNS, "rows": rows})
     }
 }
 
-/// The state of a socket of the standard library.
+/// The state of a socket, where the system reports it.
+#[cfg(unix)]
 #[must_use]
-pub fn of_stream(stream: &TcpStream) -> Option<Snapshot> {
+pub fn of_stream(stream: &impl AsRawFd) -> Option<Snapshot> {
     Snapshot::of_tcp(stream.as_raw_fd(), 0)
+}
+
+/// The state of a socket, where the system reports it.
+#[cfg(not(unix))]
+#[must_use]
+pub fn of_stream<S>(_: &S) -> Option<Snapshot> {
+    None
 }
 
 #[cfg(test)]

@@ -164,14 +164,15 @@ impl Transport for Quic {
 
 #[cfg(test)]
 mod tests {
+    use cwndlab_live::certificate::Certificate;
+    use cwndlab_live::limits::Limits;
+    use cwndlab_live::server::{Server, Settings};
+    use cwndlab_live::tokens::Tokens;
+    use cwndlab_live::Classes;
+
     use super::*;
-    use crate::certificate::Certificate;
     use crate::clock::now;
-    use crate::limits::Limits;
-    use crate::server::{Server, Settings};
-    use crate::tokens::Tokens;
     use crate::trust;
-    use crate::Classes;
 
     /// A name with an address of each family, one of which reaches no server: a socket that answers nothing.
     #[test]

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 
 /// The stream as seen by the connection.
 #[derive(Debug)]
-pub(crate) struct SharedStream(pub(crate) Arc<TcpStream>);
+pub struct SharedStream(pub Arc<TcpStream>);
 
 impl AsyncRead for SharedStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -77,11 +77,11 @@ impl AsyncWrite for SharedStream {
 }
 
 /// Makes closing send a FIN after the data in the send buffer, the opposite of [`reset_on_close`].
-pub(crate) fn close_gracefully(stream: &TcpStream) {
+pub fn close_gracefully(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_linger(None);
 }
 
 /// Makes closing send a RST and drop the data in the send buffer (`SO_LINGER` of zero, socket(7)).
-pub(crate) fn reset_on_close(stream: &TcpStream) {
+pub fn reset_on_close(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }

@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use subtle::ConstantTimeEq;
 
-use crate::certificate::fingerprint;
+use crate::fingerprint::fingerprint;
 
 /// Trusts one certificate, regardless of its names and dates.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ fn parse_fingerprint(text: &str) -> Option<String> {
 
 /// The client's TLS configuration. `trust` is a PEM file or a fingerprint (SHA-256); `None` trusts the system's
 /// authorities.
-pub(crate) fn config(trust: Option<&str>, protocol: &[u8]) -> Result<ClientConfig, Fault> {
+pub fn config(trust: Option<&str>, protocol: &[u8]) -> Result<ClientConfig, Fault> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
