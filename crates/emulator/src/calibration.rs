@@ -70,6 +70,7 @@ fn is_constant(link: &LinkPlan) -> bool {
     link.radio.is_none()
         && link.harq.is_none()
         && link.jitter.is_none()
+        && link.wifi_jitter.is_none()
         && link.line == LinePlan::Rate
         && link.schedule.steps.is_empty()
         && link.losses.is_empty()

@@ -10,7 +10,7 @@ use crate::loss::Loss;
 use crate::queue::{Limit, Queue};
 use crate::random::Stream;
 use crate::size_classes::SizeClasses;
-use crate::wire::{Changes, Harq};
+use crate::wire::{Changes, Harq, WifiJitter};
 
 /// Configuration of a link.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct LinkConfig {
     pub harq: Option<Harq>,
     /// Delay variation: maximum, and whether packets may be reordered.
     pub jitter: Option<(Duration, bool)>,
+    /// Delay variation of bad Wi-Fi.
+    pub wifi_jitter: Option<WifiJitter>,
     /// Probability that the wire duplicates a packet.
     pub duplicate: f64,
     /// Random stream for jitter and duplicates.
@@ -144,6 +146,7 @@ impl Link {
             changes: config.changes,
             harq: config.harq,
             jitter: config.jitter,
+            wifi_jitter: config.wifi_jitter,
             duplicate: config.duplicate,
             stream: config.stream,
             last_arrival: Time::ZERO,
@@ -464,6 +467,7 @@ mod tests {
             changes: None,
             harq: None,
             jitter: None,
+            wifi_jitter: None,
             duplicate: 0.0,
             stream: Stream::new(1, Purpose::Loss, 1),
         }

@@ -113,6 +113,8 @@ pub struct LinkKind {
     pub losses: Vec<loss::Config>,
     /// Delay variation of the wire.
     pub jitter: Option<JitterPlan>,
+    /// Mean delay variation of bad Wi-Fi.
+    pub wifi_jitter: Option<Duration>,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
     /// Limit of the rates that flows reserve together.
