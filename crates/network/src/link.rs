@@ -488,6 +488,24 @@ mod tests {
         assert_eq!(at(link.offer(Time::from_nanos(10_000_000), FULL)), 16_000_000);
     }
 
+    /// By hand: of packets that leave the line every ms, those behind a delayed one arrive with it, each with 1 ms less
+    /// delay than its predecessor, unless its own delay is longer.
+    #[test]
+    fn wifi_jitter_keeps_packets_in_order() {
+        let wifi_jitter = Some(WifiJitter::with_mean(Duration::from_millis(7)));
+        let mut link = Link::new(LinkConfig { wifi_jitter, ..config(12_000_000, 0, Limit::Unlimited) });
+        assert!(!link.reorders());
+        let arrivals: Vec<u64> = (0..5_000)
+            .map(|n| match link.offer(Time::from_nanos(n * 1_000_000), FULL) {
+                Outcome::Arrives { at, .. } => at.as_nanos(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert!(arrivals.is_sorted());
+        let together = arrivals.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        assert!(together > 4_000, "{together}: nearly all packets are behind a spike");
+    }
+
     /// By hand: without `counts_in_service` a limit of 2 holds 3 packets at once.
     #[test]
     fn the_packet_in_service_does_not_count() {

@@ -112,7 +112,7 @@ impl WifiJitter {
         let waits = WAITS.sample(stream);
         let mut delay = WAIT * waits;
         if waits > 0 {
-            delay = delay - Duration::from_nanos(stream.below(WAIT.as_nanos()));
+            delay -= Duration::from_nanos(stream.below(WAIT.as_nanos()));
         }
         if stream.unit() < self.spike_probability {
             delay += SPIKE * SPIKES.sample(stream);

@@ -123,8 +123,7 @@ pub struct LinkKind {
     pub agents: Vec<router_assist::Config>,
     /// Samples of the link are recorded (`link_samples`).
     pub sampled: bool,
-    /// Radio parameters of a link on a medium, which replaces the line. All links that leave a node on a medium share
-    /// one queue.
+    /// Radio parameters of a link on a medium, which replaces the line. Links that leave a node there share one queue.
     pub radio: Option<RadioPlan>,
 }
 

@@ -177,7 +177,6 @@ fn findings(plan: &Plan, records: &Records) -> CheckResult {
             || link.varies()
             || link.schedule.changes_wire()
             || link.jitter.is_some()
-            || link.wifi_jitter.is_some()
             || link.harq.is_some()
             || link.radio.is_some()
     });
