@@ -83,6 +83,7 @@ _FLOW = '[[flow]]\nalgorithm = "cubic"\nfrom = "server"\nto = "laptop"\n'
 PIECES = {
     "[[medium]]": (_HEAD + _NODES, _FLOW),
     "[[flow]]": (_HEAD + _DUMBBELL, ""),
+    "[dumbbell.bottleneck]": (_HEAD, '[[flow]]\nalgorithm = "cubic"\nrtt = "20 ms"\n'),
 }
 
 

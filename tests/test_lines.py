@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from math import exp, factorial
 from pathlib import Path
 from typing import Any
 
 import cwndlab
+import numpy as np
 import pytest
 from cwndlab.errors import ScenarioError
 from cwndlab.scenario import presets, traces
@@ -121,6 +123,11 @@ def test_the_hash_covers_what_stands_in_the_file(tmp_path: Path) -> None:
             "dumbbell.bottleneck.schedule[1].at: 1 s is not after the previous step",
         ),
         (
+            'rate = "1 Mbps", wifi_jitter = "100 ms"',
+            "dumbbell.bottleneck.wifi_jitter: 100 ms is not a mean of the model\n"
+            '  hint: write a mean from "1 ms" (no spikes) to "91 ms" (a spike for every packet)',
+        ),
+        (
             'token_bucket = { rate = "1 Mbps", burst = "100 B" }',
             "dumbbell.bottleneck.token_bucket.burst: 100 B are less than",
         ),
@@ -130,7 +137,63 @@ def test_what_is_wrong_is_said_with_its_place(bottleneck: str, said: str) -> Non
     assert said in faults(bottleneck)
 
 
-@pytest.mark.parametrize("name", ["lte", "satellite", "rate-steps", "asymmetric"])
+def mean_wifi_delay_ms(mean_ms: float, gap_ms: float) -> float:
+    """The mean delay of packets in order, one each ``gap_ms``, with independent delays D of two stages: no packet
+    arrives before its predecessors, so that P(delay ≤ w) is the product of P(D ≤ w + k × gap) over k ≥ 0.
+    """
+    probability = (mean_ms - 1) / 90
+    times = np.arange(0, 400, 0.05)
+
+    def poisson(mean: float, most: int) -> list[float]:
+        return [exp(-mean) * mean**n / factorial(n) for n in range(most)]
+
+    def first(at: Any) -> Any:
+        """P(N - r ≤ at), with r uniform in [0, 1] for N > 0."""
+        shares = [p * np.clip(at - n + 1, 0, 1) for n, p in enumerate(poisson(1, 12)) if n > 0]
+        return exp(-1) * (at >= 0) + sum(shares)
+
+    spikes = sum(p * first(times - 7.5 * n) for n, p in enumerate(poisson(12, 45)))
+    below = (1 - probability) * first(times) + probability * spikes
+    product = np.ones_like(times)
+    for shift in np.arange(0, 400, gap_ms):
+        product *= np.interp(times + shift, times, below)
+    return float(np.trapezoid(1 - product, times))
+
+
+@pytest.mark.parametrize(
+    ("per_s", "duration", "tolerance_ms"), [(4, "3600 s", 0.7), (100, "600 s", 1.5), (800, "100 s", 3)]
+)
+def test_packets_wait_for_the_spikes_of_their_predecessors(per_s: int, duration: str, tolerance_ms: float) -> None:
+    """By hand: a packet alone takes 1 ms at 10 Mbit/s, 1 ms of wire, and 1 − (1 − 1/e)/2 + 6/90 × 90 = 6.68 ms. The
+    delay of more packets per second is that of independent delays in order.
+    """
+    made = cwndlab.Scenario.from_toml(
+        f'schema_version = 1\nduration = "{duration}"\nsample_interval = "0 s"\n[dumbbell]\n'
+        'bottleneck = { rate = "10 Mbps", delay = "1 ms", wifi_jitter = "7 ms" }\n[[flow]]\ntransport = "udp"\n'
+        f'rtt = "2 ms"\nworkload = {{ kind = "cbr", rate = "{per_s * 10} kbps", packet = "1250 B" }}\n'
+    )
+    flow = cwndlab.run(made, seed=1).flows.to_dicts()[0]
+    expected = mean_wifi_delay_ms(7, 1000 / per_s)
+    assert per_s > 4 or abs(expected - 6.68) < 0.05
+    assert abs(flow["mean_delay_ns"] / 1e6 - 2 - expected) < tolerance_ms
+    assert flow["min_delay_ns"] >= 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("bottleneck", "rate_bps"),
+    [
+        ('rate = "10 Mbps", repeat = "2 s", schedule = [{ at = "1.8 s", rate = "0 Mbps" }]', 9_000_000),
+        ('rate = "50 Mbps", repeat = "20 ms", schedule = [{ at = "10 ms", rate = "0 Mbps" }]', 25_000_000),
+    ],
+)
+def test_a_duty_cycle_is_a_repeated_schedule(bottleneck: str, rate_bps: int) -> None:
+    """By hand: a suspension for 200 ms of 2 s leaves nine tenths of the rate, a microwave oven half of it."""
+    row = link(scenario(f'{bottleneck}, queue = {{ capacity = "300 packets" }}'))
+    assert row["rate_bps"] == rate_bps
+    assert 0.97 < row["utilisation"] <= 1.0
+
+
+@pytest.mark.parametrize("name", ["lte", "satellite", "rate-steps", "asymmetric", "bad-wifi", "fade", "suspension"])
 def test_presets_run(name: str) -> None:
     preset = presets.load(name).with_(duration="5 s")
     records = cwndlab.run(preset, seed=1)

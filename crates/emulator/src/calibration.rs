@@ -70,6 +70,7 @@ fn is_constant(link: &LinkPlan) -> bool {
     link.radio.is_none()
         && link.harq.is_none()
         && link.jitter.is_none()
+        && link.wifi_jitter.is_none()
         && link.line == LinePlan::Rate
         && link.schedule.steps.is_empty()
         && link.losses.is_empty()
@@ -146,6 +147,9 @@ impl Train {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cwndlab_algorithms::catalogue;
+    use cwndlab_scenario::Scenario;
+    use serde_json::{json, Value};
 
     /// RFC 1071: the sum over a header or message with its checksum is 0; RFC 792: type 8 is a request.
     #[test]
@@ -156,6 +160,27 @@ mod tests {
             assert_eq!((checksum(&packet[..20]), checksum(&packet[20..])), (0, 0));
             assert_eq!((packet[20], &packet[16..20]), (8, &[10, 102, 0, 2][..]));
         }
+    }
+
+    /// By hand: 20 ms of wire, and 64 bytes at 64 Mbit/s take 8 us in each direction.
+    #[test]
+    fn a_path_with_random_delays_has_no_expected_rtt() {
+        let expected = |wire: Value| {
+            let mut line = json!({ "rate": "64 Mbps", "delay": "10 ms" });
+            for (key, value) in wire.as_object().into_iter().flatten() {
+                line[key] = value.clone();
+            }
+            let document = json!({
+                "schema_version": 1, "duration": "1 s", "dumbbell": { "bottleneck": line },
+                "flow": [{ "algorithm": "cubic", "rtt": "20 ms" }],
+            });
+            let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario reads");
+            let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
+            base_rtt(&plan, 0.into())
+        };
+        assert_eq!(expected(json!({})), Some(20_016_000.0));
+        assert_eq!(expected(json!({ "jitter": { "spread": "1 ms" } })), None);
+        assert_eq!(expected(json!({ "wifi_jitter": "7 ms" })), None);
     }
 
     /// By hand: 51 packets of 1500 bytes at 12 Mbit/s are 1 ms apart; 50 waited and one was in service.

@@ -6,7 +6,7 @@ use cwndlab_units::{Duration, Time};
 
 use crate::loss::Loss;
 use crate::random::Stream;
-use crate::wire::{Changes, Harq};
+use crate::wire::{Changes, Harq, WifiJitter};
 
 /// The impairments of a wire.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct Impairments {
     pub(crate) harq: Option<Harq>,
     /// Delay variation: maximum, and whether packets may be reordered.
     pub(crate) jitter: Option<(Duration, bool)>,
+    /// Delay variation of bad Wi-Fi.
+    pub(crate) wifi_jitter: Option<WifiJitter>,
     /// Probability that a packet is duplicated.
     pub(crate) duplicate: f64,
     /// Random stream for jitter and duplicates.
@@ -36,6 +38,7 @@ impl Impairments {
             && self.changes.is_none()
             && self.harq.is_none()
             && self.jitter.is_none()
+            && self.wifi_jitter.is_none()
             && self.duplicate == 0.0
     }
 
@@ -82,6 +85,9 @@ impl Impairments {
         if let Some((max, may_reorder)) = self.jitter {
             at += Duration::from_nanos(self.stream.below(max.as_nanos()));
             reorder = may_reorder;
+        }
+        if let Some(jitter) = self.wifi_jitter {
+            at += jitter.delay(&mut self.stream);
         }
         if !reorder {
             at = at.max(self.last_arrival);

@@ -10,7 +10,7 @@ use crate::loss::Loss;
 use crate::queue::{Limit, Queue};
 use crate::random::Stream;
 use crate::size_classes::SizeClasses;
-use crate::wire::{Changes, Harq};
+use crate::wire::{Changes, Harq, WifiJitter};
 
 /// Configuration of a link.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct LinkConfig {
     pub harq: Option<Harq>,
     /// Delay variation: maximum, and whether packets may be reordered.
     pub jitter: Option<(Duration, bool)>,
+    /// Delay variation of bad Wi-Fi.
+    pub wifi_jitter: Option<WifiJitter>,
     /// Probability that the wire duplicates a packet.
     pub duplicate: f64,
     /// Random stream for jitter and duplicates.
@@ -144,6 +146,7 @@ impl Link {
             changes: config.changes,
             harq: config.harq,
             jitter: config.jitter,
+            wifi_jitter: config.wifi_jitter,
             duplicate: config.duplicate,
             stream: config.stream,
             last_arrival: Time::ZERO,
@@ -464,6 +467,7 @@ mod tests {
             changes: None,
             harq: None,
             jitter: None,
+            wifi_jitter: None,
             duplicate: 0.0,
             stream: Stream::new(1, Purpose::Loss, 1),
         }
@@ -482,6 +486,24 @@ mod tests {
         assert_eq!(at(link.offer(Time::from_nanos(0), FULL)), 6_000_000);
         assert_eq!(at(link.offer(Time::from_nanos(0), FULL)), 7_000_000);
         assert_eq!(at(link.offer(Time::from_nanos(10_000_000), FULL)), 16_000_000);
+    }
+
+    /// By hand: of packets that leave the line every ms, those behind a delayed one arrive with it, each with 1 ms less
+    /// delay than its predecessor, unless its own delay is longer.
+    #[test]
+    fn wifi_jitter_keeps_packets_in_order() {
+        let wifi_jitter = Some(WifiJitter::with_mean(Duration::from_millis(7)));
+        let mut link = Link::new(LinkConfig { wifi_jitter, ..config(12_000_000, 0, Limit::Unlimited) });
+        assert!(!link.reorders());
+        let arrivals: Vec<u64> = (0..5_000)
+            .map(|n| match link.offer(Time::from_nanos(n * 1_000_000), FULL) {
+                Outcome::Arrives { at, .. } => at.as_nanos(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert!(arrivals.is_sorted());
+        let together = arrivals.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        assert!(together > 4_000, "{together}: nearly all packets are behind a spike");
     }
 
     /// By hand: without `counts_in_service` a limit of 2 holds 3 packets at once.

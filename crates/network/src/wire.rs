@@ -1,4 +1,6 @@
-//! Time-dependent properties of a wire: scheduled delay and loss, and HARQ retransmissions of a radio link.
+//! Delays of a wire beyond a constant: scheduled delay and loss, HARQ retransmissions of a radio link, jitter of Wi-Fi.
+
+use std::ops::RangeInclusive;
 
 use cwndlab_units::{Duration, Time};
 
@@ -69,6 +71,69 @@ impl Harq {
     }
 }
 
+/// Random delay of packets over bad Wi-Fi, in two stages (C. Huitema, `papers/wifi-jitter.md` of
+/// github.com/private-octopus/c4). Frames wait for the channel: a Poisson number of ms with the mean 1, of which the
+/// last one is cut short. In a spike of probability x they also wait for a Poisson number of 7.5 ms with the mean 12.
+/// Packets are delivered in order.
+#[derive(Clone, Copy, Debug)]
+pub struct WifiJitter {
+    spike_probability: f64,
+}
+
+/// A Poisson distribution with this mean μ, and e^−μ.
+struct Poisson {
+    exp_minus_mean: f64,
+}
+
+/// Unit of the first stage.
+const WAIT: Duration = Duration::from_millis(1);
+/// Number of units of the first stage: the mean is 1.
+const WAITS: Poisson = Poisson { exp_minus_mean: 0.367_879_441_171_442_33 };
+/// Unit of a spike.
+const SPIKE: Duration = Duration::from_micros(7_500);
+/// Number of units of a spike: the mean is 12.
+const SPIKES: Poisson = Poisson { exp_minus_mean: 6.144_212_353_328_21e-6 };
+/// Mean of a spike.
+const MEAN_SPIKE: Duration = Duration::from_millis(90);
+
+impl WifiJitter {
+    /// Range of the mean: without spikes, and with one for every packet.
+    pub const MEANS: RangeInclusive<Duration> = WAIT..=Duration::from_millis(91);
+
+    /// The jitter with this mean, of which the source counts 1 ms for the first stage; its exact mean is 0.68 ms.
+    #[must_use]
+    pub fn with_mean(mean: Duration) -> Self {
+        let spikes = mean.saturating_sub(WAIT).as_nanos() as f64 / MEAN_SPIKE.as_nanos() as f64;
+        Self { spike_probability: spikes.min(1.0) }
+    }
+
+    /// Delay of the next packet.
+    pub fn delay(self, stream: &mut Stream) -> Duration {
+        let waits = WAITS.sample(stream);
+        let mut delay = WAIT * waits;
+        if waits > 0 {
+            delay -= Duration::from_nanos(stream.below(WAIT.as_nanos()));
+        }
+        if stream.unit() < self.spike_probability {
+            delay += SPIKE * SPIKES.sample(stream);
+        }
+        delay
+    }
+}
+
+impl Poisson {
+    /// A random number, by the product of uniform ones (D. Knuth, The Art of Computer Programming 2, section 3.4.1).
+    fn sample(&self, stream: &mut Stream) -> u64 {
+        let mut product = stream.unit();
+        let mut number = 0;
+        while product > self.exp_minus_mean {
+            product *= stream.unit();
+            number += 1;
+        }
+        number
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +163,40 @@ mod tests {
             harq.block_delay(begin + Duration::from_nanos(999_999)),
             "one block"
         );
+    }
+
+    /// Mean and standard deviation, ms.
+    fn moments(delays: &[f64]) -> (f64, f64) {
+        let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+        let variance = delays.iter().map(|delay| (delay - mean) * (delay - mean)).sum::<f64>() / delays.len() as f64;
+        (mean, variance.sqrt())
+    }
+
+    fn jitter(mean_ms: u64) -> Vec<f64> {
+        let jitter = WifiJitter::with_mean(Duration::from_millis(mean_ms));
+        let mut stream = Stream::new(5, Purpose::Wire, 0);
+        (0..200_000).map(|_| jitter.delay(&mut stream).as_nanos() as f64 / 1e6).collect()
+    }
+
+    /// By hand: N − r with N Poisson(1) and r uniform in [0, 1] for N > 0 has the mean 1 − (1 − 1/e)/2 = 0.684 ms, and
+    /// 1/e of the packets are not delayed. A spike of 7.5 ms × Poisson(12) has the mean 90 ms and the standard deviation
+    /// 7.5 ms × √12 = 26.0 ms. A mean of 7 ms requires a spike for 6 of 90 packets, and is 0.684 + 6 = 6.684 ms.
+    #[test]
+    fn wifi_jitter_has_the_moments_of_its_two_stages() {
+        let first = jitter(1);
+        let (mean, deviation) = moments(&first);
+        assert!((mean - 0.684).abs() < 0.01, "{mean} ms");
+        assert!(first.iter().all(|&delay| delay < 15.0));
+        let undelayed = first.iter().filter(|&&delay| delay == 0.0).count() as f64 / first.len() as f64;
+        assert!((undelayed - 0.3679).abs() < 0.005, "{undelayed}");
+        let (spike_mean, spike_deviation) = moments(&jitter(91));
+        assert!((spike_mean - mean - 90.0).abs() < 0.3, "{spike_mean} ms");
+        let expected = (deviation * deviation + 12.0 * 7.5 * 7.5).sqrt();
+        assert!((spike_deviation - expected).abs() < 0.3, "{spike_deviation} ms");
+        let bad = jitter(7);
+        assert!((moments(&bad).0 - 6.684).abs() < 0.25, "{} ms", moments(&bad).0);
+        let spikes = bad.iter().filter(|&&delay| delay > 15.0).count() as f64 / bad.len() as f64;
+        assert!((spikes - 6.0 / 90.0).abs() < 0.003, "{spikes}");
     }
 
     #[test]

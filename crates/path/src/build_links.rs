@@ -6,7 +6,7 @@ use cwndlab_network::link::{Link, LinkConfig};
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::router_assist::Agent;
-use cwndlab_network::wire::{Changes, Harq};
+use cwndlab_network::wire::{Changes, Harq, WifiJitter};
 use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan};
 use cwndlab_units::{Duration, LinkId, Rate, Time};
 
@@ -89,6 +89,7 @@ pub(crate) fn build_link(plan: &LinkPlan, link: LinkId, seed: u64) -> Link {
         changes: build_changes(plan, Stream::new(seed, Purpose::Changes, link.into())),
         harq: build_harq(plan, Stream::new(seed, Purpose::Harq, link.into())),
         jitter: plan.jitter.map(|jitter| (jitter.spread, jitter.reorder)),
+        wifi_jitter: plan.wifi_jitter.map(WifiJitter::with_mean),
         duplicate: plan.duplicate,
         stream: Stream::new(seed, Purpose::Wire, link.into()),
     })

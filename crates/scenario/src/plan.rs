@@ -113,6 +113,8 @@ pub struct LinkKind {
     pub losses: Vec<loss::Config>,
     /// Delay variation of the wire.
     pub jitter: Option<JitterPlan>,
+    /// Mean delay variation of bad Wi-Fi.
+    pub wifi_jitter: Option<Duration>,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
     /// Limit of the rates that flows reserve together.
@@ -121,8 +123,7 @@ pub struct LinkKind {
     pub agents: Vec<router_assist::Config>,
     /// Samples of the link are recorded (`link_samples`).
     pub sampled: bool,
-    /// Radio parameters of a link on a medium, which replaces the line. All links that leave a node on a medium share
-    /// one queue.
+    /// Radio parameters of a link on a medium, which replaces the line. Links that leave a node there share one queue.
     pub radio: Option<RadioPlan>,
 }
 

@@ -142,6 +142,10 @@ fn each_fault_of_a_medium_has_its_message() {
             "medium[0]: has no links\n  hint: write 'medium = \"cell\"' in a link",
         ),
         (
+            format!("{CELL}{AIR}wifi_jitter = \"7 ms\"\n{END}"),
+            "link[0].wifi_jitter: the medium of the link has delays of its own\n  hint: remove one of the two",
+        ),
+        (
             format!("{CELL}{AIR}rate = \"54 Mbps\"\n{END}"),
             "link[0].rate: is not part of this standard\n  hint: 802.11g uses rate, 802.11n uses mcs, streams and short_guard",
         ),

@@ -489,6 +489,7 @@ fn any_wire() -> impl Strategy<Value = Value> {
         json!({ "loss": { "kind": "bernoulli", "p": 0.6 } }),
         json!({ "jitter": { "spread": "5 ms" } }),
         json!({ "jitter": { "spread": "8 ms", "reorder": true } }),
+        json!({ "wifi_jitter": "7 ms" }),
         json!({ "duplicate": 0.05 }),
         json!({ "duplicate": 0.1, "jitter": { "spread": "3 ms", "reorder": true }, "loss": { "kind": "bernoulli", "p": 0.05 } }),
     ])

@@ -162,6 +162,8 @@ class Link(Table):
         Loss models, applied in this order at the far end of the wire.
     jitter
         Delay variation.
+    wifi_jitter
+        Mean of the delay variation of bad Wi-Fi, with spikes of 90 ms; packets stay in order.
     duplicate
         Probability that a packet arrives twice (default: ``0.0``).
     admission
@@ -206,6 +208,7 @@ class Link(Table):
     queue: Queue | None = None
     loss: Loss | Sequence[Loss] | None = None
     jitter: Jitter | None = None
+    wifi_jitter: str | None = None
     duplicate: float | None = None
     admission: float | None = None
     agents: Sequence[str | Agent] | None = None

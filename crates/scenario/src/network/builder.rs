@@ -72,6 +72,7 @@ impl Network {
             discipline: queue.discipline,
             losses: link.loss.clone(),
             jitter: link.jitter,
+            wifi_jitter: link.wifi_jitter,
             duplicate: link.duplicate,
             admission: link
                 .admission

@@ -1,6 +1,7 @@
 //! Reads a link.
 
 use cwndlab_config::{fields, Faults, FieldType, Kind, Probability, Reader, Table, TablePath, TableType};
+use cwndlab_network::wire::WifiJitter;
 use cwndlab_units::{Duration, Rate};
 
 use super::field_types::{Agents, Losses, Queue};
@@ -33,6 +34,8 @@ fields! {
         loss: Losses = absent("", Vec::new()),
         /// delay variation
         jitter: Option<JitterPlan> = absent(""),
+        /// mean of the delay variation of bad Wi-Fi, with spikes of 90 ms; packets stay in order
+        wifi_jitter: Option<Duration> = absent(""),
         /// probability that a packet arrives twice
         duplicate: Probability = 0.0,
         /// share of the rate that flows with `reserve` may have together; one that would exceed it is refused at its start
@@ -40,9 +43,18 @@ fields! {
         /// router agents: schemes in which the router writes feedback into packet headers
         agents: Agents = absent("", Vec::new()),
     }
+    check
 }
 
 impl Link {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if let Some(mean) = self.wifi_jitter.filter(|mean| !WifiJitter::MEANS.contains(mean)) {
+            let (least, most) = (WifiJitter::MEANS.start(), WifiJitter::MEANS.end());
+            let hint = format!("write a mean from \"{least}\" (no spikes) to \"{most}\" (a spike for every packet)");
+            faults.add(table.at("wifi_jitter"), format!("{mean} is not a mean of the model"), hint);
+        }
+    }
+
     /// A link with only a queue, a rate and a delay.
     #[must_use]
     pub fn plain(path: &str, rate: Option<Rate>, delay: Duration, queue: Queue) -> Self {
@@ -54,6 +66,7 @@ impl Link {
             queue: Some(queue),
             loss: Vec::new(),
             jitter: None,
+            wifi_jitter: None,
             duplicate: 0.0,
             admission: None,
             agents: Vec::new(),
@@ -102,6 +115,7 @@ impl FieldType for ReverseLink {
             delay: if inner.gives("delay") { link.delay } else { base.delay },
             queue: link.queue.or(base.queue),
             jitter: link.jitter.or(base.jitter),
+            wifi_jitter: link.wifi_jitter.or(base.wifi_jitter),
             duplicate: if inner.gives("duplicate") { link.duplicate } else { base.duplicate },
             admission: link.admission.or(base.admission),
             agents: if inner.gives("agents") { link.agents } else { base.agents },

@@ -222,6 +222,13 @@ impl LinkRadio {
         if table.gives("agents") {
             faults.add(table.at("agents"), "a medium has no capacity to allocate", "remove them");
         }
+        if table.gives("wifi_jitter") {
+            faults.add(
+                table.at("wifi_jitter"),
+                "the medium of the link has delays of its own",
+                "remove one of the two",
+            );
+        }
         for key in ["trace", "token_bucket", "schedule", "repeat", "harq"] {
             if table.gives(key) {
                 faults.add(table.at(key), "the medium of the link replaces the line", "remove one of the two");
