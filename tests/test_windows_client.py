@@ -33,7 +33,13 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if built.stderr.startswith("make: "):
         pytest.skip(built.stderr.strip())
     assert built.returncode == 0, built.stderr
-    missing = ["-shared", "-o", folder / "bcryptprimitives.dll", ROOT / "tools" / "bcryptprimitives.c", "-ladvapi32"]
+    missing: list[str | Path] = [
+        "-shared",
+        "-o",
+        folder / "bcryptprimitives.dll",
+        ROOT / "tools" / "bcryptprimitives.c",
+        "-ladvapi32",
+    ]
     subprocess.run(["x86_64-w64-mingw32-gcc", *missing], check=True, timeout=RUN_S)
     return folder / "cwndlab-measure.exe"
 
