@@ -14,6 +14,8 @@ from cwndlab.live.server_info import is_foreign, place_of
 
 #: The algorithm of a server of someone else.
 UNKNOWN = "unknown"
+#: Algorithms that every Linux has.
+DEFAULT_ALGORITHMS = "newreno,cubic"
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def measure(
 
     foreign = [url for url in urls if cwndlab.live.server_info.is_foreign(url)]
     if algorithms is None:
-        algorithms = "" if len(foreign) == len(urls) else "newreno,cubic"
+        algorithms = "" if len(foreign) == len(urls) else cwndlab.live.spec.DEFAULT_ALGORITHMS
     if foreign:
         limit = limit or "200MB"
     spec = cwndlab.live.spec.CampaignSpec(
