@@ -108,7 +108,7 @@ SHARED: dict[str, Option | Argument] = {
     "scenario": Argument("SCENARIO", "A scenario in TOML, or the name of a preset."),
     "seed": Option("N", "Seed of the random numbers.", least=0),
     "set_": Option("PATH=VALUE", "Change a field, such as flow[1].rtt=50ms; flow[+] adds a flow. May be repeated."),
-    "size": Option("SIZE", "Size of a transfer.", flags=("--bytes",)),
+    "size": Option("SIZE", "Size of a transfer; 200MB by default, 20MB from web servers.", flags=("--bytes",)),
     "strict": Option(help="Exit with status 1 if a finding is severe."),
     "style": Option("screen|print", "Style of figures; print has the width of a column."),
     "template": Option("NAME"),

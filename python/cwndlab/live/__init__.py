@@ -10,10 +10,12 @@ from cwndlab.engine import fetch, serve
 if TYPE_CHECKING:
     from cwndlab.live import access as access
     from cwndlab.live import campaign as campaign
+    from cwndlab.live import foreign as foreign
     from cwndlab.live import preflight
     from cwndlab.live import results as results
     from cwndlab.live import schedule as schedule
     from cwndlab.live import server as server
+    from cwndlab.live import server_info as server_info
     from cwndlab.live import spec as spec
     from cwndlab.live import windows as windows
 

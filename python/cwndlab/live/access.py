@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from cwndlab.engine import fetch
 from cwndlab.errors import Error, Fault, RunError, ScenarioError
 from cwndlab.live.campaign import Access, State
-from cwndlab.live.server_info import sender_names
-from cwndlab.live.spec import CampaignSpec
+from cwndlab.live.foreign import ForeignServers
+from cwndlab.live.server_info import is_foreign, sender_names
+from cwndlab.live.spec import UNKNOWN, CampaignSpec
 
 #: The variable with the tokens, which then are in no history of a shell.
 TOKEN = "CWNDLAB_TOKEN"
@@ -19,7 +20,7 @@ def access_of(spec: CampaignSpec, tokens: Sequence[str], trusts: Sequence[str]) 
     """Token and certificate of each server: one for all, or one for each. The variable separates several tokens by
     blanks."""
     tokens = tokens or os.environ.get(TOKEN, "").split()
-    if not tokens:
+    if not tokens and not spec.is_only_foreign:
         hint = f"set {TOKEN}, or write --token TEXT: `cwndlab serve` prints its token when it starts"
         raise ScenarioError(Fault("--token", "no token is given", hint))
     count = len(spec.servers)
@@ -30,19 +31,22 @@ def access_of(spec: CampaignSpec, tokens: Sequence[str], trusts: Sequence[str]) 
     ]
     if faults:
         raise ScenarioError(*faults)
-    everywhere = [tokens[0]] * count if len(tokens) == 1 else tokens
+    everywhere = [next(iter(tokens), "")] * count if len(tokens) < 2 else tokens
     trusted = [next(iter(trusts), None)] * count if len(trusts) < 2 else trusts
     pairs = zip(spec.servers, everywhere, trusted, strict=True)
     return {server: Access(one, trust) for server, one, trust in pairs}
 
 
-def names_at(spec: CampaignSpec, server: str, access: Access) -> dict[str, str]:
-    """A server's own names of the algorithms."""
+def names_at(spec: CampaignSpec, server: str, access: Access, foreign: ForeignServers) -> dict[str, str]:
+    """A server's own names of the algorithms; of a server of someone else, whether it has the file in ranges."""
+    if is_foreign(server):
+        foreign.file(server, access.trust)
+        return {UNKNOWN: UNKNOWN}
     return sender_names(server, access.token, access.trust, spec.algorithms, spec.transport, fetch)
 
 
 def names_of(
-    state: State, access: Mapping[str, Access], message: Callable[[str], None]
+    state: State, access: Mapping[str, Access], message: Callable[[str], None], foreign: ForeignServers
 ) -> dict[str, Mapping[str, str]]:
     """The names of the algorithms at each server. A campaign begins only if every server has every algorithm. When it
     is resumed, a server that cannot be reached is requested again before its next block."""
@@ -52,12 +56,16 @@ def names_of(
     is_invalid = False
     for server in spec.servers:
         try:
-            names[server] = names_at(spec, server, access[server])
+            names[server] = names_at(spec, server, access[server], foreign)
         except Error as error:
             faults += [fault for fault in error.faults if fault not in faults]
             is_invalid |= isinstance(error, ScenarioError)
             continue
         there = "the server" if len(spec.servers) == 1 else spec.label(server)
+        if is_foreign(server):
+            file = foreign.file(server, access[server].trust)
+            message(f"{file.url}: {file.size_bytes} bytes, in ranges; sender: unknown")
+            continue
         message(f"{there} sends with " + ", ".join(f"{one} for {name}" for name, one in names[server].items()))
     if faults and (is_invalid or not names or not state.slots):
         raise ScenarioError(*faults) if is_invalid else RunError(*faults)

@@ -19,7 +19,7 @@ from cwndlab.live.preflight.captured import Unknown
 from cwndlab.live.preflight.rtt import Address, reachable, tcp_connects
 from cwndlab.live.rates import RateUnit
 from cwndlab.live.schedule import Schedule, Slot, part_of, zone_of
-from cwndlab.live.server_info import place_of
+from cwndlab.live.server_info import is_foreign, place_of
 from cwndlab.live.spec import CampaignSpec
 from cwndlab.live.store import SPEC, Folder, read_journal, read_preflight, read_spec
 from cwndlab.live.transfer_records import joined, sender_samples
@@ -193,6 +193,7 @@ def campaign(
     clock: Clock | None = None,
     envelope: Envelope | None = None,
     inspect: Inspect | None = None,
+    foreign: Fetch | None = None,
 ) -> State:
     """Fetches what is left of a campaign.
 
@@ -202,9 +203,11 @@ def campaign(
         Token and certificate of each server.
     sender_names
         Called once for each server, before its first block; by default a server has the names of the request.
+    foreign
+        Fetches from servers of others (`cwndlab.live.foreign.ForeignServers.fetch`).
     inspect
-        Called before the first transfer from each server. The folder keeps the result, and a later call does not
-        inspect the path again.
+        Called before the first transfer from each `cwndlab serve`. The folder keeps the result, and a later call does
+        not inspect the path again.
 
     Raises
     ------
@@ -219,7 +222,7 @@ def campaign(
     schedule, zone = Schedule.parse(spec.schedule), zone_of(spec.zone)
     guarded = envelope or Envelope(inflation=spec.inflation)
     with Folder(folder, spec) as kept:
-        run = _Run(spec, kept, fetch, access, sender_names, progress, clock, guarded, inspect)
+        run = _Run(spec, kept, fetch, access, sender_names, progress, clock, guarded, inspect, foreign)
         for number in range(1, spec.rounds + 1):
             state = run.state()
             if not state.blocks(number):
@@ -323,6 +326,7 @@ class _Run:
     clock: Clock
     envelope: Envelope
     inspect: Inspect | None
+    foreign: Fetch | None
     #: Servers that have been asked for their names of the algorithms.
     checked: set[str] = field(default_factory=set)
     #: Consecutive transfers of each server that a breaker ended.
@@ -388,6 +392,8 @@ class _Run:
             except Error as error:
                 raise _UnavailableError(error) from None
             self.checked.add(server)
+        if is_foreign(server):
+            return  # an inspection would be more connections than the transfer
         inspected = () if self.inspect is None else read_preflight(self.kept.place)
         if self.inspect is not None and all(one["server"] != server for one in inspected):
             path = f"the path to {self.spec.label(server)}" if len(self.spec.servers) > 1 else "the path"
@@ -457,7 +463,8 @@ class _Run:
         row: Row = {"id": mark, **block._asdict(), "algorithm": name, "at": began.isoformat()}
         self.kept.add({"kind": "begin", **row})
         row = {"kind": "transfer", **row}
-        to = _address(host, port)
+        is_other = is_foreign(server)
+        to = None if is_other else _address(host, port)
         idle = _idle_ns(to, port)
         guard = Guard(idle, self.envelope)
         shown = f"{name}, {spec.label(server)}" if len(spec.servers) > 1 else name
@@ -468,7 +475,7 @@ class _Run:
 
         try:
             with Probing(guard, to, port):
-                answer = self.fetch(
+                answer = (self.foreign if is_other and self.foreign else self.fetch)(
                     server,
                     token=self.access[server].token,
                     algorithm=name,
@@ -480,6 +487,9 @@ class _Run:
                 )
         except Error as error:
             return row | {"ended": "failed", "why": error.faults[0].what, "received_bytes": 0}, error
+        if is_other:
+            guard.probed(answer["receiver"].get("rcv_rtt_ns") or None)
+            guard.idle_ns = idle = float(answer["connect_ns"] - answer["lookup_ns"])
         if answer["ended"] == "cancelled" and guard.why:
             answer |= {"ended": "breaker"}
         row |= _row(spec, answer, guard, began)

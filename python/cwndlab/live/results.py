@@ -88,7 +88,7 @@ class Measurement:
     @property
     def algorithms(self) -> list[str]:
         """In the order of the request."""
-        return list(self.question.algorithms)
+        return list(self.question.columns)
 
     @cached_property
     def unit(self) -> RateUnit:
@@ -106,7 +106,7 @@ class Measurement:
     @cached_property
     def series(self) -> dict[str, tuple[ServerResults, str]]:
         """Server and algorithm by the label in figures: the algorithm and, with several servers, the server."""
-        return {self.label_of(one.server, name): (one, name) for one in self.servers for name in self.algorithms}
+        return {self.label_of(one.server, name): (one, name) for one in self.servers for name in one.algorithms}
 
     def label_of(self, server: str, algorithm: str) -> str:
         """The label of a series in figures."""
@@ -189,7 +189,9 @@ class Measurement:
         """The analysis of variance of each server, in groups of parts of the day, and over all servers, in groups of
         servers (`cwndlab.statistics.blocks`)."""
         result = [Analysis(one.server, one.effects(metric)) for one in self.servers]
-        values = [(one.server, block) for one in self.servers for _, block in one.complete(metric)]
+        values = [
+            (one.server, block) for one in self.servers if len(one.algorithms) > 1 for _, block in one.complete(metric)
+        ]
         groups = [server for server, _ in values]
         if len(set(groups)) > 1:
             result.append(Analysis(None, blocks([block for _, block in values], groups)))

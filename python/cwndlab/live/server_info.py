@@ -17,12 +17,10 @@ from cwndlab.errors import Fault, RunError, ScenarioError
 from cwndlab.files import parsed
 
 _ALGORITHM = "cwndlab-congestion-control"
-#: What the package measures of a server of someone else.
-_ANY_SERVER = "`cwndlab preflight HOST` inspects the path"
 
 
 def place_of(url: str) -> tuple[str, int]:
-    """Host and port of ``https://HOST[:PORT]``."""
+    """Host and port of ``https://HOST[:PORT][/PATH]``."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -30,17 +28,23 @@ def place_of(url: str) -> tuple[str, int]:
         raise ScenarioError(Fault("URL", f"'{url}': {cause}", "write https://HOST:PORT")) from None
     if parts.scheme != "https" or not host:
         raise ScenarioError(Fault("URL", f"'{url}' is not an https address", "write https://HOST:PORT"))
-    if parts.path not in ("", "/") or parts.query or parts.fragment:
-        what = (
-            f"'{url}' names a file of a web server, whose congestion control nobody can choose from here; transfers "
-            "come from `cwndlab serve`, which uses the requested one"
-        )
-        hint = f"run `cwndlab serve` on a machine of yours and write https://HOST:PORT; for any server, {_ANY_SERVER}"
-        raise ScenarioError(Fault("URL", what, hint))
     return host, port or 443
 
 
-def _context(trust: str | None) -> tuple[ssl.SSLContext, str]:
+def is_foreign(url: str) -> bool:
+    """Whether a URL names a file of a web server that is not `cwndlab serve`.
+
+    >>> is_foreign("https://a.example/"), is_foreign("https://a.example/file.iso")
+    (False, True)
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return bool(parts.path.strip("/") or parts.query)
+
+
+def tls_context(trust: str | None) -> tuple[ssl.SSLContext, str]:
     """How a server is believed, and the fingerprint that its certificate must have."""
     pin = re.sub(r":", "", trust or "").lower()
     if re.fullmatch(r"[0-9a-f]{64}", pin):
@@ -58,7 +62,7 @@ def _context(trust: str | None) -> tuple[ssl.SSLContext, str]:
 def ask(url: str, path: str, token: str, trust: str | None, *, method: str = "GET") -> tuple[int, str, dict[str, str]]:
     """Status, text and headers of a request; raises ``RunError`` if there is no answer."""
     host, port = place_of(url)
-    context, pin = _context(trust)
+    context, pin = tls_context(trust)
     connection = http.client.HTTPSConnection(host, port, timeout=10, context=context)
     try:
         connection.connect()
@@ -102,7 +106,7 @@ def offered(url: str, token: str, trust: str | None) -> dict[str, Any]:
             raise TypeError
     except (ValueError, KeyError, TypeError):
         status_line = f"{status}: {text.splitlines()[0][:200]}" if text else str(status)
-        hint = f"`cwndlab serve` starts one, on a machine of yours; for any other server, {_ANY_SERVER}"
+        hint = "`cwndlab serve` starts one, on a machine of yours; for any other server, write the URL of a file"
         raise RunError(Fault(url, f"is not a server of cwndlab ({status_line})", hint)) from None
     return result
 

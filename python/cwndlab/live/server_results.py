@@ -41,7 +41,7 @@ class ServerResults:
     @property
     def algorithms(self) -> list[str]:
         """In the order of the request."""
-        return list(self.question.algorithms)
+        return list(self.question.algorithms_of(self.server))
 
     @cached_property
     def rounds(self) -> list[int]:
@@ -52,7 +52,7 @@ class ServerResults:
 
     def by_round(self, metric: str) -> dict[str, dict[int, float]]:
         """A metric of every complete transfer: by algorithm, then by round."""
-        result: dict[str, dict[int, float]] = {name: {} for name in self.algorithms}
+        result: dict[str, dict[int, float]] = {name: {} for name in self.question.columns}
         for row in self.rows:
             if row["ended"] == "complete" and row.get(metric) is not None:
                 result[row["algorithm"]][row["round"]] = row[metric]
@@ -85,7 +85,7 @@ class ServerResults:
     def effects(self, metric: str = "goodput_bps") -> list[Effect]:
         """Part of the day, algorithm, and whether the second depends on the first (`cwndlab.statistics.blocks`); none
         where the campaign has one time of day."""
-        if not self.has_time_of_day:
+        if not self.has_time_of_day or len(self.algorithms) < 2:
             return []
         values, parts = self.complete(metric), self.parts()
         return blocks([one for _, one in values], [parts[n] for n, _ in values])
@@ -100,7 +100,7 @@ class ServerResults:
             mine = {row["algorithm"]: row for row in self.rows if row["round"] == n}
             first = min(mine.values(), key=lambda row: str(row["at"]))
             begins = datetime.fromisoformat(first["at"]).astimezone(zone)
-            shown = [_rate(mine.get(name), self.unit) for name in self.algorithms]
+            shown = [_rate(mine.get(name), self.unit) for name in self.question.columns]
             cells.append([str(n), f"{begins:%Y-%m-%d %H:%M}", first["part"], *shown])
         return cells
 
@@ -135,7 +135,8 @@ class ServerResults:
             mine = [n for n in self.rounds if parts[n] == part]
             factor = self.unit.factor
             shown = [
-                estimate([values[name][n] * factor for n in mine if n in values[name]]) for name in self.algorithms
+                estimate([values[name][n] * factor for n in mine if n in values[name]])
+                for name in self.question.columns
             ]
             cells.append([part, str(len(mine)), *(mean_with_interval(one) if one.n else "–" for one in shown)])
         return cells

@@ -10,7 +10,12 @@ from typing import Any
 
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.live.schedule import Schedule, zone_of
-from cwndlab.live.server_info import place_of
+from cwndlab.live.server_info import is_foreign, place_of
+
+#: The algorithm of a server of someone else.
+UNKNOWN = "unknown"
+#: Algorithms that every Linux has.
+DEFAULT_ALGORITHMS = "newreno,cubic"
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,9 @@ class CampaignSpec:
 
     def __post_init__(self) -> None:
         faults = self._faults_of_servers()
-        if not self.algorithms:
+        if not faults:
+            faults += self._faults_of_foreign()
+        if not self.algorithms and not self.is_only_foreign:
             faults.append(Fault("--algorithms", "names no algorithm", "write --algorithms newreno,cubic"))
         twice = sorted({name for name in self.algorithms if self.algorithms.count(name) > 1})
         if twice:
@@ -43,7 +50,7 @@ class CampaignSpec:
             faults.append(Fault("--algorithms", f"'{odd[0]}' is not a name that a server knows", "`cwndlab list`"))
         if self.transport not in ("tcp", "quic"):
             faults.append(Fault("--transport", f"'{self.transport}' is none", "write tcp or quic"))
-        limit, size = self.limit_bytes_per_day, len(self.algorithms) * self.size_bytes
+        limit, size = self.limit_bytes_per_day, max(1, len(self.algorithms)) * self.size_bytes
         if limit is not None and limit < size:
             what = f"{limit} bytes a day are less than one block of {size}, whose transfers belong together"
             faults.append(Fault("--limit-bytes-per-day", what, "allow more, or ask for less by --bytes"))
@@ -71,6 +78,31 @@ class CampaignSpec:
             first.setdefault(place, server)
         return faults
 
+    def _faults_of_foreign(self) -> list[Fault]:
+        """Options that have no effect on a server of someone else."""
+        foreign = [server for server in self.servers if is_foreign(server)]
+        faults: list[Fault] = []
+        if self.is_only_foreign and self.algorithms:
+            what = f"has no effect: the server of {foreign[0]} selects its congestion control itself"
+            faults.append(Fault("--algorithms", what, "omit it, or write the address of a `cwndlab serve`"))
+        if foreign and self.transport == "quic":
+            faults.append(Fault("--transport", f"{foreign[0]} is measured over TCP only", "write --transport tcp"))
+        return faults
+
+    @property
+    def is_only_foreign(self) -> bool:
+        """Whether every server is one of someone else (`cwndlab.live.server_info.is_foreign`)."""
+        return bool(self.servers) and all(is_foreign(server) for server in self.servers)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the senders in tables: the algorithms, and `UNKNOWN` with servers of others."""
+        return (*self.algorithms, *([UNKNOWN] if any(is_foreign(server) for server in self.servers) else ()))
+
+    def algorithms_of(self, server: str) -> tuple[str, ...]:
+        """The algorithms of a block of a server."""
+        return (UNKNOWN,) if is_foreign(server) else self.algorithms
+
     def server_order(self, number: int) -> list[str]:
         """The servers in the order of round ``number`` (from 1 on): sorted by SHA-256 of the seed, the round and the
         server's position in `servers`. Every version and machine draws the same order."""
@@ -79,7 +111,7 @@ class CampaignSpec:
     def order(self, number: int, server: str) -> list[str]:
         """The algorithms in the order of a server's block in round ``number``: sorted by SHA-256 of the seed, the
         round, the server's position in `servers`, and the name."""
-        return sorted(self.algorithms, key=lambda name: self._draw(number, server, name))
+        return sorted(self.algorithms_of(server), key=lambda name: self._draw(number, server, name))
 
     def _draw(self, number: int, server: str, *names: str) -> bytes:
         text = "/".join([str(self.seed), str(number), str(self.position(server)), *names])
@@ -88,7 +120,7 @@ class CampaignSpec:
     @property
     def transfers(self) -> int:
         """The number of transfers of the whole campaign."""
-        return self.rounds * len(self.servers) * len(self.algorithms)
+        return self.rounds * sum(len(self.algorithms_of(server)) for server in self.servers)
 
     def position(self, server: str) -> int:
         """The position of a server in `servers`, from 1 on."""

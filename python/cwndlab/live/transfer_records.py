@@ -22,6 +22,7 @@ from typing import Any
 from cwndlab.engine import assemble_records, canonical_algorithm, version
 from cwndlab.files import json_text
 from cwndlab.live.server_info import ours
+from cwndlab.live.spec import UNKNOWN
 from cwndlab.records import Records
 from cwndlab.scenario.reader import check
 
@@ -79,7 +80,8 @@ def joined(
 ) -> Records:
     """The records of one transfer: tables `runs`, `flows`, `samples`, `events`, `transfers`; nothing is known of the
     links between."""
-    algorithm = ours(algorithm)
+    # A scenario has an algorithm; that of a server of someone else is not known, and a note says so.
+    algorithm = ours("cubic" if algorithm == UNKNOWN else algorithm)
     sender = sender_samples(answer)
     arrivals = [(int(at), int(count)) for at, count in answer["arrivals"]]
     end = max([int(answer.get("last_byte_ns") or answer["handshake_ns"]), *(sample["time_ns"] for sample in sender)])
@@ -261,6 +263,8 @@ def _notes(answer: Mapping[str, Any], why: str) -> list[str]:
         notes.append("the sender's account was not to be had: window, RTT and retransmissions are not known")
     if sender and answer.get("transport") == "quic":
         notes.append("the sender's timeouts are not known over QUIC: their number is 0 in these tables")
+    if answer.get("algorithm") == UNKNOWN:
+        notes.append("sender: unknown; the scenario has cubic in its place")
     if answer["ended"] != "complete":
         notes.append(
             f"ended early: {answer['ended']}" + (f", {why or answer.get('why')}" if why or answer.get("why") else "")

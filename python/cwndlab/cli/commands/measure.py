@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 
 def measure(
-    urls: Annotated[list[str], Argument("URL…", "Addresses of one or several `cwndlab serve`.")],
-    algorithms: Annotated[str, Option("A,B,C", "The sender's algorithms, in turn.")] = "newreno,cubic",
+    urls: Annotated[list[str], Argument("URL…", "Addresses of `cwndlab serve`, or files of web servers.")],
+    algorithms: Annotated[
+        str | None, Option("A,B,C", "The sender's algorithms, in turn; newreno,cubic by default.")
+    ] = None,
     rounds: Annotated[int, "Number of rounds; each fetches once per algorithm from every server."] = 6,
     schedule: Annotated[str, Option("now|'every 4h'|morning,evening,night", "When rounds begin.")] = "now",
-    size: str = "200MB",
+    size: str | None = None,
     token: Annotated[
         list[str] | None,
         Option("TEXT", "A token of all servers, or one for each in the order of the URLs; CWNDLAB_TOKEN by default."),
@@ -41,7 +43,11 @@ def measure(
     zone: str = "",
     limit: Annotated[
         str | None,
-        Option("SIZE", "Limit of the daily volume; the rest waits for the next day.", flags=("--limit-bytes-per-day",)),
+        Option(
+            "SIZE",
+            "Limit of the daily volume; the rest waits for the next day. 200MB by default with web servers.",
+            flags=("--limit-bytes-per-day",),
+        ),
     ] = None,
     inflation: Annotated[float, Option("X", "End a transfer whose RTT exceeds 1 s and X idle RTTs.")] = 20.0,
     timeout: float = 600.0,
@@ -61,12 +67,17 @@ def measure(
     Fetches from one or several `cwndlab serve` in rounds. The same command resumes an interrupted campaign.
     """
 
+    foreign = [url for url in urls if cwndlab.live.server_info.is_foreign(url)]
+    if algorithms is None:
+        algorithms = "" if len(foreign) == len(urls) else cwndlab.live.spec.DEFAULT_ALGORITHMS
+    if foreign:
+        limit = limit or "200MB"
     spec = cwndlab.live.spec.CampaignSpec(
-        servers=tuple(url.rstrip("/") for url in urls),
+        servers=tuple(url if url in foreign else url.rstrip("/") for url in urls),
         algorithms=tuple(name.strip() for name in algorithms.split(",") if name.strip()),
         rounds=rounds,
         schedule=schedule,
-        size_bytes=size_bytes(size, "bytes"),
+        size_bytes=size_bytes(size or ("20MB" if foreign else "200MB"), "bytes"),
         transport=transport,
         seed=seed,
         zone=zone,
@@ -104,10 +115,12 @@ def _campaign(
 ) -> tuple[State, Error | None]:
     """Fetches the remaining transfers; returns the campaign's state and the reason for an early end."""
     spec = state.question
-    names = cwndlab.live.access.names_of(state, access, say)
+    foreign = cwndlab.live.foreign.ForeignServers()
+    names = cwndlab.live.access.names_of(state, access, say, foreign)
 
     def sender_names(server: str) -> Mapping[str, str]:
-        return names[server] if server in names else cwndlab.live.access.names_at(spec, server, access[server])
+        at = cwndlab.live.access.names_at
+        return names[server] if server in names else at(spec, server, access[server], foreign)
 
     with transfer_bar() as received:
         try:
@@ -119,6 +132,7 @@ def _campaign(
                 sender_names=sender_names,
                 progress=cwndlab.live.campaign.Progress(say, received),
                 inspect=inspect,
+                foreign=foreign.fetch,
             )
             return state, None
         except cwndlab.errors.RecordsError:
