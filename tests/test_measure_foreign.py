@@ -121,7 +121,15 @@ def test_a_longer_crawl_delay_is_obeyed(web: Web) -> None:
     web.robots = "User-agent: *\nCrawl-delay: 9\n"
     clock, options = Sleeps(), {"trust": web.trust, "timeout_s": 10.0, "size_bytes": 1000}
     clock.servers().fetch(web.url(), progress=lambda received: True, **options)  # type: ignore[arg-type]
-    assert clock.slept == [5.0, 9.0]
+    assert clock.slept == [9.0, 9.0]
+
+
+def test_a_second_address_is_tried(web: Web) -> None:
+    """Nothing listens on this port of 127.0.0.2."""
+    port = web.server_address[1]
+    connected = foreign_servers._connected(["127.0.0.2", "127.0.0.1"], port, 10.0)
+    with connected:
+        assert connected.getpeername() == ("127.0.0.1", port)
 
 
 def test_retry_after_is_obeyed(web: Web) -> None:
@@ -187,6 +195,7 @@ def test_a_campaign(
     assert [(row["sender_algorithm"], row["received_bytes"]) for row in rows] == [("unknown", 200_000)] * 2
     assert all(row["goodput_bps"] > 0 and row["idle_rtt_ms"] > 0 for row in rows)
     assert len(measured.rows) == (6 if is_mixed else 2)
+    assert any(note.startswith("unknown: a web server selects its congestion control") for note in measured.notes)
     assert not any("Authorization" in one for one in web.headers)
 
 

@@ -13,7 +13,7 @@ import re
 import socket
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -178,6 +178,7 @@ class ForeignServers:
             rules.parse(text.splitlines() if status == 200 else unavailable)
             self._robots[place] = rules
             self._delay_s[place] = float(rules.crawl_delay("cwndlab") or 0)
+            self._due[place] += max(0.0, self._delay_s[place] - self.interval_s)
         if not self._robots[place].can_fetch("cwndlab", url):
             what = "robots.txt of the server forbids this file, or is not available"
             raise RunError(Fault(url, what, "choose a file that robots.txt allows, or ask the operator"))
@@ -238,9 +239,9 @@ def _send(url: str, trust: str | None, method: str, headers: Mapping[str, str], 
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     began = time.monotonic_ns()
     try:
-        address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4]
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         lookup = time.monotonic_ns() - began
-        plain = socket.create_connection((str(address[0]), port), timeout=timeout_s)
+        plain = _connected([str(address[0]) for *_, address in addresses], port, timeout_s)
         connect = time.monotonic_ns() - began
         sock = context.wrap_socket(plain, server_hostname=host)
         connection.sock = sock
@@ -258,8 +259,20 @@ def _send(url: str, trust: str | None, method: str, headers: Mapping[str, str], 
         connection.close()
         hint = "is the URL right? a private certificate is given by --trust"
         raise RunError(Fault(url, f"no answer ({_reason(cause)})", hint)) from None
-    name = f"[{address[0]}]" if ":" in str(address[0]) else str(address[0])
+    peer = str(sock.getpeername()[0])
+    name = f"[{peer}]" if ":" in peer else peer
     return _Exchange(connection, response, sock, f"{name}:{port}", began, lookup, connect, handshake)
+
+
+def _connected(addresses: Sequence[str], port: int, timeout_s: float) -> socket.socket:
+    """A connection to the first address that accepts one."""
+    failure: OSError = OSError("the name has no address")
+    for address in dict.fromkeys(addresses):
+        try:
+            return socket.create_connection((address, port), timeout=timeout_s)
+        except OSError as cause:
+            failure = cause
+    raise failure
 
 
 def _reason(cause: Exception) -> str:

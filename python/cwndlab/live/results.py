@@ -15,7 +15,7 @@ from cwndlab.files import json_text
 from cwndlab.live.campaign import Block, State, block_name
 from cwndlab.live.rates import RateUnit
 from cwndlab.live.server_results import DAY_BEGINS, ServerResults
-from cwndlab.live.spec import CampaignSpec
+from cwndlab.live.spec import UNKNOWN, CampaignSpec
 from cwndlab.live.store import read_journal, read_preflight, read_spec, transfer_folder
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.margins import verdict_of
@@ -390,6 +390,11 @@ class Measurement:
             for row in state.rows
             if row["kind"] == "repeat"
         ]
+        if UNKNOWN in self.question.columns:
+            notes.append(
+                "unknown: a web server selects its congestion control itself. These transfers show the path, with its "
+                "goodput and RTT by time of day; only the sender's algorithm matters to how a transfer shares it"
+            )
         notes += [f"{self._name(row)} is incomplete: {row['why']}" for row in self.missing]
         if left:
             count = self.question.transfers
