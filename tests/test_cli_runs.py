@@ -251,6 +251,12 @@ def test_a_flow_is_added(cli: Cli, path: Path) -> None:
     assert json.loads(out)["flows"][2]["base_rtt_ns"] == 30_000_000
 
 
+def test_every_flow_is_changed(cli: Cli) -> None:
+    status, out, _ = cli("run", "two-flows", "--format", "json", "--set", "flow[*].rtt=70 ms", "--set", "duration=6 s")
+    assert status == 0
+    assert [flow["base_rtt_ns"] for flow in json.loads(out)["flows"]] == [70_000_000] * 2
+
+
 def test_run_writes_the_page_of_the_run(cli: Cli, tmp_path: Path) -> None:
     status, _, err = cli("run", "single", "--seed", 1, "--report", tmp_path / "page.html")
     assert (status, f"report: {tmp_path / 'page.html'}" in err) == (0, True)

@@ -107,7 +107,10 @@ SHARED: dict[str, Option | Argument] = {
     "rounds": Option("N", least=1, most=10_000),
     "scenario": Argument("SCENARIO", "A scenario in TOML, or the name of a preset."),
     "seed": Option("N", "Seed of the random numbers.", least=0),
-    "set_": Option("PATH=VALUE", "Change a field, such as flow[1].rtt=50ms; flow[+] adds a flow. May be repeated."),
+    "set_": Option(
+        "PATH=VALUE",
+        "Change a field, such as flow[1].rtt=50ms; flow[*] is every flow, flow[+] another one. May be repeated.",
+    ),
     "size": Option("SIZE", "Size of a transfer; 200MB by default, 20MB from web servers.", flags=("--bytes",)),
     "strict": Option(help="Exit with status 1 if a finding is severe."),
     "style": Option("screen|print", "Style of figures; print has the width of a column."),
@@ -207,4 +210,8 @@ def scenario_of(
     """The scenario in a file, or the preset of this name, changed; with classes in Python."""
 
     pairs = changes_of(changes)
+    if any("[*]" in path for path, _ in pairs):
+        # The items are those of the scenario before the changes.
+        document = cwndlab.presets.load(name, algorithms=classes).document
+        pairs = [(place, value) for path, value in pairs for place in cwndlab.study.fields.places(path, document)]
     return cwndlab.presets.load(name, changes=pairs, algorithms=classes)
