@@ -119,8 +119,8 @@ def test_requests_to_one_host_are_five_seconds_apart_and_name_the_tool(web: Web)
 
 def test_a_longer_crawl_delay_is_obeyed(web: Web) -> None:
     web.robots = "User-agent: *\nCrawl-delay: 9\n"
-    clock, options = Sleeps(), {"trust": web.trust, "timeout_s": 10.0, "size_bytes": 1000}
-    clock.servers().fetch(web.url(), progress=lambda received: True, **options)  # type: ignore[arg-type]
+    clock = Sleeps()
+    clock.servers().fetch(web.url(), size_bytes=1000, trust=web.trust, timeout_s=10.0, progress=lambda received: True)
     assert clock.slept == [9.0, 9.0]
 
 

@@ -2,9 +2,8 @@
 //!
 //! For machines without Python, such as Windows: one file, nothing to install.
 
-#![allow(clippy::print_stdout, reason = "its results are its output")]
-
-use std::io::Write as _;
+use std::fmt::Display;
+use std::io::{stdout, Write as _};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
@@ -80,6 +79,14 @@ fn plan(mut parser: Parser) -> Result<Option<Plan>, lexopt::Error> {
     Ok(Some(plan))
 }
 
+/// Prints a line.
+fn print(line: &impl Display) -> Result<(), Fault> {
+    let mut out = stdout().lock();
+    writeln!(out, "{line}")
+        .and_then(|()| out.flush())
+        .map_err(|cause| Fault::new("standard output", cause.to_string(), ""))
+}
+
 /// Runs all transfers.
 fn measure(plan: &Plan) -> Result<(), Fault> {
     let algorithms: Vec<Option<String>> = match plan.algorithms.as_slice() {
@@ -98,8 +105,7 @@ fn measure(plan: &Plan) -> Result<(), Fault> {
             result["round"] = json!(round);
             result["requested"] = json!(algorithm);
             result["size_bytes"] = json!(options.size_bytes);
-            println!("{result}");
-            let _ = std::io::stdout().flush();
+            print(&result)?;
         }
     }
     Ok(())
@@ -107,17 +113,13 @@ fn measure(plan: &Plan) -> Result<(), Fault> {
 
 fn main() -> ExitCode {
     match plan(Parser::from_env()) {
-        Ok(Some(plan)) => match measure(&plan) {
+        Ok(plan) => match plan.map_or_else(|| print(&HELP), |plan| measure(&plan)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(fault) => {
                 eprintln!("cwndlab-measure: {fault}");
                 ExitCode::FAILURE
             }
         },
-        Ok(None) => {
-            println!("{HELP}");
-            ExitCode::SUCCESS
-        }
         Err(error) => {
             eprintln!("cwndlab-measure: {error}\n{HELP}");
             ExitCode::from(2)

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{random, Duration, Time};
 
 use crate::line::Timetable;
 use crate::random::Stream;
@@ -80,19 +80,14 @@ pub struct WifiJitter {
     spike_probability: f64,
 }
 
-/// A Poisson distribution with this mean μ, and e^−μ.
-struct Poisson {
-    exp_minus_mean: f64,
-}
-
 /// Unit of the first stage.
 const WAIT: Duration = Duration::from_millis(1);
-/// Number of units of the first stage: the mean is 1.
-const WAITS: Poisson = Poisson { exp_minus_mean: 0.367_879_441_171_442_33 };
+/// Probability of no unit in the first stage, whose mean is 1: e^−1.
+const NO_WAIT: f64 = 0.367_879_441_171_442_33;
 /// Unit of a spike.
 const SPIKE: Duration = Duration::from_micros(7_500);
-/// Number of units of a spike: the mean is 12.
-const SPIKES: Poisson = Poisson { exp_minus_mean: 6.144_212_353_328_21e-6 };
+/// Probability of a spike without a unit, whose mean is 12: e^−12.
+const NO_SPIKE: f64 = 6.144_212_353_328_21e-6;
 /// Mean of a spike.
 const MEAN_SPIKE: Duration = Duration::from_millis(90);
 
@@ -109,28 +104,15 @@ impl WifiJitter {
 
     /// Delay of the next packet.
     pub fn delay(self, stream: &mut Stream) -> Duration {
-        let waits = WAITS.sample(stream);
+        let waits = u64::from(random::poisson(NO_WAIT, || stream.unit()));
         let mut delay = WAIT * waits;
         if waits > 0 {
             delay -= Duration::from_nanos(stream.below(WAIT.as_nanos()));
         }
         if stream.unit() < self.spike_probability {
-            delay += SPIKE * SPIKES.sample(stream);
+            delay += SPIKE * u64::from(random::poisson(NO_SPIKE, || stream.unit()));
         }
         delay
-    }
-}
-
-impl Poisson {
-    /// A random number, by the product of uniform ones (D. Knuth, The Art of Computer Programming 2, section 3.4.1).
-    fn sample(&self, stream: &mut Stream) -> u64 {
-        let mut product = stream.unit();
-        let mut number = 0;
-        while product > self.exp_minus_mean {
-            product *= stream.unit();
-            number += 1;
-        }
-        number
     }
 }
 

@@ -10,6 +10,19 @@ pub fn splitmix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// A number of a Poisson distribution whose probability of zero, e^−mean, is `none`, from uniform draws (D. Knuth, The
+/// Art of Computer Programming 2, section 3.4.1).
+#[inline]
+pub fn poisson(none: f64, mut unit: impl FnMut() -> f64) -> u32 {
+    let mut count = 0;
+    let mut product = unit();
+    while product > none {
+        count += 1;
+        product *= unit();
+    }
+    count
+}
+
 /// Maps 64 random bits to a uniform integer in [0, `end`); 0 if `end` is 0.
 #[inline]
 #[must_use]

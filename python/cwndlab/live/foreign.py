@@ -6,10 +6,7 @@ congestion control is unknown. Requests obey robots.txt (RFC 9309) and ``Retry-A
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import http.client
-import re
 import socket
 import struct
 import time
@@ -23,7 +20,7 @@ from urllib.robotparser import RobotFileParser
 
 from cwndlab.engine import version
 from cwndlab.errors import Error, Fault, RunError
-from cwndlab.live.server_info import place_of, tls_context
+from cwndlab.live.server_info import check_pin, place_of, reason, tls_context
 
 #: Least time between two requests to one host, in seconds; a longer ``Crawl-delay`` of robots.txt is obeyed.
 INTERVAL_S = 5.0
@@ -138,7 +135,7 @@ class ForeignServers:
             try:
                 data = exchange.response.read1(min(_CHUNK, size_bytes - received))
             except (OSError, http.client.HTTPException) as cause:
-                ended, why = "failed", _reason(cause)
+                ended, why = "failed", reason(cause)
                 break
             if not data:
                 ended, why = "failed", "the connection ended early"
@@ -189,7 +186,7 @@ class ForeignServers:
             headers = {name.lower(): value for name, value in exchange.response.getheaders()}
             return exchange.response.status, headers, exchange.response.read(500_000).decode("utf-8", "replace")
         except (OSError, http.client.HTTPException) as cause:
-            raise RunError(Fault(url, f"no answer ({_reason(cause)})", "try again later")) from None
+            raise RunError(Fault(url, f"no answer ({reason(cause)})", "try again later")) from None
         finally:
             exchange.connection.close()
 
@@ -246,9 +243,7 @@ def _send(url: str, trust: str | None, method: str, headers: Mapping[str, str], 
         sock = context.wrap_socket(plain, server_hostname=host)
         connection.sock = sock
         handshake = time.monotonic_ns() - began
-        shown = hashlib.sha256(sock.getpeercert(binary_form=True) or b"").hexdigest()
-        if pin and not hmac.compare_digest(shown, pin):
-            raise RunError(Fault(url, f"its certificate is another one (fingerprint {shown})", "correct --trust"))
+        check_pin(sock, pin, url)
         agent = {"User-Agent": f"cwndlab/{version()} (network measurement)", "Accept-Encoding": "identity"}
         connection.request(method, target, headers=agent | dict(headers))
         response = connection.getresponse()
@@ -258,7 +253,7 @@ def _send(url: str, trust: str | None, method: str, headers: Mapping[str, str], 
     except (OSError, http.client.HTTPException, ValueError) as cause:
         connection.close()
         hint = "is the URL right? a private certificate is given by --trust"
-        raise RunError(Fault(url, f"no answer ({_reason(cause)})", hint)) from None
+        raise RunError(Fault(url, f"no answer ({reason(cause)})", hint)) from None
     peer = str(sock.getpeername()[0])
     name = f"[{peer}]" if ":" in peer else peer
     return _Exchange(connection, response, sock, f"{name}:{port}", began, lookup, connect, handshake)
@@ -273,10 +268,6 @@ def _connected(addresses: Sequence[str], port: int, timeout_s: float) -> socket.
         except OSError as cause:
             failure = cause
     raise failure
-
-
-def _reason(cause: Exception) -> str:
-    return re.sub(r"\s+", " ", getattr(cause, "strerror", None) or str(cause) or type(cause).__name__)
 
 
 def _tcp_info(sock: socket.socket) -> dict[str, int]:

@@ -59,6 +59,19 @@ def tls_context(trust: str | None) -> tuple[ssl.SSLContext, str]:
         raise ScenarioError(Fault("--trust", f"'{trust}': {getattr(cause, 'strerror', None) or cause}", hint)) from None
 
 
+def check_pin(sock: ssl.SSLSocket, pin: str, url: str) -> None:
+    """Raises ``RunError`` if the certificate has another fingerprint; an empty one allows all."""
+    shown = hashlib.sha256(sock.getpeercert(binary_form=True) or b"").hexdigest()
+    if pin and not hmac.compare_digest(shown, pin):
+        hint = "is this the server that you mean? its own output tells its fingerprint"
+        raise RunError(Fault(url, f"its certificate is another one (fingerprint {shown})", hint))
+
+
+def reason(cause: Exception) -> str:
+    """A failure in a line."""
+    return re.sub(r"\s+", " ", getattr(cause, "strerror", None) or str(cause) or type(cause).__name__)
+
+
 def ask(url: str, path: str, token: str, trust: str | None, *, method: str = "GET") -> tuple[int, str, dict[str, str]]:
     """Status, text and headers of a request; raises ``RunError`` if there is no answer."""
     host, port = place_of(url)
@@ -66,11 +79,7 @@ def ask(url: str, path: str, token: str, trust: str | None, *, method: str = "GE
     connection = http.client.HTTPSConnection(host, port, timeout=10, context=context)
     try:
         connection.connect()
-        if pin:
-            shown = hashlib.sha256(connection.sock.getpeercert(binary_form=True) or b"").hexdigest()
-            if not hmac.compare_digest(shown, pin):
-                hint = "is this the server that you mean? its own output tells its fingerprint"
-                raise RunError(Fault(url, f"its certificate is another one (fingerprint {shown})", hint))
+        check_pin(connection.sock, pin, url)
         connection.request(method, path, headers={"Authorization": f"Bearer {token}"})
         answer = connection.getresponse()
         headers = {name.lower(): value for name, value in answer.getheaders()}
@@ -83,9 +92,8 @@ def ask(url: str, path: str, token: str, trust: str | None, *, method: str = "GE
     except socket.gaierror as cause:
         raise RunError(Fault(url, f"'{host}' has no address ({cause.strerror})", "is the name right?")) from None
     except (OSError, http.client.HTTPException) as cause:
-        why = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
         raise RunError(
-            Fault(url, f"no answer ({why})", "does `cwndlab serve` run there, and is its port open?")
+            Fault(url, f"no answer ({reason(cause)})", "does `cwndlab serve` run there, and is its port open?")
         ) from None
     except (ValueError, UnicodeError):
         raise ScenarioError(Fault("--token", "is not plain text", "a token is plain text without blanks")) from None

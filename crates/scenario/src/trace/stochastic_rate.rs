@@ -46,18 +46,6 @@ impl Random {
     fn exponential(&mut self, mean: f64) -> f64 {
         -maths::ln(self.unit()) * mean
     }
-
-    /// Poisson, by Knuth's method (The Art of Computer Programming 2, §3.4.1), with a probability of zero, e^−mean, of
-    /// `none`.
-    fn poisson(&mut self, none: f64) -> u32 {
-        let mut count = 0;
-        let mut product = self.unit();
-        while product > none {
-            count += 1;
-            product *= self.unit();
-        }
-        count
-    }
 }
 
 /// Generates a trace of `seconds` seconds, in ms. Its last opportunity is at its end, which is the period.
@@ -89,7 +77,7 @@ pub(super) fn generate(process: &Process, seed: u64, seconds: u32) -> Vec<u32> {
             outage_end = outage_start + random.exponential(process.outage_s);
         }
         if now < outage_start || now >= outage_end {
-            let count = random.poisson(none);
+            let count = random::poisson(none, || random.unit());
             stamps.extend((0..count).map(|_| ms));
         }
     }

@@ -64,7 +64,8 @@ def measure(
 ) -> None:
     """Measure algorithms on a real path.
 
-    Fetches from one or several `cwndlab serve` in rounds. The same command resumes an interrupted campaign.
+    Fetches in rounds from one or several `cwndlab serve`, or files from web servers. The same command resumes an
+    interrupted campaign.
     """
 
     foreign = [url for url in urls if cwndlab.live.server_info.is_foreign(url)]
@@ -119,8 +120,7 @@ def _campaign(
     names = cwndlab.live.access.names_of(state, access, say, foreign)
 
     def sender_names(server: str) -> Mapping[str, str]:
-        at = cwndlab.live.access.names_at
-        return names[server] if server in names else at(spec, server, access[server], foreign)
+        return names.get(server) or cwndlab.live.access.names_at(spec, server, access[server], foreign)
 
     with transfer_bar() as received:
         try:

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.files import parsed
 from cwndlab.live.preflight.tcp import bare_name, list_blocks
-from cwndlab.live.windows.versions import AUTO_TUNING
+from cwndlab.live.windows.versions import AUTO_TUNING, TEMPLATES
 
 #: Columns of `TemplateSettings.as_dict`.
 COLUMNS = (
@@ -66,13 +66,8 @@ _WORDS = {
     "timestamps": (*_SWITCH, "allowed"),
     "cwnd_restart": ("true", "false", *_SWITCH),
 }
-_TEMPLATE = re.compile(
-    r"\b(internetcustom|datacentercustom|internet|datacenter|compat|automatic)\b", re.ASCII | re.IGNORECASE
-)
-_NAMES = {
-    name.lower(): name
-    for name in ("Automatic", "Internet", "InternetCustom", "Datacenter", "DatacenterCustom", "Compat")
-}
+_NAMES = {name.lower(): name for name in ("Automatic", *TEMPLATES)}
+_TEMPLATE = re.compile(rf"\b({'|'.join(_NAMES)})\b", re.ASCII | re.IGNORECASE)
 
 
 @dataclass
