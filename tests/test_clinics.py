@@ -75,7 +75,8 @@ def test_without_uploads_prior_studies_take_what_the_line_allows() -> None:
     uplink is full, and down only while the prior studies come."""
     without = ["ct", "radiographs", "backup"]
     documents = [in_preset("clinic", "cubic", 120, without=names) for names in ([], without)]
-    behind, free = (measure_classes(records) for _, records in run_many([(one, 1) for one in documents]))
+    runs = dict(run_many([(one, 1) for one in documents]))
+    behind, free = (measure_classes(runs[index]) for index in range(2))
     assert free["study_s"] is None
     assert free["priors_s"] is not None
     assert 10 < free["priors_s"] < 20
