@@ -25,6 +25,7 @@ from cwndlab.cli.findings import say_findings
 if TYPE_CHECKING:
     from cwndlab.records import Records
     from cwndlab.reproduction import Reproductions
+    from cwndlab.study.attack import AttackResult, Confirmation
     from cwndlab.study.rendering import Table
     from cwndlab.study.result import Result
     from cwndlab.study.tuning import TuningResult
@@ -262,6 +263,18 @@ def show_tuning(result: TuningResult, format: Format, *, trials: bool = False) -
             for line in result.verdicts():
                 say(line)
     say_findings(result.findings)
+
+
+def show_attack(result: AttackResult, confirmation: Confirmation | None, format: Format) -> None:
+    """The finding in sentences, and what happened between the changes of the path."""
+    if format is Format.json:
+        write_json(result.as_dict() | ({} if confirmation is None else {"emulated": confirmation.as_dict()}))
+        return
+    if format is Format.table:
+        for line in [*result.lines(), *([] if confirmation is None else [str(confirmation)])]:
+            write(visible(line))
+        write("")
+    _write_presented(result.table(), format, wrap=("event",))
 
 
 def show_suite(result: SuiteResult, format: Format) -> None:

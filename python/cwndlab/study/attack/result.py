@@ -1,0 +1,210 @@
+"""What an attack found: the events, the harm, and what happened between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cwndlab.files import save
+from cwndlab.scenario.document import Scenario
+from cwndlab.scenario.like import scenario_of
+from cwndlab.simulate import run
+from cwndlab.statistics import Estimate, estimate
+from cwndlab.statistics.digits import mean_with_interval
+from cwndlab.study.attack.world import Event, World, during, shifted
+from cwndlab.study.rendering import Table
+
+#: The seed of the run that the story is of, and that `cwndlab debug` repeats.
+STORY_SEED = 101
+
+
+#: What is maximised, in words.
+HARMS: dict[str, str] = {
+    "itself": "1 − goodput / goodput of the baseline in its place",
+    "others": "1 − goodput of CUBIC beside it / that beside the baseline",
+    "difference": "difference of the goodputs / the larger one",
+}
+#: The harm where nothing can be compared.
+_NOTHING = -1.0
+#: The largest difference to the simulated harm at which the emulated one confirms it.
+_WITHIN = 0.2
+
+
+def harm(goal: str, goodput: float, base: float, least: float = 0.0) -> float:
+    """The harm of a pair of goodputs: 0 is none, 1 is all. A yardstick below ``least`` shows nothing.
+
+    >>> harm("itself", 2.0, 8.0), harm("difference", 8.0, 2.0), harm("itself", 0.0, 0.01, least=0.1)
+    (0.75, 0.75, -1.0)
+    """
+    yardstick = max(goodput, base) if goal == "difference" else base
+    if yardstick <= least:
+        return _NOTHING
+    apart = abs(base - goodput) if goal == "difference" else base - goodput
+    return max(_NOTHING, apart / yardstick)
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """The harm of the same events between real kernels."""
+
+    harm: Estimate
+    simulated: float
+    goodput_bps: Sequence[float]
+    baseline_bps: Sequence[float]
+
+    @property
+    def confirms(self) -> bool:
+        """Whether the emulated harm is within 20 % of the simulated one."""
+        return abs(self.harm.mean - self.simulated) <= _WITHIN * abs(self.simulated)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for a program."""
+        return {**vars(self), "harm": vars(self.harm), "confirms": self.confirms}
+
+    def __str__(self) -> str:
+        word = "confirmed" if self.confirms else "not confirmed"
+        mine, base = (sum(values) / len(values) / 1e6 for values in (self.goodput_bps, self.baseline_bps))
+        return (
+            f"{word} by the kernel: harm {mean_with_interval(self.harm)} in {self.harm.n} runs "
+            f"({mine:.3g} Mbit/s, baseline {base:.3g} Mbit/s), simulated {self.simulated:.2f}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class AttackResult:
+    """The most harmful events that a search found.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> path = cwndlab.presets.load("single").with_({"duration": "5 s"})
+    >>> found = cwndlab.study.attack.attack("vegas", "reno", scenario=path, trials=8)
+    >>> found.trials, len(found.events) <= 5
+    (8, True)
+    """
+
+    algorithm: str
+    against: str
+    goal: str
+    world: World
+    events: list[Event]
+    found: int
+    """Number of events before the reduction."""
+    trials: int
+    harm: Estimate
+    """With seeds that neither proposed nor reduced the events."""
+    quiet: float
+    """The harm without events: where it is as large, the events explain nothing."""
+    goodputs: tuple[Sequence[float], Sequence[float]]
+    """Of the algorithm and of the baseline in its place, one per seed, bit/s."""
+
+    def __repr__(self) -> str:
+        return f"<AttackResult on {self.algorithm}: harm {self.harm.mean:.2f} by {len(self.events)} events>"
+
+    @property
+    def scenario(self) -> Scenario:
+        """The path with the events and the attacked algorithm."""
+        return scenario_of(self.world.scenario(self.algorithm, self.events), algorithms=self.world.classes)
+
+    def lines(self) -> list[str]:
+        """The finding in sentences."""
+        whose = "CUBIC beside it gets" if self.goal == "others" else "it gets"
+        mine, base = (sum(values) / len(values) / 1e6 for values in self.goodputs)
+        said = [
+            f"{whose} {mine:.3g} Mbit/s; with {self.against} in its place {base:.3g} Mbit/s",
+            f"harm {mean_with_interval(self.harm)} with {self.harm.n} seeds that chose nothing; "
+            f"without events {self.quiet:.2f}; {self.found} events found in {self.trials} trials, "
+            f"{len(self.events)} left",
+        ]
+        low = self.harm.mean if self.harm.low is None else self.harm.low
+        if low <= max(self.quiet, 0.0):
+            said.append("no attack: these events do no more harm than none")
+        return said
+
+    def table(self) -> Table:
+        """What happened: the goodput of both algorithms between each two changes of the path."""
+        both = (self.world.scenario(one, self.events) for one in (self.algorithm, self.against))
+        runs = [run(one, seed=STORY_SEED, algorithms=self.world.classes) for one in both]
+        rows: list[list[str]] = []
+        values: list[dict[str, Any]] = []
+        for start, end in pairwise(self.world.boundaries_s(self.events)):
+            rates = [_goodput(records.samples, start, end) for records in runs]
+            now = [one.words for one in during(self.events, start, end)]
+            rows.append([f"{start:.4g}", f"{end:.4g}", "; ".join(now) or "nothing", *(_mbps(one) for one in rates)])
+            values.append(
+                {"from_s": start, "to_s": end, "events": now, "goodput_bps": rates[0], "baseline_bps": rates[1]}
+            )
+        header = ["from\ns", "to\ns", "event", f"{self.algorithm}\nMbit/s", f"{self.against}\nMbit/s"]
+        return Table(f"{self.algorithm} attacked", header, rows, 0, values, words=("event",))
+
+    def emulated(self, runs: int, *, late_s: float = 0.01) -> Confirmation:
+        """The same events between real kernels, over the emulator (root): harm with the kernel's own algorithms.
+
+        Parameters
+        ----------
+        runs
+            Number of runs of each algorithm, one after the other in real time.
+        late_s
+            As in `cwndlab.emulation.emulate`.
+
+        Raises
+        ------
+        RunError
+            The kernel lacks one of the algorithms, or deliveries were late.
+        """
+        from cwndlab import emulation
+
+        # Real hosts have variations of their own.
+        jobs: list[tuple[dict[str, Any], int, emulation.Settings]] = [
+            (self.world.scenario(one, shifted(self.events, seed)) | {"perturb": False}, seed, {})
+            for seed in range(1, runs + 1)
+            for one in (self.algorithm, self.against)
+        ]
+        found = [0.0] * len(jobs)
+        name = "beside" if self.goal == "others" else "attacked"
+        for index, (records, timing) in emulation.emulate_many(jobs, workers=1, late_s=late_s):
+            emulation.refuse_late(timing)
+            row = next(row for row in records.rows("flows") if row["name"] == name)
+            found[index] = row["delivered_bytes"] * 8 / self.world.duration_s
+        harms = [harm(self.goal, one, base) for one, base in zip(found[::2], found[1::2], strict=True)]
+        return Confirmation(estimate(harms), self.harm.mean, found[::2], found[1::2])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for a program."""
+        return {
+            "algorithm": self.algorithm,
+            "against": self.against,
+            "goal": self.goal,
+            "trials": self.trials,
+            "found": self.found,
+            "events": [vars(one) | {"text": str(one)} for one in self.events],
+            "harm": vars(self.harm),
+            "harm_without_events": self.quiet,
+            "goodput_bps": {"algorithm": list(self.goodputs[0]), "baseline": list(self.goodputs[1])},
+            "story": list(self.table().values or ()),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Writes the scenario with the events, and the finding in comments above it."""
+        said = [*self.lines(), *map(str, self.events)]
+        head = "".join(f"# {line}\n" for line in said)
+        save(head + self.scenario.to_toml(), path)
+
+
+def _goodput(samples: pl.DataFrame, start_s: float, end_s: float) -> float:
+    """Of flow 0 between two times, bit/s, by its nearest samples."""
+    mine = samples.filter(pl.col("flow") == 0)
+    inside = mine.filter(pl.col("time_ns").is_between(round(start_s * 1e9), round(end_s * 1e9)))
+    if len(inside) < 2:
+        return float("nan")
+    span = inside["time_ns"][-1] - inside["time_ns"][0]
+    return float((inside["delivered_bytes"][-1] - inside["delivered_bytes"][0]) * 8e9 / span)
+
+
+def _mbps(bps: float) -> str:
+    return "–" if bps != bps else f"{bps / 1e6:.3g}"
