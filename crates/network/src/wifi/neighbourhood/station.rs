@@ -1,0 +1,217 @@
+//! The state of a station: its view of the channel, its backoff, its exchange, and its frames.
+
+use std::collections::VecDeque;
+
+use cwndlab_units::{Duration, Time};
+
+use super::rate_control::RateControl;
+use crate::aqm::QueuedPacket;
+use crate::queue::Limit;
+use crate::random::Stream;
+use crate::wifi::access_function::{Counters, PathTotals, QueueLength};
+use crate::wifi::airtimes::KnownFlow;
+use crate::wifi::phy::Mode;
+
+/// Failed exchanges of a station by cause, which is determined at the receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LossCauses {
+    /// Another station that the receiver senses began in the same slot.
+    pub same_slot: u64,
+    /// Another frame at the receiver began before or after: a hidden station, or the receiver itself was sending.
+    pub hidden: u64,
+    /// No other frame: noise, a frame below the preamble threshold, or a lost response.
+    pub noise: u64,
+}
+
+/// Time of a station by activity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BusyTimes {
+    /// Sending.
+    pub sending: Duration,
+    /// Receiving a frame for the station.
+    pub receiving: Duration,
+    /// Receiving a frame for another station.
+    pub overheard: Duration,
+    /// Energy above the threshold without a detected preamble.
+    pub energy: Duration,
+}
+
+/// What a station does or senses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Activity {
+    #[default]
+    Idle,
+    Sending,
+    Receiving,
+    Overhearing,
+    Energy,
+}
+
+/// The backoff of a station.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Backoff {
+    /// Remaining slots after `ready`.
+    pub(super) slots: u64,
+    /// End of the interframe space.
+    pub(super) ready: Time,
+    /// Start of the idle period by carrier sense and NAV.
+    pub(super) idle_from: Time,
+    /// Access without a backoff, unless another station sends before.
+    pub(super) immediate: bool,
+    /// Contention window, slots.
+    pub(super) cw: u32,
+    /// Number of the valid access event: earlier ones are void.
+    pub(super) generation: u64,
+}
+
+impl Backoff {
+    /// Time at which the station sends, unless the channel becomes busy before.
+    pub(super) fn expiry(&self, slot: Duration) -> Time {
+        self.ready + slot * self.slots
+    }
+
+    /// Number of slots that began between the end of the interframe space and `at`, plus `more`.
+    pub(super) fn counted(&self, at: Time, slot: Duration, more: u64) -> u64 {
+        if at < self.ready {
+            return 0;
+        }
+        (at - self.ready).as_nanos() / slot.as_nanos() + more
+    }
+}
+
+/// A period of constant SINR in a reception.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chunk {
+    pub(super) until: Time,
+    /// Signal to interference and noise, a ratio.
+    pub(super) sinr: f64,
+}
+
+/// The frame that a station receives.
+#[derive(Debug)]
+pub(super) struct Reception {
+    pub(super) signal: u64,
+    pub(super) from: u32,
+    pub(super) start: Time,
+    pub(super) chunks: Vec<Chunk>,
+    /// SINR since the last chunk.
+    pub(super) sinr: f64,
+}
+
+/// The kind of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FrameKind {
+    Rts,
+    Cts,
+    Data,
+    /// ACK or BlockAck.
+    Ack,
+}
+
+/// The frame exchange of a station.
+#[derive(Debug)]
+pub(super) struct OwnExchange {
+    pub(super) path: u32,
+    /// Serial numbers of its data frames.
+    pub(super) serials: Vec<u64>,
+    /// Their sizes with delimiters, bytes.
+    pub(super) mpdus: Vec<u32>,
+    pub(super) mode: Mode,
+    pub(super) data: Duration,
+    pub(super) start: Time,
+    /// End of its last own frame.
+    pub(super) sent_until: Time,
+    /// A CTS was received.
+    pub(super) reserved: bool,
+    /// Another frame overlapped with one of its frames at the receiver: in the same slot, or at another time.
+    pub(super) overlapped: [bool; 2],
+    /// Number of its valid timeout.
+    pub(super) timeout: u64,
+    /// The timeout has passed during a reception, whose end decides.
+    pub(super) timed_out: bool,
+}
+
+/// A frame in the queue of its sender.
+#[derive(Debug)]
+pub(super) struct SentFrame<P> {
+    pub(super) one: QueuedPacket<P>,
+    pub(super) serial: u64,
+    /// Failed attempts without RTS, and with RTS.
+    pub(super) failures: [u32; 2],
+    /// The receiver has it.
+    pub(super) received: bool,
+    /// The sender has its acknowledgement, or dropped it.
+    pub(super) done: bool,
+    /// Its outcome was returned.
+    pub(super) reported: bool,
+}
+
+/// The frames of a station to one receiver.
+#[derive(Debug)]
+pub(super) struct NeighbourPath<P> {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) rate_control: RateControl,
+    /// Signal-to-noise ratio at the receiver, dB.
+    pub(super) snr_db: f64,
+    pub(super) frames: VecDeque<SentFrame<P>>,
+    pub(super) queue_length: QueueLength,
+    pub(super) totals: PathTotals,
+    pub(super) known_flow: KnownFlow,
+    /// Maximum size of an aggregate in the last mode, bytes.
+    pub(super) max_bytes: Option<(Mode, u32)>,
+}
+
+/// The state of a station.
+#[derive(Debug)]
+pub(super) struct Station {
+    pub(super) backoff: Backoff,
+    /// The frame that it sends.
+    pub(super) sending: Option<u64>,
+    pub(super) reception: Option<Reception>,
+    pub(super) activity: Activity,
+    pub(super) since: Time,
+    /// The last reception failed: EIFS.
+    pub(super) failed_reception: bool,
+    /// End of the reservation by frames of others.
+    pub(super) nav: Time,
+    /// End of the last data frame to which it responds.
+    pub(super) gap_from: Time,
+    pub(super) exchange: Option<OwnExchange>,
+    /// Its paths.
+    pub(super) paths: Vec<u32>,
+    /// Frames in the queue that are neither acknowledged nor dropped.
+    pub(super) backlog: u64,
+    pub(super) limit: Limit,
+    pub(super) queue_length: QueueLength,
+    pub(super) counters: Counters,
+    pub(super) causes: LossCauses,
+    pub(super) busy: BusyTimes,
+    pub(super) random: Stream,
+}
+
+impl Station {
+    /// Accounts the time until `now` for the present activity.
+    pub(super) fn account(&mut self, now: Time) {
+        let span = now - self.since;
+        match self.activity {
+            Activity::Idle => {}
+            Activity::Sending => self.busy.sending += span,
+            Activity::Receiving => self.busy.receiving += span,
+            Activity::Overhearing => self.busy.overheard += span,
+            Activity::Energy => self.busy.energy += span,
+        }
+        self.since = now;
+    }
+
+    /// Whether the channel is busy by carrier sense or NAV.
+    pub(super) fn is_busy(&self, now: Time) -> bool {
+        self.activity != Activity::Idle || now < self.backoff.idle_from
+    }
+
+    /// Draws a backoff from a contention window.
+    pub(super) fn back_off(&mut self, cw: u32) {
+        self.backoff.cw = cw;
+        self.backoff.slots = self.random.below(u64::from(cw) + 1);
+    }
+}

@@ -1,0 +1,246 @@
+//! Tests of the neighbourhood: cycles by hand, the medium in which all stations receive each other, hidden and exposed
+//! stations, capture, energy detection, independent channels.
+
+use cwndlab_units::{Duration, Time};
+
+use super::*;
+use crate::wifi::{Medium, PathConfig, QueueConfig};
+
+const S: Duration = Duration::from_secs(1);
+const OFDM54: Mode = Mode::Ofdm { bits: 216 };
+const OFDM6: Mode = Mode::Ofdm { bits: 24 };
+const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false };
+const IP_BYTES: u32 = 1500;
+const CHANNEL: Channel = Channel { number: 1, width_mhz: 20 };
+/// A power that every mode decodes, and one below the noise.
+const NEAR: f64 = -45.0;
+const NONE: f64 = -200.0;
+
+struct Run {
+    delivered: Vec<u64>,
+    counters: Vec<Counters>,
+    causes: Vec<LossCauses>,
+    busy: Vec<BusyTimes>,
+    seconds: f64,
+}
+
+impl Run {
+    fn mbps(&self, path: usize) -> f64 {
+        self.delivered[path] as f64 * f64::from(IP_BYTES) * 8.0 / self.seconds / 1e6
+    }
+
+    fn total(&self) -> f64 {
+        (0..self.delivered.len()).map(|path| self.mbps(path)).sum()
+    }
+
+    fn retry_ratio(&self) -> f64 {
+        let sum = |of: fn(&Counters) -> u64| self.counters.iter().map(of).sum::<u64>() as f64;
+        sum(|one| one.failures) / sum(|one| one.attempts)
+    }
+}
+
+fn packet(path: u32) -> QueuedPacket<u32> {
+    QueuedPacket { size: IP_BYTES, packet: path, ..QueuedPacket::default() }
+}
+
+/// A neighbourhood of saturated paths (sender, receiver, mode).
+fn saturate(
+    rules: &Rules,
+    powers: &[Vec<f64>],
+    channels: &[Channel],
+    paths: &[(u32, u32, Mode)],
+    seed: u64,
+    seconds: u64,
+) -> Run {
+    let radio = Radio::new(powers, channels);
+    let queues = vec![Limit::Packets(1000); channels.len()];
+    let config =
+        |&(from, to, mode): &(u32, u32, Mode)| NeighbourPathConfig { from, to, rate_control: RateControl::Fixed(mode) };
+    let configs: Vec<_> = paths.iter().map(config).collect();
+    let stream = Stream::new(seed, Purpose::Medium, 0);
+    let mut all = Neighbourhood::new(rules.clone(), radio, &queues, &configs, stream);
+    let mut delivered = vec![0; paths.len()];
+    for path in 0..paths.len() as u32 {
+        for _ in 0..70 {
+            all.offer(Time::ZERO, path, packet(path), &mut Vec::new());
+        }
+    }
+    let mut taken = Vec::new();
+    while all.next() < Time::ZERO + S * seconds {
+        let now = all.next();
+        all.process_until(now);
+        all.take(now, &mut taken);
+        for outcome in taken.drain(..) {
+            let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
+            delivered[one.packet as usize] += u64::from(matches!(outcome, FrameOutcome::Delivered(_)));
+            all.offer(now, one.packet, QueuedPacket { since: now, ..one }, &mut Vec::new());
+        }
+    }
+    let stations = 0..channels.len() as u32;
+    Run {
+        delivered,
+        counters: stations.clone().map(|station| all.counters(station)).collect(),
+        causes: stations.clone().map(|station| all.loss_causes(station)).collect(),
+        busy: stations.map(|station| all.busy_times(station)).collect(),
+        seconds: seconds as f64,
+    }
+}
+
+/// `senders` stations that all receive each other and send to station 0.
+fn star(rules: &Rules, senders: u32, mode: Mode, seconds: u64) -> Run {
+    let n = senders as usize + 1;
+    let paths: Vec<_> = (1..=senders).map(|from| (from, 0, mode)).collect();
+    saturate(rules, &vec![vec![NEAR; n]; n], &vec![CHANNEL; n], &paths, 1, seconds)
+}
+
+/// The same stations on [`Medium`]: Mbit/s and retry ratio.
+fn medium(rules: &Rules, senders: u32, mode: Mode, seconds: u64) -> (f64, f64) {
+    let path = |from| PathConfig { from, to: None, mode, error: 0.0 };
+    let paths: Vec<PathConfig> = (0..senders).map(path).collect();
+    let queues = (0..senders).map(|_| QueueConfig::drop_tail(Limit::Packets(1000), true)).collect();
+    let mut all = Medium::new(rules.clone(), queues, &paths, Stream::new(2, Purpose::Medium, 0));
+    for path in 0..senders {
+        for _ in 0..70 {
+            all.offer(Time::ZERO, path, packet(path), &mut Vec::new());
+        }
+    }
+    let (mut delivered, mut taken) = (0u64, Vec::new());
+    while all.next() < Time::ZERO + S * seconds {
+        let now = all.next();
+        all.process_until(now);
+        all.take(now, &mut taken, &mut Vec::new());
+        for outcome in taken.drain(..) {
+            let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
+            delivered += u64::from(matches!(outcome, FrameOutcome::Delivered(_)));
+            all.offer(now, one.packet, QueuedPacket { since: now, ..one }, &mut Vec::new());
+        }
+    }
+    let counters: Vec<Counters> = (0..senders).map(|station| all.counters(NEVER, station)).collect();
+    let sum = |of: fn(&Counters) -> u64| counters.iter().map(of).sum::<u64>() as f64;
+    let mbps = delivered as f64 * f64::from(IP_BYTES) * 8.0 / seconds as f64 / 1e6;
+    (mbps, sum(|one| one.failures) / sum(|one| one.attempts))
+}
+
+/// `known-answers.csv`, wifi-g: cycles of 393.5, 681.5 and 2233.5 µs; `phy.rs`, 802.11n: 5518.5 µs for 28 subframes.
+#[test]
+fn the_throughput_of_one_sender_follows_from_its_cycle() {
+    for (mbps, cycle_us) in [(54, 393.5), (24, 681.5), (6, 2233.5)] {
+        let ours = star(&Rules::erp_ofdm(), 1, Mode::ofdm(mbps).unwrap(), 20).mbps(0);
+        assert!((ours * cycle_us / 12e3 - 1.0).abs() < 0.005, "{mbps}: {ours}");
+    }
+    let ours = star(&Rules::ht(), 1, MCS7, 20).mbps(0);
+    assert!((ours * 5518.5 / (28.0 * 12e3) - 1.0).abs() < 0.005, "{ours}");
+    let rules = Rules { rts_above: Some(500), ..Rules::erp_ofdm() };
+    let ours = star(&rules, 1, OFDM54, 20).mbps(0);
+    assert!((ours * (393.5 + 88.0) / 12e3 - 1.0).abs() < 0.005, "{ours}");
+}
+
+/// The medium in which all stations receive each other: throughput within 2 %, share of failed attempts within 0.02.
+#[test]
+fn stations_that_all_receive_each_other_match_the_medium() {
+    let rts = Rules { rts_above: Some(500), ..Rules::erp_ofdm() };
+    let cases = [(Rules::erp_ofdm(), OFDM54), (rts, OFDM54), (Rules::ht(), MCS7)];
+    for (case, (rules, mode)) in cases.iter().enumerate() {
+        for senders in [2, 5, 10] {
+            let run = star(rules, senders, *mode, 20);
+            let (mbps, ratio) = medium(rules, senders, *mode, 20);
+            let ours = (run.total(), run.retry_ratio());
+            assert!((ours.0 / mbps - 1.0).abs() < 0.02, "{case}, {senders}: {ours:?} for {mbps} {ratio}");
+            assert!((ours.1 - ratio).abs() < 0.02, "{case}, {senders}: {ours:?} for {mbps} {ratio}");
+            let causes = run.causes.iter().map(|one| one.hidden + one.noise).sum::<u64>();
+            assert_eq!(causes, 0, "{case}, {senders}: {:?}", run.causes);
+        }
+    }
+}
+
+/// Stations 1 and 2 send to 0 and do not receive each other.
+fn hidden(powers: [f64; 2]) -> Vec<Vec<f64>> {
+    vec![vec![NONE, powers[0], powers[1]], vec![powers[0], NONE, NONE], vec![powers[1], NONE, NONE]]
+}
+
+const UP: [(u32, u32, Mode); 2] = [(1, 0, OFDM54), (2, 0, OFDM54)];
+
+/// By hand: two hidden senders collide if their starts are less than a frame of 254 µs apart, a vulnerable period of two
+/// frames. While both windows are short, each cycle is shorter than that, so that the first attempts nearly always fail.
+/// With RTS/CTS the vulnerable period is two RTS of 34 µs, and throughput is near that of one cell.
+#[test]
+fn hidden_senders_collide_and_rts_cts_restores_their_throughput() {
+    let run = saturate(&Rules::erp_ofdm(), &hidden([NEAR; 2]), &[CHANNEL; 3], &UP, 1, 20);
+    assert!(run.retry_ratio() > 0.4, "{}", run.retry_ratio());
+    let hidden_losses = run.causes[1].hidden + run.causes[2].hidden;
+    assert!(hidden_losses * 10 > 9 * (run.counters[1].failures + run.counters[2].failures), "{:?}", run.causes);
+    let rules = Rules { rts_above: Some(500), ..Rules::erp_ofdm() };
+    let with = saturate(&rules, &hidden([NEAR; 2]), &[CHANNEL; 3], &UP, 1, 20);
+    let cell = star(&rules, 2, OFDM54, 20).total();
+    assert!(with.total() > run.total() * 1.15 && with.total() > 0.75 * cell, "{} {} {cell}", run.total(), with.total());
+}
+
+/// Capture: at 6 Mbit/s a frame 30 dB above another one is received, if it begins first or within the capture window.
+#[test]
+fn the_stronger_of_two_hidden_senders_wins() {
+    let paths = UP.map(|(from, to, _)| (from, to, OFDM6));
+    let run = saturate(&Rules::erp_ofdm(), &hidden([-40.0, -70.0]), &[CHANNEL; 3], &paths, 1, 20);
+    assert!(run.mbps(0) > 4.0 * run.mbps(1), "{} {}", run.mbps(0), run.mbps(1));
+    assert!(run.counters[1].failures * 3 < run.counters[2].failures, "{:?}", run.counters);
+}
+
+/// Two pairs, 0 → 1 and 2 → 3, whose senders receive each other at `between`, and whose receivers only their own.
+fn pairs(between: f64) -> Vec<Vec<f64>> {
+    let mut powers = vec![vec![NONE; 4]; 4];
+    for (a, b, power) in [(0, 1, NEAR), (2, 3, NEAR), (0, 2, between)] {
+        powers[a][b] = power;
+        powers[b][a] = power;
+    }
+    powers
+}
+
+const PAIRS: [(u32, u32, Mode); 2] = [(0, 1, OFDM54), (2, 3, OFDM54)];
+
+/// Below both thresholds the exposed senders do not defer: −83 dBm is no preamble and far below −62 dBm. Their receivers
+/// do not suffer, so that both have the throughput of one sender. At −80 dBm they share the channel.
+#[test]
+fn exposed_senders_defer_above_the_preamble_threshold_only() {
+    let run = |between| saturate(&Rules::erp_ofdm(), &pairs(between), &[CHANNEL; 4], &PAIRS, 1, 10);
+    let alone = star(&Rules::erp_ofdm(), 1, OFDM54, 10).mbps(0);
+    let apart = run(-83.0);
+    assert!([0, 1].iter().all(|&path| (apart.mbps(path) / alone - 1.0).abs() < 0.01), "{}", apart.total());
+    let shared = run(-80.0).total();
+    assert!(shared < 1.25 * alone, "{shared} for {alone}");
+}
+
+/// Energy detection: on channels 1 and 3 half of the power arrives, and no preamble is decoded: −58 dBm becomes −61 dBm
+/// and the senders defer; −60 dBm becomes −63 dBm and they do not.
+#[test]
+fn overlapping_channels_defer_by_energy_only() {
+    let other = Channel { number: 3, ..CHANNEL };
+    let run = |between| saturate(&Rules::erp_ofdm(), &pairs(between), &[CHANNEL, CHANNEL, other, other], &PAIRS, 1, 10);
+    let alone = star(&Rules::erp_ofdm(), 1, OFDM54, 10).mbps(0);
+    let (deferring, apart) = (run(-58.0), run(-60.0));
+    assert!(deferring.total() < 1.25 * alone && deferring.busy[0].energy > S * 3, "{}", deferring.total());
+    assert!(deferring.busy[0].overheard == Duration::ZERO && apart.busy[0].energy == Duration::ZERO);
+    let _ = apart;
+}
+
+/// Two cells on channels 1 and 11: the first has the same results as alone.
+#[test]
+fn cells_on_orthogonal_channels_are_independent() {
+    let far = Channel { number: 11, ..CHANNEL };
+    let paths = [(1, 0, OFDM54), (2, 0, OFDM54), (4, 3, OFDM54), (5, 3, OFDM54)];
+    let channels = [CHANNEL, CHANNEL, CHANNEL, far, far, far];
+    let both = saturate(&Rules::erp_ofdm(), &vec![vec![NEAR; 6]; 6], &channels, &paths, 1, 5);
+    let one = saturate(&Rules::erp_ofdm(), &vec![vec![NEAR; 3]; 3], &channels[..3], &paths[..2], 1, 5);
+    assert_eq!(both.delivered[..2], one.delivered[..]);
+    assert_eq!(both.counters[..3], one.counters[..]);
+    assert_eq!(both.busy[..3], one.busy[..]);
+}
+
+/// At the table's 10 % point for MCS 7 of 1458 bytes, 19.6 dB, frames of 1538 bytes fail with
+/// 1 − 0.9^(1538/1458) = 10.5 %.
+#[test]
+fn noise_alone_gives_the_error_rate_of_the_table() {
+    let power = radio::NOISE_20_MHZ_DBM + 19.6;
+    let rules = Rules { aggregation: None, ..Rules::ht() };
+    let run = saturate(&rules, &vec![vec![power; 2]; 2], &[CHANNEL; 2], &[(0, 1, MCS7)], 1, 20);
+    assert!((run.retry_ratio() - 0.105).abs() < 0.005, "{}", run.retry_ratio());
+    assert_eq!(run.causes[0].noise, run.counters[0].failures);
+}
