@@ -160,19 +160,80 @@ fn hidden(powers: [f64; 2]) -> Vec<Vec<f64>> {
 
 const UP: [(u32, u32, Mode); 2] = [(1, 0, OFDM54), (2, 0, OFDM54)];
 
-/// By hand: two hidden senders collide if their starts are less than a frame of 254 µs apart, a vulnerable period of two
-/// frames. While both windows are short, each cycle is shorter than that, so that the first attempts nearly always fail.
-/// With RTS/CTS the vulnerable period is two RTS of 34 µs, and throughput is near that of one cell.
+/// A sender of [`hidden_model`]; times in µs.
+#[derive(Clone, Copy)]
+struct HiddenSender {
+    ready: u64,
+    slots: u64,
+    cw: u64,
+    attempts: u32,
+    /// End of its frame, while it sends.
+    end: Option<u64>,
+    failed: bool,
+}
+
+/// Two saturated hidden senders in 802.11g at 54 Mbit/s, as an independent model: a frame of 254 µs fails if it overlaps
+/// with one of the other sender or with the receiver's ACK (SIFS 10 µs, ACK 34 µs), which both receive. A failed sender
+/// continues 293 µs after its start. Returns frames per second and the share of failed attempts.
+fn hidden_model(seconds: u64) -> (f64, f64) {
+    let mut random = Stream::new(9, Purpose::Medium, 0);
+    let mut all = [HiddenSender { ready: 28, slots: 0, cw: 15, attempts: 0, end: None, failed: false }; 2];
+    let (mut attempts, mut failures) = (0u64, 0u64);
+    let time = |one: &HiddenSender| one.end.unwrap_or(one.ready + 9 * one.slots);
+    loop {
+        let me = usize::from(time(&all[1]) < time(&all[0]));
+        let (now, other) = (time(&all[me]), 1 - me);
+        if now > seconds * 1_000_000 {
+            return ((attempts - failures) as f64 / seconds as f64, failures as f64 / attempts as f64);
+        }
+        let Some(end) = all[me].end else {
+            let overlap = all[other].end.is_some_and(|end| end > now);
+            all[other].failed |= overlap;
+            all[me] = HiddenSender { end: Some(now + 254), failed: overlap || now < all[me].ready, ..all[me] };
+            continue;
+        };
+        attempts += 1;
+        all[me].end = None;
+        if all[me].failed {
+            failures += 1;
+            let lost = all[me].attempts == 6;
+            all[me].attempts = if lost { 0 } else { all[me].attempts + 1 };
+            all[me].cw = if lost { 15 } else { (2 * all[me].cw + 1).min(1023) };
+            all[me].ready = end + 39;
+        } else {
+            let ack = end + 10;
+            all[me] = HiddenSender { ready: ack + 62, cw: 15, attempts: 0, ..all[me] };
+            let one = &mut all[other];
+            if time(one) > ack && one.end.is_none() {
+                one.slots -= ack.saturating_sub(one.ready) / 9;
+                one.ready = one.ready.max(ack + 62);
+            } else {
+                one.failed = true; // it starts before the ACK, which its receiver sends
+            }
+        }
+        all[me].slots = random.below(all[me].cw + 1);
+        if !all[me].failed {
+            continue;
+        }
+        all[me].failed = false;
+    }
+}
+
+/// Two hidden senders collide if their starts are less than a frame apart: a vulnerable period of two frames, by
+/// [`hidden_model`] within 2 % and 0.02. With RTS/CTS the vulnerable period is two RTS of 34 µs, and throughput is at
+/// least 90 % of that of one cell.
 #[test]
 fn hidden_senders_collide_and_rts_cts_restores_their_throughput() {
-    let run = saturate(&Rules::erp_ofdm(), &hidden([NEAR; 2]), &[CHANNEL; 3], &UP, 1, 20);
-    assert!(run.retry_ratio() > 0.4, "{}", run.retry_ratio());
+    let run = saturate(&Rules::erp_ofdm(), &hidden([NEAR; 2]), &[CHANNEL; 3], &UP, 1, 60);
+    let (frames, ratio) = hidden_model(60);
+    let ours = (run.total() * 1e6 / 12e3, run.retry_ratio());
+    assert!((ours.0 / frames - 1.0).abs() < 0.02 && (ours.1 - ratio).abs() < 0.02, "{ours:?} for {frames} {ratio}");
     let hidden_losses = run.causes[1].hidden + run.causes[2].hidden;
     assert!(hidden_losses * 10 > 9 * (run.counters[1].failures + run.counters[2].failures), "{:?}", run.causes);
     let rules = Rules { rts_above: Some(500), ..Rules::erp_ofdm() };
     let with = saturate(&rules, &hidden([NEAR; 2]), &[CHANNEL; 3], &UP, 1, 20);
     let cell = star(&rules, 2, OFDM54, 20).total();
-    assert!(with.total() > run.total() * 1.15 && with.total() > 0.75 * cell, "{} {} {cell}", run.total(), with.total());
+    assert!(with.total() > run.total() && with.total() > 0.9 * cell, "{ours:?} {} {cell}", with.total());
 }
 
 /// Capture: at 6 Mbit/s a frame 30 dB above another one is received, if it begins first or within the capture window.
@@ -197,15 +258,17 @@ fn pairs(between: f64) -> Vec<Vec<f64>> {
 const PAIRS: [(u32, u32, Mode); 2] = [(0, 1, OFDM54), (2, 3, OFDM54)];
 
 /// Below both thresholds the exposed senders do not defer: −83 dBm is no preamble and far below −62 dBm. Their receivers
-/// do not suffer, so that both have the throughput of one sender. At −80 dBm they share the channel.
+/// do not suffer, so that both have the throughput of one sender. At −65 dBm each decodes the other's frames, sets its
+/// NAV, and they share the channel, except that frames of the same slot both arrive. At −80 dBm they detect preambles,
+/// but decode no duration at 54 Mbit/s: a sender may start during the other's ACK, so that the throughput is between.
 #[test]
 fn exposed_senders_defer_above_the_preamble_threshold_only() {
     let run = |between| saturate(&Rules::erp_ofdm(), &pairs(between), &[CHANNEL; 4], &PAIRS, 1, 10);
     let alone = star(&Rules::erp_ofdm(), 1, OFDM54, 10).mbps(0);
     let apart = run(-83.0);
     assert!([0, 1].iter().all(|&path| (apart.mbps(path) / alone - 1.0).abs() < 0.01), "{}", apart.total());
-    let shared = run(-80.0).total();
-    assert!(shared < 1.25 * alone, "{shared} for {alone}");
+    let (shared, detected) = (run(-65.0).total(), run(-80.0).total());
+    assert!(shared < 1.25 * alone && detected > shared && detected < 2.0 * alone, "{shared} {detected} for {alone}");
 }
 
 /// Energy detection: on channels 1 and 3 half of the power arrives, and no preamble is decoded: −58 dBm becomes −61 dBm
@@ -218,7 +281,7 @@ fn overlapping_channels_defer_by_energy_only() {
     let (deferring, apart) = (run(-58.0), run(-60.0));
     assert!(deferring.total() < 1.25 * alone && deferring.busy[0].energy > S * 3, "{}", deferring.total());
     assert!(deferring.busy[0].overheard == Duration::ZERO && apart.busy[0].energy == Duration::ZERO);
-    let _ = apart;
+    assert!((apart.total() / alone - 2.0).abs() < 0.02, "{}", apart.total());
 }
 
 /// Two cells on channels 1 and 11: the first has the same results as alone.
@@ -243,4 +306,55 @@ fn noise_alone_gives_the_error_rate_of_the_table() {
     let run = saturate(&rules, &vec![vec![power; 2]; 2], &[CHANNEL; 2], &[(0, 1, MCS7)], 1, 20);
     assert!((run.retry_ratio() - 0.105).abs() < 0.005, "{}", run.retry_ratio());
     assert_eq!(run.causes[0].noise, run.counters[0].failures);
+}
+
+/// Four cells on three channels, ten stations each, with a path in each direction: the size of a clinic. The run counts
+/// every packet once.
+#[test]
+fn a_neighbourhood_of_four_cells_conserves_packets() {
+    let (run, offered) = clinic(2);
+    let outcomes: u64 = run.iter().sum();
+    assert!(outcomes > 0 && outcomes <= offered, "{outcomes} of {offered}");
+}
+
+/// Outcomes by path, and packets offered, of four saturated cells for some seconds.
+fn clinic(seconds: u64) -> (Vec<u64>, u64) {
+    let (mut positions, mut channels, mut paths) = (Vec::new(), Vec::new(), Vec::new());
+    for cell in 0..4u32 {
+        let x = 15.0 * f64::from(cell);
+        let access_point = positions.len() as u32;
+        for station in 0..=10u32 {
+            positions.push([x + 0.5 * f64::from(station), 0.8 * f64::from(station)]);
+            channels.push(Channel { number: 1 + 5 * (cell % 3), width_mhz: 20 });
+            if station > 0 {
+                paths.push((access_point, access_point + station));
+                paths.push((access_point + station, access_point));
+            }
+        }
+    }
+    let radio = Radio::new(&PathLoss::AT_2_4_GHZ.powers(&positions, &vec![16.0; 44]), &channels);
+    let rate_control = RateControl::IdealHt { streams: 1, short_guard: false };
+    let configs: Vec<_> = paths.iter().map(|&(from, to)| NeighbourPathConfig { from, to, rate_control }).collect();
+    let rules = Rules { aggregation: None, ..Rules::ht() };
+    let stream = Stream::new(1, Purpose::Medium, 0);
+    let mut all = Neighbourhood::new(rules, radio, &[Limit::Unlimited; 44], &configs, stream);
+    let (mut outcomes, mut offered, mut taken) = (vec![0; configs.len()], 0, Vec::new());
+    for path in 0..configs.len() as u32 {
+        for _ in 0..5 {
+            all.offer(Time::ZERO, path, packet(path), &mut Vec::new());
+            offered += 1;
+        }
+    }
+    while all.next() < Time::ZERO + S * seconds {
+        let now = all.next();
+        all.process_until(now);
+        all.take(now, &mut taken);
+        for outcome in taken.drain(..) {
+            let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
+            outcomes[one.packet as usize] += 1;
+            all.offer(now, one.packet, QueuedPacket { since: now, ..one }, &mut Vec::new());
+            offered += 1;
+        }
+    }
+    (outcomes, offered)
 }
