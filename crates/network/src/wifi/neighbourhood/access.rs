@@ -3,7 +3,7 @@
 use cwndlab_units::{Duration, Time};
 
 use super::station::{FrameKind, OwnExchange};
-use super::{Event, FrameKindOrder, Neighbourhood, Signal};
+use super::{Event, Neighbourhood, ResponseKind, Signal};
 use crate::wifi::medium::FrameOutcome;
 use crate::wifi::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, DELIMITER_BYTES, RTS_BYTES, SIFS};
 use crate::wifi::rules::Deferral;
@@ -214,7 +214,7 @@ impl<P: Copy> Neighbourhood<P> {
         &mut self,
         at: Time,
         index: u32,
-        kind: FrameKindOrder,
+        kind: ResponseKind,
         to: u32,
         nav: Duration,
         mode: Mode,
@@ -225,9 +225,9 @@ impl<P: Copy> Neighbourhood<P> {
             return; // a frame of its own is on the air
         }
         match kind {
-            FrameKindOrder::Ack => self.send(at, index, to, FrameKind::Ack, mode, mode.airtime(bytes), nav, bytes),
-            FrameKindOrder::Cts => self.send(at, index, to, FrameKind::Cts, mode, mode.airtime(bytes), nav, bytes),
-            FrameKindOrder::Data => {
+            ResponseKind::Ack => self.send(at, index, to, FrameKind::Ack, mode, mode.airtime(bytes), nav, bytes),
+            ResponseKind::Cts => self.send(at, index, to, FrameKind::Cts, mode, mode.airtime(bytes), nav, bytes),
+            ResponseKind::Data => {
                 let Some(exchange) = &mut station.exchange else { return };
                 exchange.reserved = true;
                 let (mode, data, nav) = (exchange.mode, exchange.data, exchange.acknowledgement());

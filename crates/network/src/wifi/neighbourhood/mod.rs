@@ -53,14 +53,14 @@ enum Event {
     /// The response timeout of a station, with its number.
     Timeout(u32, u64),
     /// A frame a SIFS after another one.
-    Respond { station: u32, kind: FrameKindOrder, to: u32, nav: Duration, mode_bits: u32, bytes: u32 },
+    Respond { station: u32, kind: ResponseKind, to: u32, nav: Duration, mode_bits: u32, bytes: u32 },
     /// The end of a backoff, with its generation.
     Access(u32, u64),
 }
 
 /// A response: the order of variants is that of events at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum FrameKindOrder {
+enum ResponseKind {
     Ack,
     Cts,
     Data,

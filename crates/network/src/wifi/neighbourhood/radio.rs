@@ -8,12 +8,12 @@ use cwndlab_units::Duration;
 
 /// Minimum power of a detected preamble, dBm.
 pub const PREAMBLE_DBM: f64 = -82.0;
-/// Minimum signal-to-noise ratio of a detected preamble, dB.
-pub const PREAMBLE_SNR_DB: f64 = 4.0;
-/// Energy detection: total power at which the channel is busy, dBm.
-pub const ENERGY_DBM: f64 = -62.0;
-/// A preamble this much stronger than the frame in reception replaces it, dB.
-pub const CAPTURE_DB: f64 = 5.0;
+/// Minimum signal-to-noise ratio of a detected preamble: 4 dB.
+pub const PREAMBLE_SNR: f64 = 2.511_886_431_509_580_6;
+/// Energy detection: total power at which the channel is busy, −62 dBm, mW.
+pub const ENERGY_MW: f64 = 6.309_573_444_801_929e-7;
+/// A preamble this much stronger than the frame in reception replaces it: 5 dB.
+pub const CAPTURE_RATIO: f64 = 3.162_277_660_168_379_5;
 /// Time after the start of a frame within which a stronger one replaces it: ns-3's capture window.
 pub const CAPTURE_WINDOW: Duration = Duration::from_micros(16);
 /// Thermal noise of −101 dBm in 20 MHz and a noise figure of 7 dB.
@@ -112,6 +112,8 @@ pub struct Radio {
     audible: Vec<Vec<u32>>,
     /// Channel of each station.
     channels: Vec<Channel>,
+    /// The preamble threshold, mW.
+    preamble_mw: f64,
     /// Noise floor of each station, mW.
     noise_mw: Vec<f64>,
 }
@@ -133,7 +135,8 @@ impl Radio {
             }
         }
         let noise_mw = channels.iter().map(|channel| milliwatts(channel.noise_dbm())).collect();
-        Self { stations, power_mw, audible, channels: channels.to_vec(), noise_mw }
+        let preamble_mw = milliwatts(PREAMBLE_DBM);
+        Self { stations, power_mw, audible, channels: channels.to_vec(), preamble_mw, noise_mw }
     }
 
     /// Received power, mW.
@@ -158,7 +161,7 @@ impl Radio {
     /// power.
     #[must_use]
     pub fn decodes(&self, from: u32, to: u32) -> bool {
-        self.channels[from as usize] == self.channels[to as usize] && self.power(from, to) >= milliwatts(PREAMBLE_DBM)
+        self.channels[from as usize] == self.channels[to as usize] && self.power(from, to) >= self.preamble_mw
     }
 
     /// Number of stations.
@@ -177,6 +180,14 @@ mod tests {
     fn received_power_follows_log_distance() {
         let powers = PathLoss::AT_2_4_GHZ.powers(&[[0.0, 0.0], [6.0, 8.0], [100.0, 0.0]], &[20.0; 3]);
         assert!((powers[0][1] + 50.05).abs() < 1e-9 && (powers[0][2] + 80.05).abs() < 1e-9);
+    }
+
+    /// The thresholds as ratios: 4 dB, 5 dB, −62 dBm.
+    #[test]
+    fn ratios_equal_their_decibels() {
+        for (ratio, db) in [(PREAMBLE_SNR, 4.0), (CAPTURE_RATIO, 5.0), (ENERGY_MW, -62.0)] {
+            assert!((decibels(ratio) - db).abs() < 1e-9, "{db}");
+        }
     }
 
     /// The OFDM mask; channels 1, 6 and 11 are 5 apart. 80 MHz over 20 MHz: a quarter of the power.

@@ -4,9 +4,9 @@ use cwndlab_units::maths::exp;
 use cwndlab_units::{Duration, Time};
 
 use super::error_rate::ln_success;
-use super::radio::{milliwatts, CAPTURE_DB, CAPTURE_WINDOW, ENERGY_DBM, PREAMBLE_SNR_DB};
+use super::radio::{CAPTURE_RATIO, CAPTURE_WINDOW, ENERGY_MW, PREAMBLE_SNR};
 use super::station::{Activity, Chunk, FrameKind, Reception};
-use super::{Event, FrameKindOrder, Neighbourhood, Signal};
+use super::{Event, Neighbourhood, ResponseKind, Signal};
 use crate::wifi::phy::{Mode, ACK_BYTES, BLOCK_ACK_BYTES, SIFS};
 
 /// Legacy preamble and SIGNAL, with 24 bits at 6 Mbit/s.
@@ -50,9 +50,9 @@ impl<P: Copy> Neighbourhood<P> {
             let old = self.signals[index];
             for (one, other) in [(&old, new), (new, &old)] {
                 let power = self.radio.power(one.from, one.to);
-                let heard = self.radio.power(other.from, one.to) > power * HARMLESS || other.from == one.to;
+                let audible = self.radio.power(other.from, one.to) > power * HARMLESS || other.from == one.to;
                 let owner = if matches!(one.kind, FrameKind::Rts | FrameKind::Data) { one.from } else { one.to };
-                if let Some(exchange) = self.stations[owner as usize].exchange.as_mut().filter(|_| heard) {
+                if let Some(exchange) = self.stations[owner as usize].exchange.as_mut().filter(|_| audible) {
                     exchange.overlapped[usize::from(old.start != new.start)] = true;
                 }
             }
@@ -101,29 +101,34 @@ impl<P: Copy> Neighbourhood<P> {
             return;
         }
         let sinr = self.sinr(index, signal.number, signal.from);
-        if sinr < milliwatts(PREAMBLE_SNR_DB) {
+        if sinr < PREAMBLE_SNR {
             return;
         }
         if let Some(present) = &station.reception {
             let ratio = self.radio.power(signal.from, index) / self.radio.power(present.from, index);
-            if at - present.start > CAPTURE_WINDOW || ratio < milliwatts(CAPTURE_DB) {
+            if at - present.start > CAPTURE_WINDOW || ratio < CAPTURE_RATIO {
                 return;
             }
         }
-        let reception =
-            Reception { signal: signal.number, from: signal.from, start: at, chunks: Vec::with_capacity(2), sinr };
+        let reception = Reception {
+            signal: signal.number,
+            from: signal.from,
+            addressed: signal.to == index,
+            start: at,
+            chunks: Vec::with_capacity(2),
+            sinr,
+        };
         self.stations[index as usize].reception = Some(reception);
     }
 
     /// Updates the activity of a station at `at`. Its backoff freezes when the channel becomes busy.
     pub(super) fn update(&mut self, at: Time, index: u32) {
         let station = &self.stations[index as usize];
-        let own = |one: &Reception| self.signals.iter().any(|signal| signal.number == one.signal && signal.to == index);
         let activity = match &station.reception {
             _ if station.sending.is_some() => Activity::Sending,
-            Some(reception) if own(reception) => Activity::Receiving,
+            Some(reception) if reception.addressed => Activity::Receiving,
             Some(_) => Activity::Overhearing,
-            None if self.interference(index, u64::MAX) >= milliwatts(ENERGY_DBM) => Activity::Energy,
+            None if self.interference(index, u64::MAX) >= ENERGY_MW => Activity::Energy,
             None => Activity::Idle,
         };
         let station = &mut self.stations[index as usize];
@@ -174,13 +179,12 @@ impl<P: Copy> Neighbourhood<P> {
         let header = ln_success_between(reception, signal.start, payload, HEADER_MODE, HEADER_BYTES);
         let header = self.draw(index, header);
         let received = header
-            && match signal.kind {
-                FrameKind::Data => self.receive_data(at, index, signal, reception),
-                _ => {
-                    let bytes = f64::from(signal.bytes);
-                    let ln_probability = ln_success_between(reception, payload, at, signal.mode, bytes);
-                    self.draw(index, ln_probability)
-                }
+            && if signal.kind == FrameKind::Data {
+                self.receive_data(at, index, signal, reception)
+            } else {
+                let bytes = f64::from(signal.bytes);
+                let ln_probability = ln_success_between(reception, payload, at, signal.mode, bytes);
+                self.draw(index, ln_probability)
             };
         let station = &mut self.stations[index as usize];
         station.failed_reception = !received;
@@ -238,14 +242,14 @@ impl<P: Copy> Neighbourhood<P> {
         };
         match signal.kind {
             FrameKind::Rts if self.stations[index as usize].nav <= at => {
-                self.schedule(at + SIFS, respond(FrameKindOrder::Cts, ACK_BYTES));
+                self.schedule(at + SIFS, respond(ResponseKind::Cts, ACK_BYTES));
             }
             FrameKind::Rts => {}
             FrameKind::Cts => {
                 if let Some(exchange) = &mut self.stations[index as usize].exchange {
                     exchange.timeout = u64::MAX;
                     exchange.timed_out = false;
-                    self.schedule(at + SIFS, respond(FrameKindOrder::Data, 0));
+                    self.schedule(at + SIFS, respond(ResponseKind::Data, 0));
                 }
             }
             FrameKind::Data => {
@@ -253,7 +257,7 @@ impl<P: Copy> Neighbourhood<P> {
                 let aggregate =
                     self.stations[to as usize].exchange.as_ref().is_some_and(|exchange| exchange.serials.len() > 1);
                 let bytes = if aggregate { BLOCK_ACK_BYTES } else { ACK_BYTES };
-                self.schedule(at + SIFS, respond(FrameKindOrder::Ack, bytes));
+                self.schedule(at + SIFS, respond(ResponseKind::Ack, bytes));
             }
             FrameKind::Ack => self.complete(at, index, true),
         }

@@ -92,6 +92,8 @@ pub(super) struct Chunk {
 pub(super) struct Reception {
     pub(super) signal: u64,
     pub(super) from: u32,
+    /// The frame is for this station.
+    pub(super) addressed: bool,
     pub(super) start: Time,
     pub(super) chunks: Vec<Chunk>,
     /// SINR since the last chunk.

@@ -189,7 +189,7 @@ fn hidden_model(seconds: u64) -> (f64, f64) {
         let Some(end) = all[me].end else {
             let overlap = all[other].end.is_some_and(|end| end > now);
             all[other].failed |= overlap;
-            all[me] = HiddenSender { end: Some(now + 254), failed: overlap || now < all[me].ready, ..all[me] };
+            all[me] = HiddenSender { end: Some(now + 254), failed: overlap || all[me].failed, ..all[me] };
             continue;
         };
         attempts += 1;
