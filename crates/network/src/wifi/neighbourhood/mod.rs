@@ -117,31 +117,9 @@ impl<P: Copy> Neighbourhood<P> {
         mut random: Stream,
     ) -> Self {
         let seed = random.bits();
-        let station = |(index, limit): (usize, &Limit)| Station {
-            backoff: Backoff {
-                slots: 0,
-                ready: Time::ZERO + rules.aifs(&rules.access),
-                idle_from: Time::ZERO,
-                immediate: false,
-                cw: rules.access.cw_min,
-                generation: 0,
-            },
-            sending: None,
-            reception: None,
-            activity: Activity::Idle,
-            since: Time::ZERO,
-            failed_reception: false,
-            nav: Time::ZERO,
-            gap_from: NEVER,
-            exchange: None,
-            paths: (0..).zip(paths).filter(|one| one.1.from as usize == index).map(|one| one.0).collect(),
-            backlog: 0,
-            limit: *limit,
-            queue_length: QueueLength::default(),
-            counters: Counters::default(),
-            causes: LossCauses::default(),
-            busy: BusyTimes::default(),
-            random: Stream::new(seed, Purpose::Medium, index as u64),
+        let station = |(index, limit): (usize, &Limit)| {
+            let paths = (0..).zip(paths).filter(|one| one.1.from as usize == index).map(|one| one.0).collect();
+            new_station(&rules, *limit, paths, Stream::new(seed, Purpose::Medium, index as u64))
         };
         let stations = queues.iter().enumerate().map(station).collect();
         let path = |config: &NeighbourPathConfig| new_path(config, &radio);
@@ -286,6 +264,37 @@ impl<P: Copy> Neighbourhood<P> {
     /// By flow of the packets, the airtime of the exchanges with their frames.
     pub fn flow_airtimes(&self) -> impl Iterator<Item = (u64, Duration)> + '_ {
         self.flow_airtimes.all()
+    }
+}
+
+/// A station without frames.
+fn new_station(rules: &Rules, limit: Limit, paths: Vec<u32>, random: Stream) -> Station {
+    let backoff = Backoff {
+        slots: 0,
+        ready: Time::ZERO + rules.aifs(&rules.access),
+        idle_from: Time::ZERO,
+        immediate: false,
+        cw: rules.access.cw_min,
+        generation: 0,
+    };
+    Station {
+        backoff,
+        sending: None,
+        reception: None,
+        activity: Activity::Idle,
+        since: Time::ZERO,
+        failed_reception: false,
+        nav: Time::ZERO,
+        gap_from: NEVER,
+        exchange: None,
+        paths,
+        backlog: 0,
+        limit,
+        queue_length: QueueLength::default(),
+        counters: Counters::default(),
+        causes: LossCauses::default(),
+        busy: BusyTimes::default(),
+        random,
     }
 }
 

@@ -308,17 +308,17 @@ fn noise_alone_gives_the_error_rate_of_the_table() {
     assert_eq!(run.causes[0].noise, run.counters[0].failures);
 }
 
-/// Four cells on three channels, ten stations each, with a path in each direction: the size of a clinic. The run counts
-/// every packet once.
+/// Four cells on three channels, ten stations each, with a path in each direction: the size of a clinic. Every packet
+/// has one outcome, or is still queued; a station has at most one that is delivered but not acknowledged.
 #[test]
 fn a_neighbourhood_of_four_cells_conserves_packets() {
-    let (run, offered) = clinic(2);
-    let outcomes: u64 = run.iter().sum();
-    assert!(outcomes > 0 && outcomes <= offered, "{outcomes} of {offered}");
+    let (outcomes, offered, queued) = clinic(2);
+    assert!(outcomes > 3000 && outcomes <= offered, "{outcomes} of {offered}");
+    assert!((offered..=offered + 44).contains(&(outcomes + queued)), "{outcomes} and {queued} of {offered}");
 }
 
-/// Outcomes by path, and packets offered, of four saturated cells for some seconds.
-fn clinic(seconds: u64) -> (Vec<u64>, u64) {
+/// Numbers of outcomes, packets offered, and packets queued at the end, of four saturated cells for some seconds.
+fn clinic(seconds: u64) -> (u64, u64, u64) {
     let (mut positions, mut channels, mut paths) = (Vec::new(), Vec::new(), Vec::new());
     for cell in 0..4u32 {
         let x = 15.0 * f64::from(cell);
@@ -338,7 +338,7 @@ fn clinic(seconds: u64) -> (Vec<u64>, u64) {
     let rules = Rules { aggregation: None, ..Rules::ht() };
     let stream = Stream::new(1, Purpose::Medium, 0);
     let mut all = Neighbourhood::new(rules, radio, &[Limit::Unlimited; 44], &configs, stream);
-    let (mut outcomes, mut offered, mut taken) = (vec![0; configs.len()], 0, Vec::new());
+    let (mut outcomes, mut offered, mut taken) = (0, 0, Vec::new());
     for path in 0..configs.len() as u32 {
         for _ in 0..5 {
             all.offer(Time::ZERO, path, packet(path), &mut Vec::new());
@@ -351,10 +351,52 @@ fn clinic(seconds: u64) -> (Vec<u64>, u64) {
         all.take(now, &mut taken);
         for outcome in taken.drain(..) {
             let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
-            outcomes[one.packet as usize] += 1;
+            outcomes += 1;
             all.offer(now, one.packet, QueuedPacket { since: now, ..one }, &mut Vec::new());
             offered += 1;
         }
     }
-    (outcomes, offered)
+    let end = Time::ZERO + S * seconds;
+    let queued = (0..44).map(|station| all.backlog(end, station).0).sum();
+    (outcomes, offered, queued)
+}
+
+/// Time at which the packet of station 2 arrives, if it is offered during the frame of station 0, at this power between
+/// the two senders.
+fn second_arrival(rules: &Rules, between: f64) -> Time {
+    let radio = Radio::new(&pairs(between), &[CHANNEL; 4]);
+    let rate_control = RateControl::Fixed(OFDM54);
+    let configs = PAIRS.map(|(from, to, _)| NeighbourPathConfig { from, to, rate_control });
+    let stream = Stream::new(5, Purpose::Medium, 0);
+    let mut all = Neighbourhood::new(rules.clone(), radio, &[Limit::Packets(10); 4], &configs, stream);
+    let first = Time::ZERO + S;
+    all.offer(first, 0, packet(0), &mut Vec::new());
+    all.offer(first + Duration::from_micros(100), 1, packet(1), &mut Vec::new());
+    let mut taken = Vec::new();
+    loop {
+        let now = all.next();
+        assert!(now < NEVER, "the second packet arrives");
+        all.process_until(now);
+        all.take(now, &mut taken);
+        for outcome in taken.drain(..) {
+            match outcome {
+                FrameOutcome::Delivered(one) if one.packet == 0 => assert_eq!(now, first + Duration::from_micros(254)),
+                FrameOutcome::Delivered(_) => return now,
+                FrameOutcome::Lost(_) => panic!("no frame is lost"),
+            }
+        }
+    }
+}
+
+/// By hand: a station that detects a frame but does not decode it continues its backoff a DIFS after its end, or with
+/// EIFS 10 + 304 µs later (10.3.2.3.7). One that decodes it waits for the NAV: SIFS and ACK, 44 µs.
+#[test]
+fn stations_wait_for_nav_or_eifs_after_the_frames_of_others() {
+    let plain = second_arrival(&Rules::erp_ofdm(), -80.0);
+    let eifs = Rules { eifs_ack: Some(Rules::lowest_ack()), ..Rules::erp_ofdm() };
+    assert_eq!(second_arrival(&eifs, -80.0) - plain, Duration::from_micros(314));
+    assert_eq!(second_arrival(&Rules::erp_ofdm(), -65.0) - plain, Duration::from_micros(44));
+    assert_eq!(second_arrival(&eifs, -65.0) - plain, Duration::from_micros(44));
+    let slots = (plain - Time::ZERO - S).as_nanos() - 1_000 * (254 + 28 + 254);
+    assert!(slots % 9_000 == 0 && slots <= 15 * 9_000, "{slots}");
 }
