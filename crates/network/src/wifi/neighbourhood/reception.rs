@@ -50,7 +50,10 @@ impl<P: Copy> Neighbourhood<P> {
             let old = self.signals[index];
             for (one, other) in [(&old, new), (new, &old)] {
                 let power = self.radio.power(one.from, one.to);
-                let audible = self.radio.power(other.from, one.to) > power * HARMLESS || other.from == one.to;
+                let receiver = &self.stations[one.to as usize];
+                let occupied = receiver.reception.as_ref().is_some_and(|present| present.signal == other.number);
+                let audible = self.radio.power(other.from, one.to) > power * HARMLESS;
+                let audible = audible || occupied || other.from == one.to;
                 let owner = if matches!(one.kind, FrameKind::Rts | FrameKind::Data) { one.from } else { one.to };
                 if let Some(exchange) = self.stations[owner as usize].exchange.as_mut().filter(|_| audible) {
                     exchange.overlapped[usize::from(old.start != new.start)] = true;
