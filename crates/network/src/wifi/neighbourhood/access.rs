@@ -151,8 +151,7 @@ impl<P: Copy> Neighbourhood<P> {
             bytes = with;
             padded += subframe_bytes(mpdu);
         }
-        if let [only] = mpdus[..] {
-            debug_assert!(only > 0, "a frame has a header");
+        if mpdus.len() == 1 {
             bytes -= DELIMITER_BYTES;
             mpdus[0] = bytes;
         }
@@ -222,7 +221,11 @@ impl<P: Copy> Neighbourhood<P> {
     ) {
         let station = &mut self.stations[index as usize];
         if station.sending.is_some() {
-            return; // a frame of its own is on the air
+            // A frame of its own is on the air.
+            if kind == ResponseKind::Data {
+                self.complete(at, index, false);
+            }
+            return;
         }
         match kind {
             ResponseKind::Ack => self.send(at, index, to, FrameKind::Ack, mode, mode.airtime(bytes), nav, bytes),
