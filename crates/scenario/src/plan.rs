@@ -45,6 +45,8 @@ pub struct Plan {
     pub links: IndexVec<LinkId, LinkPlan>,
     /// Shared media of 802.11.
     pub media: Vec<MediumPlan>,
+    /// The stations on media with a channel.
+    pub neighbourhood: NeighbourhoodPlan,
     /// The flows.
     pub flows: IndexVec<FlowId, FlowPlan>,
     /// The flows that send on the messages of a flow.
@@ -153,6 +155,40 @@ pub struct MediumPlan {
     pub keeps_turn: bool,
     /// Beacons of the access point.
     pub beacon: Option<BeaconPlan>,
+    /// Its channel, if it belongs to the neighbourhood.
+    pub channel: Option<ChannelPlan>,
+}
+
+/// The channel of a medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChannelPlan {
+    /// Channel number.
+    pub number: u32,
+    /// Width, MHz.
+    pub width_mhz: u32,
+    /// Selection of rates.
+    pub adaptation: AdaptationPlan,
+}
+
+words! {
+    /// How a station selects the rate of a data frame.
+    pub enum AdaptationPlan {
+        /// that of the link or medium
+        Fixed = "fixed",
+        /// the fastest one with at most 10 % errors without interference
+        Ideal = "ideal",
+        /// Minstrel-HT: by statistics of each rate
+        Minstrel = "minstrel",
+    }
+}
+
+/// The stations of all media with a channel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NeighbourhoodPlan {
+    /// Node and medium of each station.
+    pub stations: Vec<(u32, u32)>,
+    /// Received power in dBm, by sender and receiver; negative infinity if there is none.
+    pub received_dbm: Vec<Vec<f64>>,
 }
 
 fields! {

@@ -4,9 +4,9 @@ use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Table, Tabl
 use cwndlab_units::Rate;
 
 use super::field_types::RateOrNone;
-use super::radio_fields::{MediumFields, ModeFields, RadioFields};
+use super::radio_fields::{ChannelFields, MediumFields, ModeFields, RadioFields};
 use super::table::tables;
-use crate::plan::{AccessPlan, BeaconPlan, EdcaPlan, ModePlan, StandardPlan};
+use crate::plan::{AccessPlan, AdaptationPlan, BeaconPlan, ChannelPlan, EdcaPlan, ModePlan, StandardPlan};
 
 tables! {
     /// A medium of 802.11.
@@ -40,6 +40,8 @@ pub struct Medium {
     pub beacon: Option<BeaconPlan>,
     /// Name of the node that sends beacons, and has an access point's parameters of EDCA.
     pub access_point: Option<String>,
+    /// The channel, if not all stations receive each other.
+    pub channel: Option<ChannelPlan>,
 }
 
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
@@ -79,6 +81,7 @@ impl Medium {
             keeps_turn,
             beacon,
             access_point: Some("ap".to_owned()),
+            channel: None,
         })
     }
 }
@@ -90,6 +93,8 @@ fields! {
         name: String = required("'name = \"cell\"'"),
         /// the node that sends beacons, and has an access point's parameters of EDCA
         access_point: Option<String> = absent(""),
+        /// the channel
+        channel: ChannelFields,
         /// the medium
         medium: Medium,
     }
@@ -99,12 +104,31 @@ impl TableType for Medium {
     const TABLE: &'static Table = &MEDIUM;
 
     fn read_table(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let NamedMedium { name, access_point, medium } = table.read_valid(NamedMedium::read, faults)?;
+        let NamedMedium { name, access_point, channel, medium } = table.read_valid(NamedMedium::read, faults)?;
         if medium.beacon.is_some() && access_point.is_none() {
             faults.add(table.at("beacon"), "no node sends it", "name the node: 'access_point = \"ap\"'");
         }
-        Some(Self { name, access_point, ..medium })
+        Some(Self { name, access_point, channel: read_channel(table, &channel, faults), ..medium })
     }
+}
+
+/// Reads the channel; width and rate adaptation without it are faults.
+fn read_channel(table: &Reader<'_>, fields: &ChannelFields, faults: &mut Faults) -> Option<ChannelPlan> {
+    let ChannelFields { channel, width, rate_adaptation } = *fields;
+    let Some(number) = channel else {
+        for key in ["width", "rate_adaptation"].into_iter().filter(|key| table.gives(key)) {
+            faults.add(table.at(key), "belongs to a channel", "write 'channel = 6'");
+        }
+        return None;
+    };
+    if (14..36).contains(&number) {
+        faults.add(table.at("channel"), format!("{number} is no channel"), "1 to 13 at 2.4 GHz, 36 to 177 at 5 GHz");
+    }
+    let width = width.unwrap_or(20);
+    if ![20, 40, 80].contains(&width) {
+        faults.add(table.at("width"), format!("{width} MHz is no width of a channel"), "20, 40 or 80");
+    }
+    Some(ChannelPlan { number, width_mhz: width, adaptation: rate_adaptation.unwrap_or(AdaptationPlan::Fixed) })
 }
 
 /// The fields of 802.11n.
