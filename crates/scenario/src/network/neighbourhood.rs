@@ -7,7 +7,7 @@ use cwndlab_network::wifi::neighbourhood::PathLoss;
 
 use super::builder::Network;
 use crate::plan::{MediumPlan, NeighbourhoodPlan};
-use crate::schema::{Place, Propagation, Schema, Topology};
+use crate::schema::{Medium, Place, Propagation, Schema, Topology};
 
 /// Transmit power of a node that does not state it, dBm: that of ns-3.
 const TRANSMIT_DBM: f64 = 16.0;
@@ -15,14 +15,10 @@ const TRANSMIT_DBM: f64 = 16.0;
 const LAST_AT_2_4_GHZ: u32 = 13;
 
 /// The plan of a graph's neighbourhood; it is empty without channels.
-pub(super) fn plan(
-    schema: &Schema,
-    media: &[MediumPlan],
-    network: &Network,
-    faults: &mut Faults,
-) -> NeighbourhoodPlan {
+pub(super) fn plan(schema: &Schema, media: &[MediumPlan], network: &Network, faults: &mut Faults) -> NeighbourhoodPlan {
     let Topology::Graph(graph) = &schema.network.topology else { return NeighbourhoodPlan::default() };
     let stations = stations(media, network, faults);
+    check_media(schema, faults);
     let known = known_powers(schema, network, &stations, faults);
     let name = |station: usize| network.nodes[stations[station].0 as usize].to_string();
     let place = |station: usize| graph.places.get(&name(station)).copied().unwrap_or_default();
@@ -31,7 +27,8 @@ pub(super) fn plan(
     for from in 0..stations.len() {
         for to in (0..stations.len()).filter(|&to| to != from) {
             let pair = (stations[from].0, stations[to].0);
-            let loss = path_loss(&schema.network.propagation, media[stations[from].1 as usize].channel.map(|one| one.number));
+            let loss =
+                path_loss(&schema.network.propagation, media[stations[from].1 as usize].channel.map(|one| one.number));
             received_dbm[from][to] = match (known.get(&pair), positions(place(from), place(to))) {
                 (Some(dbm), _) => *dbm,
                 (None, Some(metres)) => place(from).transmit_power.unwrap_or(TRANSMIT_DBM) - loss.db(metres),
@@ -49,6 +46,25 @@ pub(super) fn plan(
         faults.add("node", what, "write 'x' and 'y' in metres in its '[[node]]', or '[[received]]' powers");
     }
     NeighbourhoodPlan { stations, received_dbm }
+}
+
+/// Rejects media with a channel whose stations follow different rules, and what only a medium without a channel has.
+fn check_media(schema: &Schema, faults: &mut Faults) {
+    let mut with_channel = schema.network.media.iter().filter(|medium| medium.channel.is_some());
+    let Some(first) = with_channel.clone().next() else { return };
+    for one in with_channel.clone() {
+        for (key, is_there) in [("edca", one.edca.is_some()), ("beacon", one.beacon.is_some())] {
+            if is_there {
+                let hint = "remove it, or the channel";
+                faults.add(format!("{}.{key}", one.path), "is not modelled on a medium with a channel", hint);
+            }
+        }
+    }
+    let rules = |one: &Medium| (one.standard, one.access, one.aggregation, one.keeps_turn);
+    if let Some(other) = with_channel.find(|one| rules(one) != rules(first)) {
+        let what = format!("'{}' has another standard or other rules of access than '{}'", other.name, first.name);
+        faults.add(&*other.path, what, "media with a channel have the same ones; links may have rates of their own");
+    }
 }
 
 /// Node and medium of the ends of all links on media with a channel, each node once.
@@ -88,7 +104,11 @@ fn known_powers(
             let found = found.filter(|node| stations.iter().any(|station| station.0 == *node));
             if found.is_none() {
                 let what = format!("'{name}' is no node on a medium with a channel");
-                faults.add(format!("{}.{key}", &*one.path), what, "write 'channel' in its '[[medium]]', or another node");
+                faults.add(
+                    format!("{}.{key}", &*one.path),
+                    what,
+                    "write 'channel' in its '[[medium]]', or another node",
+                );
             }
             found
         };
@@ -115,8 +135,5 @@ fn positions(one: Place, other: Place) -> Option<f64> {
 fn path_loss(propagation: &Propagation, channel: Option<u32>) -> PathLoss {
     let is_low = channel.is_some_and(|number| number <= LAST_AT_2_4_GHZ);
     let default = if is_low { PathLoss::AT_2_4_GHZ } else { PathLoss::AT_5_GHZ };
-    PathLoss {
-        at_1_m_db: propagation.loss_at_1_m.unwrap_or(default.at_1_m_db),
-        exponent: propagation.exponent,
-    }
+    PathLoss { at_1_m_db: propagation.loss_at_1_m.unwrap_or(default.at_1_m_db), exponent: propagation.exponent }
 }

@@ -290,6 +290,7 @@ impl<P: Copy> Neighbourhood<P> {
         self.flow_airtimes.end(airtime);
         station.counters.airtime_ns += airtime.as_nanos();
         let path = exchange.path;
+        self.refill(at, index);
         self.back_off_after(at, index, acknowledged, lost, exchange);
         self.flush(path);
     }

@@ -7,6 +7,7 @@
 
 mod access;
 pub mod error_rate;
+mod queue;
 pub mod radio;
 mod rate_control;
 mod reception;
@@ -17,6 +18,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use cwndlab_units::maths::ln;
 use cwndlab_units::{Duration, Time};
 
 pub use radio::{Channel, PathLoss, Radio};
@@ -24,14 +26,13 @@ pub use rate_control::RateControl;
 pub use station::{BusyTimes, LossCauses};
 
 use self::station::{Activity, Backoff, FrameKind, NeighbourPath, SentFrame, Station};
-use super::access_function::{Counters, PathTotals, QueueLength};
+use super::access_function::{Counters, PathTotals, QueueLength, Routed};
 use super::airtimes::{FlowAirtimes, KnownFlow};
 use super::contention::NEVER;
-use super::medium::FrameOutcome;
+use super::medium::{with, FrameOutcome, QueueConfig};
 use super::phy::Mode;
 use super::rules::Rules;
 use crate::aqm::QueuedPacket;
-use crate::queue::Limit;
 use crate::random::{Purpose, Stream};
 
 /// A pair of sender and receiver.
@@ -43,6 +44,8 @@ pub struct NeighbourPathConfig {
     pub to: u32,
     /// Modulation and coding of data frames.
     pub rate_control: RateControl,
+    /// Probability that noise destroys a data frame beside that of its SINR.
+    pub error: f64,
 }
 
 /// An event. At the same time, frames end before timeouts, and timeouts precede the start of frames.
@@ -89,7 +92,7 @@ struct Signal {
 pub struct Neighbourhood<P> {
     rules: Rules,
     radio: Radio,
-    stations: Vec<Station>,
+    stations: Vec<Station<P>>,
     paths: Vec<NeighbourPath<P>>,
     events: BinaryHeap<Reverse<(Time, Event)>>,
     /// Frames on the air.
@@ -99,29 +102,30 @@ pub struct Neighbourhood<P> {
     /// Number of the next frame on the air, and of the next packet.
     next_signal: u64,
     serial: u64,
-    /// Outcomes, all of the same time.
+    /// Outcomes, all of the same time, and packets that disciplines dropped then.
     outcomes: Vec<FrameOutcome<P>>,
+    dropped: Vec<QueuedPacket<Routed<P>>>,
     due: Time,
     flow_airtimes: FlowAirtimes,
 }
 
 impl<P: Copy> Neighbourhood<P> {
-    /// Stations without frames, by the capacity of their queues. Every station has its own random stream, so that stations
+    /// Stations without frames, by their queues. Every station has its own random stream, so that stations
     /// that do not receive each other are independent.
     #[must_use]
     pub fn new(
         rules: Rules,
         radio: Radio,
-        queues: &[Limit],
+        queues: Vec<QueueConfig<P>>,
         paths: &[NeighbourPathConfig],
         mut random: Stream,
     ) -> Self {
         let seed = random.bits();
-        let station = |(index, limit): (usize, &Limit)| {
+        let station = |(index, queue): (usize, QueueConfig<P>)| {
             let paths = (0..).zip(paths).filter(|one| one.1.from as usize == index).map(|one| one.0).collect();
-            new_station(&rules, *limit, paths, Stream::new(seed, Purpose::Medium, index as u64))
+            new_station(&rules, queue, paths, Stream::new(seed, Purpose::Medium, index as u64))
         };
-        let stations = queues.iter().enumerate().map(station).collect();
+        let stations = queues.into_iter().enumerate().map(station).collect();
         let path = |config: &NeighbourPathConfig| new_path(config, &radio);
         Self {
             paths: paths.iter().map(path).collect(),
@@ -134,6 +138,7 @@ impl<P: Copy> Neighbourhood<P> {
             next_signal: 0,
             serial: 0,
             outcomes: Vec::new(),
+            dropped: Vec::new(),
             due: NEVER,
             flow_airtimes: FlowAirtimes::default(),
         }
@@ -142,16 +147,21 @@ impl<P: Copy> Neighbourhood<P> {
     /// Time of the next event, unless a packet is offered before; [`NEVER`] if there is none.
     #[must_use]
     pub fn next(&self) -> Time {
-        if self.outcomes.is_empty() {
-            self.events.peek().map_or(NEVER, |event| event.0 .0)
-        } else {
+        if self.has_outcomes() {
             self.due
+        } else {
+            self.events.peek().map_or(NEVER, |event| event.0 .0)
         }
+    }
+
+    /// Whether the caller has to take something.
+    fn has_outcomes(&self) -> bool {
+        !self.outcomes.is_empty() || !self.dropped.is_empty()
     }
 
     /// Processes events until `now`, up to the first time with outcomes.
     pub fn process_until(&mut self, now: Time) {
-        while self.outcomes.is_empty() {
+        while !self.has_outcomes() {
             let Some(&Reverse((at, _))) = self.events.peek() else { return };
             if at > now {
                 return;
@@ -160,42 +170,14 @@ impl<P: Copy> Neighbourhood<P> {
         }
     }
 
-    /// Moves the outcomes until `now` to `taken`, which must be empty.
-    pub fn take(&mut self, now: Time, taken: &mut Vec<FrameOutcome<P>>) {
+    /// Moves the outcomes until `now` to `taken`, which must be empty, and the packets that disciplines dropped to
+    /// `dropped`.
+    pub fn take(&mut self, now: Time, taken: &mut Vec<FrameOutcome<P>>, dropped: &mut Vec<QueuedPacket<P>>) {
         debug_assert!(taken.is_empty(), "the caller has processed the previous outcomes");
         if self.due <= now {
             std::mem::swap(&mut self.outcomes, taken);
+            dropped.extend(self.dropped.drain(..).map(|one| with(one, one.packet.packet)));
             self.due = NEVER;
-        }
-    }
-
-    /// Enqueues a packet for a path. Appends it to `dropped` if the queue of its station is full.
-    pub fn offer(&mut self, now: Time, path: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
-        self.process_until(now);
-        let to = &mut self.paths[path as usize];
-        let station = &mut self.stations[to.from as usize];
-        let (packets, bytes) = station.queue_length.at(now);
-        let admitted = match station.limit {
-            Limit::Unlimited => true,
-            Limit::Packets(max) => packets < max,
-            Limit::Bytes(max) => bytes + u64::from(one.size) <= max || packets == 0,
-        };
-        if !admitted {
-            station.counters.dropped += 1;
-            to.totals.dropped += 1;
-            dropped.push(one);
-            return;
-        }
-        to.totals.accepted += 1;
-        to.queue_length.join(now, one.size);
-        station.queue_length.join(now, one.size);
-        self.serial += 1;
-        let serial = self.serial;
-        to.frames.push_back(SentFrame { one, serial, failures: [0; 2], received: false, done: false, reported: false });
-        station.backlog += 1;
-        if station.backlog == 1 {
-            let from = to.from;
-            self.begin_contending(now, from);
         }
     }
 
@@ -216,13 +198,20 @@ impl<P: Copy> Neighbourhood<P> {
             }
         }
         self.detect(at);
-        if !self.outcomes.is_empty() {
+        if self.has_outcomes() {
             self.due = at;
         }
     }
 
     fn schedule(&mut self, at: Time, event: Event) {
         self.events.push(Reverse((at, event)));
+    }
+
+    /// Memory in use, bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.paths.iter().map(|path| path.frames.capacity() * size_of::<SentFrame<P>>()).sum::<usize>()
+            + self.events.capacity() * size_of::<(Time, Event)>()
     }
 
     /// Counters of a station.
@@ -237,10 +226,10 @@ impl<P: Copy> Neighbourhood<P> {
         self.stations[station as usize].causes
     }
 
-    /// Time of a station by activity until the last event.
+    /// Time of a station by activity until `now`.
     #[must_use]
-    pub fn busy_times(&self, station: u32) -> BusyTimes {
-        self.stations[station as usize].busy
+    pub fn busy_times(&self, now: Time, station: u32) -> BusyTimes {
+        self.stations[station as usize].busy_until(now)
     }
 
     /// Counters of a path.
@@ -253,6 +242,39 @@ impl<P: Copy> Neighbourhood<P> {
     #[must_use]
     pub fn path_backlog(&self, now: Time, path: u32) -> (u64, u64) {
         self.paths[path as usize].queue_length.at(now)
+    }
+
+    /// Arrival time of the packet of a path that has waited longest. Where none is in the device, that of the
+    /// discipline.
+    #[must_use]
+    pub fn path_oldest(&self, path: u32) -> Option<Time> {
+        let path = &self.paths[path as usize];
+        let waiting = path.frames.iter().find(|frame| !frame.done).map(|frame| frame.one.since);
+        waiting.or_else(|| self.stations[path.from as usize].queue.as_ref()?.oldest())
+    }
+
+    /// Integrals of the queue length of a path until `now`, in packet-nanoseconds and byte-nanoseconds.
+    #[must_use]
+    pub fn path_integrals(&self, now: Time, path: u32) -> (u128, u128) {
+        self.paths[path as usize].queue_length.integrals(now)
+    }
+
+    /// Maximum number of packets of a path in the queue of its station.
+    #[must_use]
+    pub fn path_max_queue_length(&self, path: u32) -> u64 {
+        self.paths[path as usize].queue_length.max
+    }
+
+    /// Integrals of the queue length of a station until `now`, in packet-nanoseconds and byte-nanoseconds.
+    #[must_use]
+    pub fn integrals(&self, now: Time, station: u32) -> (u128, u128) {
+        self.stations[station as usize].queue_length.integrals(now)
+    }
+
+    /// Maximum number of packets in the queue of a station.
+    #[must_use]
+    pub fn max_queue_length(&self, station: u32) -> u64 {
+        self.stations[station as usize].queue_length.max
     }
 
     /// Packets and bytes in the queue of a station.
@@ -268,7 +290,7 @@ impl<P: Copy> Neighbourhood<P> {
 }
 
 /// A station without frames.
-fn new_station(rules: &Rules, limit: Limit, paths: Vec<u32>, random: Stream) -> Station {
+fn new_station<P>(rules: &Rules, queue: QueueConfig<P>, paths: Vec<u32>, random: Stream) -> Station<P> {
     let backoff = Backoff {
         slots: 0,
         ready: Time::ZERO + rules.aifs(&rules.access),
@@ -289,7 +311,10 @@ fn new_station(rules: &Rules, limit: Limit, paths: Vec<u32>, random: Stream) -> 
         exchange: None,
         paths,
         backlog: 0,
-        limit,
+        limit: queue.limit,
+        counts_in_service: queue.counts_in_service,
+        queue: queue.discipline,
+        room: rules.aggregation.filter(|_| rules.access.aggregates).map_or(1, |one| u64::from(one.frames)),
         queue_length: QueueLength::default(),
         counters: Counters::default(),
         causes: LossCauses::default(),
@@ -306,6 +331,7 @@ fn new_path<P>(config: &NeighbourPathConfig, radio: &Radio) -> NeighbourPath<P> 
         to: config.to,
         rate_control: config.rate_control,
         snr_db,
+        ln_noise: ln(1.0 - config.error),
         frames: VecDeque::new(),
         queue_length: QueueLength::default(),
         totals: PathTotals::default(),

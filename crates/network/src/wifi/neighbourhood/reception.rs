@@ -217,6 +217,7 @@ impl<P: Copy> Neighbourhood<P> {
             sent += u64::from(bytes);
             let to = payload + Duration::from_nanos(span * sent / total);
             let ln_probability = ln_success_between(reception, from, to, signal.mode, f64::from(bytes));
+            let ln_probability = ln_probability + self.paths[exchange.path as usize].ln_noise;
             if !self.draw(index, ln_probability) {
                 continue;
             }

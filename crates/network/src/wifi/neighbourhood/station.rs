@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use cwndlab_units::{Duration, Time};
 
 use super::rate_control::RateControl;
-use crate::aqm::QueuedPacket;
+use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::Stream;
-use crate::wifi::access_function::{Counters, PathTotals, QueueLength};
+use crate::wifi::access_function::{Counters, PathTotals, QueueLength, Routed};
 use crate::wifi::airtimes::KnownFlow;
 use crate::wifi::phy::Mode;
 
@@ -156,6 +156,8 @@ pub(super) struct NeighbourPath<P> {
     pub(super) rate_control: RateControl,
     /// Signal-to-noise ratio at the receiver, dB.
     pub(super) snr_db: f64,
+    /// Logarithm of the probability that other noise does not destroy a frame.
+    pub(super) ln_noise: f64,
     pub(super) frames: VecDeque<SentFrame<P>>,
     pub(super) queue_length: QueueLength,
     pub(super) totals: PathTotals,
@@ -166,7 +168,7 @@ pub(super) struct NeighbourPath<P> {
 
 /// The state of a station.
 #[derive(Debug)]
-pub(super) struct Station {
+pub(super) struct Station<P> {
     pub(super) backoff: Backoff,
     /// The frame that it sends.
     pub(super) sending: Option<u64>,
@@ -182,9 +184,15 @@ pub(super) struct Station {
     pub(super) exchange: Option<OwnExchange>,
     /// Its paths.
     pub(super) paths: Vec<u32>,
-    /// Frames in the queue that are neither acknowledged nor dropped.
+    /// Frames in the device, or in the queue without a discipline, that are neither acknowledged nor dropped.
     pub(super) backlog: u64,
     pub(super) limit: Limit,
+    /// The frame in service counts towards the limit.
+    pub(super) counts_in_service: bool,
+    /// A queue discipline above the device.
+    pub(super) queue: Option<Box<dyn Discipline<Routed<P>>>>,
+    /// Frames of the device if there is a discipline.
+    pub(super) room: u64,
     pub(super) queue_length: QueueLength,
     pub(super) counters: Counters,
     pub(super) causes: LossCauses,
@@ -192,18 +200,25 @@ pub(super) struct Station {
     pub(super) random: Stream,
 }
 
-impl Station {
+impl<P> Station<P> {
     /// Accounts the time until `now` for the present activity.
     pub(super) fn account(&mut self, now: Time) {
-        let span = now - self.since;
+        self.busy = self.busy_until(now);
+        self.since = now;
+    }
+
+    /// The time by activity until `now`.
+    pub(super) fn busy_until(&self, now: Time) -> BusyTimes {
+        let span = now.saturating_since(self.since);
+        let mut busy = self.busy;
         match self.activity {
             Activity::Idle => {}
-            Activity::Sending => self.busy.sending += span,
-            Activity::Receiving => self.busy.receiving += span,
-            Activity::Overhearing => self.busy.overheard += span,
-            Activity::Energy => self.busy.energy += span,
+            Activity::Sending => busy.sending += span,
+            Activity::Receiving => busy.receiving += span,
+            Activity::Overhearing => busy.overheard += span,
+            Activity::Energy => busy.energy += span,
         }
-        self.since = now;
+        busy
     }
 
     /// Whether the channel is busy by carrier sense or NAV.

@@ -39,6 +39,11 @@ impl Run {
     }
 }
 
+/// Equal queues without a discipline.
+fn drop_tail(stations: usize, limit: Limit) -> Vec<QueueConfig<u32>> {
+    (0..stations).map(|_| QueueConfig::drop_tail(limit, true)).collect()
+}
+
 fn packet(path: u32) -> QueuedPacket<u32> {
     QueuedPacket { size: IP_BYTES, packet: path, ..QueuedPacket::default() }
 }
@@ -53,12 +58,16 @@ fn saturate(
     seconds: u64,
 ) -> Run {
     let radio = Radio::new(powers, channels);
-    let queues = vec![Limit::Packets(1000); channels.len()];
-    let config =
-        |&(from, to, mode): &(u32, u32, Mode)| NeighbourPathConfig { from, to, rate_control: RateControl::Fixed(mode) };
+    let queues = drop_tail(channels.len(), Limit::Packets(1000));
+    let config = |&(from, to, mode): &(u32, u32, Mode)| NeighbourPathConfig {
+        from,
+        to,
+        rate_control: RateControl::Fixed(mode),
+        error: 0.0,
+    };
     let configs: Vec<_> = paths.iter().map(config).collect();
     let stream = Stream::new(seed, Purpose::Medium, 0);
-    let mut all = Neighbourhood::new(rules.clone(), radio, &queues, &configs, stream);
+    let mut all = Neighbourhood::new(rules.clone(), radio, queues, &configs, stream);
     let mut delivered = vec![0; paths.len()];
     for path in 0..paths.len() as u32 {
         for _ in 0..70 {
@@ -69,7 +78,7 @@ fn saturate(
     while all.next() < Time::ZERO + S * seconds {
         let now = all.next();
         all.process_until(now);
-        all.take(now, &mut taken);
+        all.take(now, &mut taken, &mut Vec::new());
         for outcome in taken.drain(..) {
             let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
             delivered[one.packet as usize] += u64::from(matches!(outcome, FrameOutcome::Delivered(_)));
@@ -81,7 +90,7 @@ fn saturate(
         delivered,
         counters: stations.clone().map(|station| all.counters(station)).collect(),
         causes: stations.clone().map(|station| all.loss_causes(station)).collect(),
-        busy: stations.map(|station| all.busy_times(station)).collect(),
+        busy: stations.map(|station| all.busy_times(Time::ZERO + S * seconds, station)).collect(),
         seconds: seconds as f64,
     }
 }
@@ -335,10 +344,11 @@ fn clinic(seconds: u64) -> (u64, u64, u64) {
     }
     let radio = Radio::new(&PathLoss::AT_2_4_GHZ.powers(&positions, &vec![16.0; 44]), &channels);
     let rate_control = RateControl::IdealHt { streams: 1, short_guard: false };
-    let configs: Vec<_> = paths.iter().map(|&(from, to)| NeighbourPathConfig { from, to, rate_control }).collect();
+    let configs: Vec<_> =
+        paths.iter().map(|&(from, to)| NeighbourPathConfig { from, to, rate_control, error: 0.0 }).collect();
     let rules = Rules { aggregation: None, ..Rules::ht() };
     let stream = Stream::new(1, Purpose::Medium, 0);
-    let mut all = Neighbourhood::new(rules, radio, &[Limit::Unlimited; 44], &configs, stream);
+    let mut all = Neighbourhood::new(rules, radio, drop_tail(44, Limit::Unlimited), &configs, stream);
     let (mut outcomes, mut offered, mut taken) = (0, 0, Vec::new());
     for path in 0..configs.len() as u32 {
         for _ in 0..5 {
@@ -349,7 +359,7 @@ fn clinic(seconds: u64) -> (u64, u64, u64) {
     while all.next() < Time::ZERO + S * seconds {
         let now = all.next();
         all.process_until(now);
-        all.take(now, &mut taken);
+        all.take(now, &mut taken, &mut Vec::new());
         for outcome in taken.drain(..) {
             let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
             outcomes += 1;
@@ -367,9 +377,9 @@ fn clinic(seconds: u64) -> (u64, u64, u64) {
 fn second_arrival(rules: &Rules, between: f64) -> Time {
     let radio = Radio::new(&pairs(between), &[CHANNEL; 4]);
     let rate_control = RateControl::Fixed(OFDM54);
-    let configs = PAIRS.map(|(from, to, _)| NeighbourPathConfig { from, to, rate_control });
+    let configs = PAIRS.map(|(from, to, _)| NeighbourPathConfig { from, to, rate_control, error: 0.0 });
     let stream = Stream::new(5, Purpose::Medium, 0);
-    let mut all = Neighbourhood::new(rules.clone(), radio, &[Limit::Packets(10); 4], &configs, stream);
+    let mut all = Neighbourhood::new(rules.clone(), radio, drop_tail(4, Limit::Packets(10)), &configs, stream);
     let first = Time::ZERO + S;
     all.offer(first, 0, packet(0), &mut Vec::new());
     all.offer(first + Duration::from_micros(100), 1, packet(1), &mut Vec::new());
@@ -378,7 +388,7 @@ fn second_arrival(rules: &Rules, between: f64) -> Time {
         let now = all.next();
         assert!(now < NEVER, "the second packet arrives");
         all.process_until(now);
-        all.take(now, &mut taken);
+        all.take(now, &mut taken, &mut Vec::new());
         for outcome in taken.drain(..) {
             match outcome {
                 FrameOutcome::Delivered(one) if one.packet == 0 => assert_eq!(now, first + Duration::from_micros(254)),
