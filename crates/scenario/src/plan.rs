@@ -175,7 +175,7 @@ words! {
     pub enum AdaptationPlan {
         /// that of the link or medium
         Fixed = "fixed",
-        /// the fastest one with at most 10 % errors without interference
+        /// the fastest one with a bit error rate of at most 10⁻⁶ without interference, as in ns-3
         Ideal = "ideal",
         /// Minstrel-HT: by statistics of each rate
         Minstrel = "minstrel",

@@ -57,6 +57,8 @@ enum Event {
     Timeout(u32, u64),
     /// A frame a SIFS after another one.
     Respond { station: u32, kind: ResponseKind, to: u32, nav: Duration, mode_bits: u32, bytes: u32 },
+    /// A station whose NAV is that of an RTS receives nothing after it: the NAV is reset.
+    ResetNav(u32, Time),
     /// The end of a backoff, with its generation.
     Access(u32, u64),
 }
@@ -194,6 +196,7 @@ impl<P: Copy> Neighbourhood<P> {
                 Event::Respond { station, kind, to, nav, mode_bits, bytes } => {
                     self.respond(at, station, kind, to, nav, Mode::Ofdm { bits: mode_bits }, bytes);
                 }
+                Event::ResetNav(station, nav) => self.reset_nav(at, station, nav),
                 Event::Access(station, generation) => self.access(at, station, generation),
             }
         }
@@ -307,6 +310,7 @@ fn new_station<P>(rules: &Rules, queue: QueueConfig<P>, paths: Vec<u32>, random:
         since: Time::ZERO,
         failed_reception: false,
         nav: Time::ZERO,
+        nav_of_rts: false,
         gap_from: NEVER,
         exchange: None,
         paths,

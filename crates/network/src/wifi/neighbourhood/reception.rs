@@ -121,7 +121,9 @@ impl<P: Copy> Neighbourhood<P> {
             chunks: Vec::with_capacity(2),
             sinr,
         };
-        self.stations[index as usize].reception = Some(reception);
+        let station = &mut self.stations[index as usize];
+        station.reception = Some(reception);
+        station.nav_of_rts = false;
     }
 
     /// Updates the activity of a station at `at`. Its backoff freezes when the channel becomes busy.
@@ -194,11 +196,37 @@ impl<P: Copy> Neighbourhood<P> {
         if received && signal.to == index {
             self.process(at, index, signal);
         } else if received {
-            station.nav = station.nav.max(at + signal.nav);
+            self.reserve(at, index, signal);
         }
         let exchange = &self.stations[index as usize].exchange;
         if exchange.as_ref().is_some_and(|exchange| exchange.timed_out) {
             self.complete(at, index, false);
+        }
+    }
+
+    /// Sets the NAV by a frame for another station. That of an RTS ends if no frame follows it (10.3.2.4).
+    fn reserve(&mut self, at: Time, index: u32, signal: &Signal) {
+        let station = &mut self.stations[index as usize];
+        let nav = at + signal.nav;
+        if nav <= station.nav {
+            return;
+        }
+        station.nav = nav;
+        station.nav_of_rts = signal.kind == FrameKind::Rts;
+        if station.nav_of_rts {
+            let response = signal.mode.control().airtime(ACK_BYTES);
+            self.schedule(at + SIFS * 2 + response + self.rules.slot * 2, Event::ResetNav(index, nav));
+        }
+    }
+
+    /// Resets the NAV of an RTS, unless a frame was detected since.
+    pub(super) fn reset_nav(&mut self, at: Time, index: u32, nav: Time) {
+        let station = &mut self.stations[index as usize];
+        if station.nav == nav && std::mem::take(&mut station.nav_of_rts) {
+            station.nav = at;
+            if station.activity == Activity::Idle {
+                self.unfreeze(at, index);
+            }
         }
     }
 

@@ -179,6 +179,8 @@ pub(super) struct Station<P> {
     pub(super) failed_reception: bool,
     /// End of the reservation by frames of others.
     pub(super) nav: Time,
+    /// It is that of an RTS, and no frame was detected since.
+    pub(super) nav_of_rts: bool,
     /// End of the last data frame to which it responds.
     pub(super) gap_from: Time,
     pub(super) exchange: Option<OwnExchange>,
