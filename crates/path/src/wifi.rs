@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cwndlab_network::aqm::{Discipline, QueuedPacket};
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::{Purpose, Stream};
+use cwndlab_network::wifi::neighbourhood::radio::ENERGY_DBM;
 use cwndlab_network::wifi::neighbourhood::{self, Channel, NeighbourPathConfig, Neighbourhood, RateControl};
 use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
 use cwndlab_network::wifi::{
@@ -118,6 +119,7 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         rts_above: plan.access.rts_above.map(|bytes| bytes.0.min(u64::from(u32::MAX)) as u32),
         eifs_ack: plan.access.eifs.then(Rules::lowest_ack),
         aggregation: base.aggregation.filter(|_| plan.aggregation),
+        block_ack_request: plan.channel.is_some_and(|channel| channel.block_ack_request),
         deferral: if plan.keeps_turn { Deferral::Keeps } else { Deferral::Draws },
         edca: plan.edca.map(|one| edca(one, &plan.access, access_point)),
         beacon: plan.beacon.zip(access_point).map(|(beacon, station)| Beacon {
@@ -237,7 +239,8 @@ fn build_neighbourhood(
         Some(NeighbourPathConfig { from, to, rate_control, error: radio.frame_error })
     };
     let paths: Vec<NeighbourPathConfig> = links.iter().filter_map(path).collect();
-    let radio = neighbourhood::Radio::new(&plan.neighbourhood.received_dbm, &channels);
+    let energy_dbm = plan.media[index].channel.map_or(ENERGY_DBM, |channel| channel.energy_detection);
+    let radio = neighbourhood::Radio::new(&plan.neighbourhood.received_dbm, &channels, energy_dbm);
     let stream = Stream::new(seed, Purpose::Medium, index as u64);
     let rules = rules(&plan.media[index], &station_of);
     let names = stations

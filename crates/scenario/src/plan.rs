@@ -160,7 +160,7 @@ pub struct MediumPlan {
 }
 
 /// The channel of a medium.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChannelPlan {
     /// Channel number.
     pub number: u32,
@@ -168,6 +168,10 @@ pub struct ChannelPlan {
     pub width_mhz: u32,
     /// Selection of rates.
     pub adaptation: AdaptationPlan,
+    /// A BlockAckReq follows an aggregate without a BlockAck.
+    pub block_ack_request: bool,
+    /// Threshold of energy detection, dBm.
+    pub energy_detection: f64,
 }
 
 words! {

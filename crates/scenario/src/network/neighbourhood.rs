@@ -60,7 +60,10 @@ fn check_media(schema: &Schema, faults: &mut Faults) {
             }
         }
     }
-    let rules = |one: &Medium| (one.standard, one.access, one.aggregation, one.keeps_turn);
+    let rules = |one: &Medium| {
+        let channel = one.channel.map(|channel| (channel.block_ack_request, channel.energy_detection));
+        (one.standard, one.access, one.aggregation, one.keeps_turn, channel)
+    };
     if let Some(other) = with_channel.find(|one| rules(one) != rules(first)) {
         let what = format!("'{}' has another standard or other rules of access than '{}'", other.name, first.name);
         faults.add(&*other.path, what, "media with a channel have the same ones; links may have rates of their own");

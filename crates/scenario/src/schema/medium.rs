@@ -1,6 +1,7 @@
 //! Reads a medium of 802.11, and the radio parameters of its links and stations.
 
 use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Table, TableType};
+use cwndlab_network::wifi::neighbourhood::radio::ENERGY_DBM;
 use cwndlab_units::Rate;
 
 use super::field_types::RateOrNone;
@@ -114,9 +115,12 @@ impl TableType for Medium {
 
 /// Reads the channel; width and rate adaptation without it are faults.
 fn read_channel(table: &Reader<'_>, fields: &ChannelFields, faults: &mut Faults) -> Option<ChannelPlan> {
-    let ChannelFields { channel, width, rate_adaptation } = *fields;
+    let ChannelFields { channel, width, rate_adaptation, energy_detection, block_ack_request } = *fields;
     let Some(number) = channel else {
-        for key in ["width", "rate_adaptation"].into_iter().filter(|key| table.gives(key)) {
+        for key in ["width", "rate_adaptation", "energy_detection", "block_ack_request"]
+            .into_iter()
+            .filter(|key| table.gives(key))
+        {
             faults.add(table.at(key), "belongs to a channel", "write 'channel = 6'");
         }
         return None;
@@ -128,7 +132,13 @@ fn read_channel(table: &Reader<'_>, fields: &ChannelFields, faults: &mut Faults)
     if ![20, 40, 80].contains(&width) {
         faults.add(table.at("width"), format!("{width} MHz is no width of a channel"), "20, 40 or 80");
     }
-    Some(ChannelPlan { number, width_mhz: width, adaptation: rate_adaptation.unwrap_or(AdaptationPlan::Fixed) })
+    Some(ChannelPlan {
+        number,
+        width_mhz: width,
+        adaptation: rate_adaptation.unwrap_or(AdaptationPlan::Fixed),
+        block_ack_request: block_ack_request.unwrap_or(false),
+        energy_detection: energy_detection.unwrap_or(ENERGY_DBM),
+    })
 }
 
 /// The fields of 802.11n.

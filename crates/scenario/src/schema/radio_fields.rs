@@ -43,6 +43,10 @@ fields! {
         width: Option<u32> = absent("20") in 20..=80,
         /// with a channel: how stations select rates
         rate_adaptation: Option<AdaptationPlan> = absent("fixed"),
+        /// with a channel: power in dBm at which it is busy if the preamble of the frame was missed; ns-3 has -82
+        energy_detection: Option<Dbm> = absent("-62"),
+        /// with a channel: an aggregate without a BlockAck is followed by a BlockAckReq, as in ns-3, not by its frames
+        block_ack_request: Option<bool> = absent("false"),
     }
 }
 

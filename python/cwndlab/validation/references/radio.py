@@ -56,7 +56,8 @@ class Deviation:
 def document(cell: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """The scenario of a cell. Starts are those of ns-3's run: at low loads they decide which frames meet."""
     medium: dict[str, Any] = {"name": "air", "standard": cell["standard"], "channel": 1}
-    medium |= {"keeps_turn": True, "eifs": True}
+    # What its MAC does otherwise than 802.11, and the interframe space after errors.
+    medium |= {"keeps_turn": True, "eifs": True, "energy_detection": -82, "block_ack_request": True}
     medium["rate_adaptation"] = cell["adaptation"]
     if cell["adaptation"] == "fixed":
         medium |= {"mcs": cell["mcs"]} if cell["standard"] == "802.11n" else {"rate": f"{cell['rate_mbps']} Mbps"}

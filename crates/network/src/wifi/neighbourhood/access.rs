@@ -5,7 +5,9 @@ use cwndlab_units::{Duration, Time};
 use super::station::{FrameKind, OwnExchange};
 use super::{Event, Neighbourhood, ResponseKind, Signal};
 use crate::wifi::medium::FrameOutcome;
-use crate::wifi::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, DELIMITER_BYTES, RTS_BYTES, SIFS};
+use crate::wifi::phy::{
+    subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, BLOCK_ACK_REQUEST_BYTES, DELIMITER_BYTES, RTS_BYTES, SIFS,
+};
 use crate::wifi::rules::Deferral;
 
 impl OwnExchange {
@@ -102,7 +104,10 @@ impl<P: Copy> Neighbourhood<P> {
         if self.stations[index as usize].backoff.generation != generation {
             return;
         }
-        let exchange = self.exchange(at, index);
+        if let Some(request) = self.stations[index as usize].request.take() {
+            return self.send_request(at, index, request);
+        }
+        let mut exchange = self.exchange(at, index);
         let rts = self.rules.rts_above.is_some_and(|above| exchange.mpdus.iter().sum::<u32>() > above);
         let acknowledgement = exchange.acknowledgement();
         let control = exchange.mode.control();
@@ -111,6 +116,7 @@ impl<P: Copy> Neighbourhood<P> {
         let station = &mut self.stations[index as usize];
         station.backoff.immediate = false;
         station.counters.attempts += 1;
+        exchange.after_rts = rts;
         station.exchange = Some(exchange);
         if rts {
             let nav = SIFS + control.airtime(ACK_BYTES) + SIFS + data + acknowledgement;
@@ -118,6 +124,19 @@ impl<P: Copy> Neighbourhood<P> {
         } else {
             self.send(at, index, to, FrameKind::Data, mode, data, acknowledgement, 0);
         }
+    }
+
+    /// Asks for the BlockAck that did not come (10.24.7).
+    fn send_request(&mut self, at: Time, index: u32, request: OwnExchange) {
+        let control = request.mode.control();
+        let to = self.paths[request.path as usize].to;
+        let nav = request.acknowledgement();
+        let station = &mut self.stations[index as usize];
+        station.backoff.immediate = false;
+        station.counters.attempts += 1;
+        station.exchange = Some(OwnExchange { start: at, overlapped: [false; 2], timed_out: false, ..request });
+        let airtime = control.airtime(BLOCK_ACK_REQUEST_BYTES);
+        self.send(at, index, to, FrameKind::BlockAckRequest, control, airtime, nav, BLOCK_ACK_REQUEST_BYTES);
     }
 
     /// The next exchange of a station: its oldest frame, and with aggregation those that follow on the same path.
@@ -164,6 +183,8 @@ impl<P: Copy> Neighbourhood<P> {
             start: at,
             sent_until: at,
             reserved: false,
+            after_rts: false,
+            requests: 0,
             overlapped: [false; 2],
             timeout: 0,
             timed_out: false,
@@ -192,7 +213,7 @@ impl<P: Copy> Neighbourhood<P> {
         station.sending = Some(number);
         let lost_reception = station.reception.take().is_some();
         if let Some(exchange) = &mut station.exchange {
-            if matches!(kind, FrameKind::Rts | FrameKind::Data) {
+            if kind.asks() {
                 exchange.sent_until = end;
                 exchange.timeout = number;
                 self.events.push(std::cmp::Reverse((end + timeout, Event::Timeout(from, number))));
@@ -257,6 +278,9 @@ impl<P: Copy> Neighbourhood<P> {
     pub(super) fn complete(&mut self, at: Time, index: u32, acknowledged: bool) {
         let station = &mut self.stations[index as usize];
         let Some(exchange) = station.exchange.take() else { return };
+        if exchange.requests > 0 {
+            return self.complete_request(at, index, acknowledged, exchange);
+        }
         let which = usize::from(exchange.reserved);
         let limit = [self.rules.short_attempts, self.rules.long_attempts][which];
         let path = &mut self.paths[exchange.path as usize];
@@ -286,9 +310,42 @@ impl<P: Copy> Neighbourhood<P> {
             path.queue_length.drop_one(at, frame.one.size);
             station.queue_length.drop_one(at, frame.one.size);
         }
+        self.end_exchange(at, index, acknowledged, lost, exchange);
+    }
+
+    /// Ends a request for a BlockAck: frames that the receiver has are done. The last attempt gives the request up.
+    fn complete_request(&mut self, at: Time, index: u32, acknowledged: bool, mut exchange: OwnExchange) {
+        let station = &mut self.stations[index as usize];
+        let path = &mut self.paths[exchange.path as usize];
+        for serial in &exchange.serials {
+            let position = path.frames.partition_point(|frame| frame.serial < *serial);
+            let Some(frame) = path.frames.get_mut(position).filter(|frame| frame.serial == *serial) else { continue };
+            self.flow_airtimes.add(&mut path.known_flow, frame.one.flow, frame.one.size);
+            if acknowledged && frame.received && !frame.done {
+                let size = u64::from(frame.one.size);
+                station.counters.sent += 1;
+                station.counters.sent_bytes += size;
+                path.totals.sent += 1;
+                path.totals.sent_bytes += size;
+                frame.done = true;
+                station.backlog -= 1;
+                path.queue_length.drop_one(at, frame.one.size);
+                station.queue_length.drop_one(at, frame.one.size);
+            }
+        }
+        let lost = !acknowledged && exchange.requests >= self.rules.short_attempts;
+        if acknowledged || lost {
+            exchange.requests = 0;
+            exchange.serials.clear();
+        }
+        self.end_exchange(at, index, acknowledged, lost, exchange);
+    }
+
+    /// Accounts the airtime of an exchange, refills the device, and draws a backoff.
+    fn end_exchange(&mut self, at: Time, index: u32, acknowledged: bool, lost: bool, exchange: OwnExchange) {
         let airtime = if acknowledged { at } else { exchange.sent_until } - exchange.start;
         self.flow_airtimes.end(airtime);
-        station.counters.airtime_ns += airtime.as_nanos();
+        self.stations[index as usize].counters.airtime_ns += airtime.as_nanos();
         let path = exchange.path;
         self.refill(at, index);
         self.back_off_after(at, index, acknowledged, lost, exchange);
@@ -307,6 +364,10 @@ impl<P: Copy> Neighbourhood<P> {
                 [_, true] => station.causes.hidden += 1,
                 _ => station.causes.noise += 1,
             }
+        }
+        let is_aggregate = exchange.serials.len() > 1 && (exchange.reserved || !exchange.after_rts);
+        if self.rules.block_ack_request && !acknowledged && (is_aggregate || exchange.requests > 0) {
+            station.request = Some(OwnExchange { requests: exchange.requests + 1, ..exchange });
         }
         let cw = if acknowledged || lost { access.cw_min } else { access.widened(station.backoff.cw) };
         station.back_off(cw);

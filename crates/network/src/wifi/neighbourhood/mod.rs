@@ -313,6 +313,7 @@ fn new_station<P>(rules: &Rules, queue: QueueConfig<P>, paths: Vec<u32>, random:
         nav_of_rts: false,
         gap_from: NEVER,
         exchange: None,
+        request: None,
         paths,
         backlog: 0,
         limit: queue.limit,

@@ -10,8 +10,8 @@ use cwndlab_units::Duration;
 pub const PREAMBLE_DBM: f64 = -82.0;
 /// Minimum signal-to-noise ratio of a detected preamble: 4 dB.
 pub const PREAMBLE_SNR: f64 = 2.511_886_431_509_580_6;
-/// Energy detection: total power at which the channel is busy, −62 dBm, mW.
-pub const ENERGY_MW: f64 = 6.309_573_444_801_929e-7;
+/// Energy detection: total power at which the channel is busy, dBm, if no preamble was detected.
+pub const ENERGY_DBM: f64 = -62.0;
 /// A preamble this much stronger than the frame in reception replaces it: 5 dB.
 pub const CAPTURE_RATIO: f64 = 3.162_277_660_168_379_5;
 /// Time after the start of a frame within which a stronger one replaces it: ns-3's capture window.
@@ -114,14 +114,17 @@ pub struct Radio {
     channels: Vec<Channel>,
     /// The preamble threshold, mW.
     preamble_mw: f64,
+    /// The threshold of energy detection, mW.
+    energy_mw: f64,
     /// Noise floor of each station, mW.
     noise_mw: Vec<f64>,
 }
 
 impl Radio {
-    /// Creates it from the received power in dBm, by sender and receiver, and the channel of each station.
+    /// Creates it from the received power in dBm, by sender and receiver, the channel of each station, and the threshold of
+    /// energy detection in dBm.
     #[must_use]
-    pub fn new(received_dbm: &[Vec<f64>], channels: &[Channel]) -> Self {
+    pub fn new(received_dbm: &[Vec<f64>], channels: &[Channel], energy_dbm: f64) -> Self {
         let stations = channels.len();
         let mut power_mw = vec![0.0; stations * stations];
         let mut audible = vec![Vec::new(); stations];
@@ -136,7 +139,15 @@ impl Radio {
         }
         let noise_mw = channels.iter().map(|channel| milliwatts(channel.noise_dbm())).collect();
         let preamble_mw = milliwatts(PREAMBLE_DBM);
-        Self { stations, power_mw, audible, channels: channels.to_vec(), preamble_mw, noise_mw }
+        Self {
+            stations,
+            power_mw,
+            audible,
+            channels: channels.to_vec(),
+            preamble_mw,
+            energy_mw: milliwatts(energy_dbm),
+            noise_mw,
+        }
     }
 
     /// Received power, mW.
@@ -164,6 +175,12 @@ impl Radio {
         self.channels[from as usize] == self.channels[to as usize] && self.power(from, to) >= self.preamble_mw
     }
 
+    /// The threshold of energy detection, mW.
+    #[must_use]
+    pub fn energy(&self) -> f64 {
+        self.energy_mw
+    }
+
     /// Number of stations.
     #[must_use]
     pub fn stations(&self) -> usize {
@@ -182,10 +199,10 @@ mod tests {
         assert!((powers[0][1] + 50.05).abs() < 1e-9 && (powers[0][2] + 80.05).abs() < 1e-9);
     }
 
-    /// The thresholds as ratios: 4 dB, 5 dB, −62 dBm.
+    /// The thresholds as ratios: 4 dB, 5 dB.
     #[test]
     fn ratios_equal_their_decibels() {
-        for (ratio, db) in [(PREAMBLE_SNR, 4.0), (CAPTURE_RATIO, 5.0), (ENERGY_MW, -62.0)] {
+        for (ratio, db) in [(PREAMBLE_SNR, 4.0), (CAPTURE_RATIO, 5.0)] {
             assert!((decibels(ratio) - db).abs() < 1e-9, "{db}");
         }
     }

@@ -4,7 +4,7 @@ use cwndlab_units::maths::exp;
 use cwndlab_units::{Duration, Time};
 
 use super::error_rate::ln_success;
-use super::radio::{CAPTURE_RATIO, CAPTURE_WINDOW, ENERGY_MW, PREAMBLE_SNR};
+use super::radio::{CAPTURE_RATIO, CAPTURE_WINDOW, PREAMBLE_SNR};
 use super::station::{Activity, Chunk, FrameKind, Reception};
 use super::{Event, Neighbourhood, ResponseKind, Signal};
 use crate::wifi::phy::{Mode, ACK_BYTES, BLOCK_ACK_BYTES, SIFS};
@@ -54,7 +54,7 @@ impl<P: Copy> Neighbourhood<P> {
                 let occupied = receiver.reception.as_ref().is_some_and(|present| present.signal == other.number);
                 let audible = self.radio.power(other.from, one.to) > power * HARMLESS;
                 let audible = audible || occupied || other.from == one.to;
-                let owner = if matches!(one.kind, FrameKind::Rts | FrameKind::Data) { one.from } else { one.to };
+                let owner = if one.kind.asks() { one.from } else { one.to };
                 if let Some(exchange) = self.stations[owner as usize].exchange.as_mut().filter(|_| audible) {
                     exchange.overlapped[usize::from(old.start != new.start)] = true;
                 }
@@ -133,7 +133,7 @@ impl<P: Copy> Neighbourhood<P> {
             _ if station.sending.is_some() => Activity::Sending,
             Some(reception) if reception.addressed => Activity::Receiving,
             Some(_) => Activity::Overhearing,
-            None if self.interference(index, u64::MAX) >= ENERGY_MW => Activity::Energy,
+            None if self.interference(index, u64::MAX) >= self.radio.energy() => Activity::Energy,
             None => Activity::Idle,
         };
         let station = &mut self.stations[index as usize];
@@ -290,6 +290,9 @@ impl<P: Copy> Neighbourhood<P> {
                     self.stations[to as usize].exchange.as_ref().is_some_and(|exchange| exchange.serials.len() > 1);
                 let bytes = if aggregate { BLOCK_ACK_BYTES } else { ACK_BYTES };
                 self.schedule(at + SIFS, respond(ResponseKind::Ack, bytes));
+            }
+            FrameKind::BlockAckRequest => {
+                self.schedule(at + SIFS, respond(ResponseKind::Ack, BLOCK_ACK_BYTES));
             }
             FrameKind::Ack => self.complete(at, index, true),
         }

@@ -106,8 +106,16 @@ pub(super) enum FrameKind {
     Rts,
     Cts,
     Data,
+    BlockAckRequest,
     /// ACK or BlockAck.
     Ack,
+}
+
+impl FrameKind {
+    /// Whether it demands a response.
+    pub(super) fn asks(self) -> bool {
+        matches!(self, Self::Rts | Self::Data | Self::BlockAckRequest)
+    }
 }
 
 /// The frame exchange of a station.
@@ -125,6 +133,10 @@ pub(super) struct OwnExchange {
     pub(super) sent_until: Time,
     /// A CTS was received.
     pub(super) reserved: bool,
+    /// It begins with an RTS.
+    pub(super) after_rts: bool,
+    /// Number of this request for a BlockAck, from 1; 0: it has data.
+    pub(super) requests: u32,
     /// Another frame overlapped with one of its frames at the receiver: in the same slot, or at another time.
     pub(super) overlapped: [bool; 2],
     /// Number of its valid timeout.
@@ -184,6 +196,8 @@ pub(super) struct Station<P> {
     /// End of the last data frame to which it responds.
     pub(super) gap_from: Time,
     pub(super) exchange: Option<OwnExchange>,
+    /// The next exchange, if it is a request for a BlockAck.
+    pub(super) request: Option<OwnExchange>,
     /// Its paths.
     pub(super) paths: Vec<u32>,
     /// Frames in the device, or in the queue without a discipline, that are neither acknowledged nor dropped.

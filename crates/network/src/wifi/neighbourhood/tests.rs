@@ -3,6 +3,7 @@
 
 use cwndlab_units::{Duration, Time};
 
+use super::radio::ENERGY_DBM;
 use super::*;
 use crate::wifi::{Medium, PathConfig, QueueConfig};
 
@@ -57,7 +58,7 @@ fn saturate(
     seed: u64,
     seconds: u64,
 ) -> Run {
-    let radio = Radio::new(powers, channels);
+    let radio = Radio::new(powers, channels, ENERGY_DBM);
     let queues = drop_tail(channels.len(), Limit::Packets(1000));
     let config = |&(from, to, mode): &(u32, u32, Mode)| NeighbourPathConfig {
         from,
