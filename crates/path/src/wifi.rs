@@ -228,7 +228,7 @@ fn build_neighbourhood(
         own.map_or_else(|| QueueConfig::drop_tail(Limit::Unlimited, false), |&link| queue_of(plan, link, 0, queue))
     });
     let channel = |&(_, medium): &(u32, u32)| {
-        plan.media[medium as usize].channel.map(|one| Channel { number: one.number, width_mhz: one.width_mhz })
+        plan.media[medium as usize].channel.map(|one| Channel { number: one.number, width_mhz: 20 })
     };
     let channels: Vec<Channel> = stations.iter().filter_map(channel).collect();
     let path = |&link: &LinkId| {
@@ -253,8 +253,14 @@ fn build_neighbourhood(
 fn rate_control(plan: ModePlan, adaptation: AdaptationPlan) -> RateControl {
     match (adaptation, plan) {
         (AdaptationPlan::Fixed, _) => RateControl::Fixed(mode(plan)),
-        (_, ModePlan::Ofdm { .. }) => RateControl::IdealOfdm,
-        (_, ModePlan::Ht { streams, short_guard, .. }) => RateControl::IdealHt { streams, short_guard },
+        (AdaptationPlan::Ideal, ModePlan::Ofdm { .. }) => RateControl::IdealOfdm,
+        (AdaptationPlan::Ideal, ModePlan::Ht { streams, short_guard, .. }) => {
+            RateControl::IdealHt { streams, short_guard }
+        }
+        (AdaptationPlan::Minstrel, ModePlan::Ofdm { .. }) => RateControl::MinstrelOfdm,
+        (AdaptationPlan::Minstrel, ModePlan::Ht { streams, short_guard, .. }) => {
+            RateControl::MinstrelHt { streams, short_guard }
+        }
     }
 }
 

@@ -164,8 +164,6 @@ pub struct MediumPlan {
 pub struct ChannelPlan {
     /// Channel number.
     pub number: u32,
-    /// Width, MHz.
-    pub width_mhz: u32,
     /// Selection of rates.
     pub adaptation: AdaptationPlan,
     /// A BlockAckReq follows an aggregate without a BlockAck.

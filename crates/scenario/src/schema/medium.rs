@@ -115,11 +115,10 @@ impl TableType for Medium {
 
 /// Reads the channel; width and rate adaptation without it are faults.
 fn read_channel(table: &Reader<'_>, fields: &ChannelFields, faults: &mut Faults) -> Option<ChannelPlan> {
-    let ChannelFields { channel, width, rate_adaptation, energy_detection, block_ack_request } = *fields;
+    let ChannelFields { channel, rate_adaptation, energy_detection, block_ack_request } = *fields;
     let Some(number) = channel else {
-        for key in ["width", "rate_adaptation", "energy_detection", "block_ack_request"]
-            .into_iter()
-            .filter(|key| table.gives(key))
+        for key in
+            ["rate_adaptation", "energy_detection", "block_ack_request"].into_iter().filter(|key| table.gives(key))
         {
             faults.add(table.at(key), "belongs to a channel", "write 'channel = 6'");
         }
@@ -128,13 +127,8 @@ fn read_channel(table: &Reader<'_>, fields: &ChannelFields, faults: &mut Faults)
     if (14..36).contains(&number) {
         faults.add(table.at("channel"), format!("{number} is no channel"), "1 to 13 at 2.4 GHz, 36 to 177 at 5 GHz");
     }
-    let width = width.unwrap_or(20);
-    if ![20, 40, 80].contains(&width) {
-        faults.add(table.at("width"), format!("{width} MHz is no width of a channel"), "20, 40 or 80");
-    }
     Some(ChannelPlan {
         number,
-        width_mhz: width,
         adaptation: rate_adaptation.unwrap_or(AdaptationPlan::Fixed),
         block_ack_request: block_ack_request.unwrap_or(false),
         energy_detection: energy_detection.unwrap_or(ENERGY_DBM),

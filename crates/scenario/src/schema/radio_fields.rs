@@ -36,11 +36,9 @@ signed_numbers! {
 fields! {
     /// The channel of a medium, and how its stations select rates.
     pub(super) struct ChannelFields {
-        /// channel number: 1 to 13 in the 2.4 GHz band, else in the 5 GHz band. The media with a channel form a
+        /// channel number, of 20 MHz: 1 to 13 in the 2.4 GHz band, 36 to 177 in the 5 GHz band. The media with a channel form a
         /// neighbourhood: each station receives others by the power that arrives, and detects or not that they send
         channel: Option<u32> = absent("all stations of the medium receive each other") in 1..=177,
-        /// with a channel: its width in MHz, 20, 40 or 80
-        width: Option<u32> = absent("20") in 20..=80,
         /// with a channel: how stations select rates
         rate_adaptation: Option<AdaptationPlan> = absent("fixed"),
         /// with a channel: power in dBm at which it is busy if the preamble of the frame was missed; ns-3 has -82

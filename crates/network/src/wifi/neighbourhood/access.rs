@@ -149,14 +149,19 @@ impl<P: Copy> Neighbourhood<P> {
         let (_, index) = first.expect("a station that contends has a frame");
         let rules = &self.rules;
         let path = &mut self.paths[index as usize];
-        let mode = path.rate_control.mode(path.snr_db);
+        let random = &mut self.stations[path.from as usize].random;
+        let (mode, is_sample) = match (path.mode, &mut path.minstrel) {
+            (Some(mode), _) => (mode, false),
+            (None, Some(minstrel)) => minstrel.select(at, path.misses, random),
+            (None, None) => unreachable!("a path has a mode or statistics"),
+        };
         let max_bytes = match path.max_bytes {
             Some((known, bytes)) if known == mode => bytes,
             _ if rules.access.aggregates => rules.max_bytes(mode, Duration::MAX),
             _ => 0,
         };
         path.max_bytes = Some((mode, max_bytes));
-        let window = rules.aggregation.map_or(1, |aggregation| aggregation.frames as usize);
+        let window = rules.aggregation.filter(|_| !is_sample).map_or(1, |aggregation| aggregation.frames as usize);
         let (mut serials, mut mpdus, mut padded) = (Vec::new(), Vec::new(), 0);
         let mut bytes = 0;
         for frame in path.frames.iter().take(window.max(1)).filter(|frame| !frame.done) {
@@ -285,6 +290,12 @@ impl<P: Copy> Neighbourhood<P> {
         let limit = [self.rules.short_attempts, self.rules.long_attempts][which];
         let path = &mut self.paths[exchange.path as usize];
         let mut lost = false;
+        path.misses = if acknowledged { 0 } else { path.misses + 1 };
+        if let Some(minstrel) = path.minstrel.as_mut().filter(|_| exchange.reserved || !exchange.after_rts) {
+            let has = |serial: &&u64| path.frames[path.frames.partition_point(|one| one.serial < **serial)].received;
+            let acknowledged = if acknowledged { exchange.serials.iter().filter(has).count() } else { 0 };
+            minstrel.count(exchange.mode, exchange.serials.len() as u32, acknowledged as u32);
+        }
         for serial in &exchange.serials {
             let position = path.frames.partition_point(|frame| frame.serial < *serial);
             let frame = &mut path.frames[position];

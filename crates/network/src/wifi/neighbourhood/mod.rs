@@ -7,6 +7,7 @@
 
 mod access;
 pub mod error_rate;
+mod minstrel;
 mod queue;
 pub mod radio;
 mod rate_control;
@@ -334,8 +335,9 @@ fn new_path<P>(config: &NeighbourPathConfig, radio: &Radio) -> NeighbourPath<P> 
     NeighbourPath {
         from: config.from,
         to: config.to,
-        rate_control: config.rate_control,
-        snr_db,
+        mode: config.rate_control.constant(snr_db),
+        minstrel: config.rate_control.minstrel(),
+        misses: 0,
         ln_noise: ln(1.0 - config.error),
         frames: VecDeque::new(),
         queue_length: QueueLength::default(),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};
 
-use super::rate_control::RateControl;
+use super::minstrel::Minstrel;
 use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::Stream;
@@ -165,9 +165,12 @@ pub(super) struct SentFrame<P> {
 pub(super) struct NeighbourPath<P> {
     pub(super) from: u32,
     pub(super) to: u32,
-    pub(super) rate_control: RateControl,
-    /// Signal-to-noise ratio at the receiver, dB.
-    pub(super) snr_db: f64,
+    /// The mode of all transmissions, unless statistics select it.
+    pub(super) mode: Option<Mode>,
+    /// The statistics.
+    pub(super) minstrel: Option<Minstrel>,
+    /// Transmissions without a response since the last one with it.
+    pub(super) misses: u32,
     /// Logarithm of the probability that other noise does not destroy a frame.
     pub(super) ln_noise: f64,
     pub(super) frames: VecDeque<SentFrame<P>>,

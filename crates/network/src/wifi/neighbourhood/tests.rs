@@ -5,6 +5,7 @@ use cwndlab_units::{Duration, Time};
 
 use super::radio::ENERGY_DBM;
 use super::*;
+use crate::queue::Limit;
 use crate::wifi::{Medium, PathConfig, QueueConfig};
 
 const S: Duration = Duration::from_secs(1);
@@ -343,7 +344,7 @@ fn clinic(seconds: u64) -> (u64, u64, u64) {
             }
         }
     }
-    let radio = Radio::new(&PathLoss::AT_2_4_GHZ.powers(&positions, &vec![16.0; 44]), &channels);
+    let radio = Radio::new(&PathLoss::AT_2_4_GHZ.powers(&positions, &vec![16.0; 44]), &channels, ENERGY_DBM);
     let rate_control = RateControl::IdealHt { streams: 1, short_guard: false };
     let configs: Vec<_> =
         paths.iter().map(|&(from, to)| NeighbourPathConfig { from, to, rate_control, error: 0.0 }).collect();
@@ -376,7 +377,7 @@ fn clinic(seconds: u64) -> (u64, u64, u64) {
 /// Time at which the packet of station 2 arrives, if it is offered during the frame of station 0, at this power between
 /// the two senders.
 fn second_arrival(rules: &Rules, between: f64) -> Time {
-    let radio = Radio::new(&pairs(between), &[CHANNEL; 4]);
+    let radio = Radio::new(&pairs(between), &[CHANNEL; 4], ENERGY_DBM);
     let rate_control = RateControl::Fixed(OFDM54);
     let configs = PAIRS.map(|(from, to, _)| NeighbourPathConfig { from, to, rate_control, error: 0.0 });
     let stream = Stream::new(5, Purpose::Medium, 0);
