@@ -470,6 +470,28 @@ table! {
         pub queue_packet_ns: f64,
         /// Maximum length of the queue.
         pub max_queue_packets: u64,
+        /// Of the failures those in which another station that the receiver senses began in the same slot. This and the
+        /// following columns have values on media with a channel.
+        #[hash(if_values)]
+        pub same_slot_failures: Option<u64>,
+        /// Failures in which another frame arrived at the receiver before or after the start: a hidden station.
+        #[hash(if_values)]
+        pub hidden_failures: Option<u64>,
+        /// Failures without another frame at the receiver: noise, or a lost response.
+        #[hash(if_values)]
+        pub noise_failures: Option<u64>,
+        /// Time in which the station sent.
+        #[hash(if_values)]
+        pub sending_ns: Option<u64>,
+        /// Time in which it received frames for it.
+        #[hash(if_values)]
+        pub receiving_ns: Option<u64>,
+        /// Time in which it received frames for others.
+        #[hash(if_values)]
+        pub overheard_ns: Option<u64>,
+        /// Time in which it sensed energy without a frame that it could receive.
+        #[hash(if_values)]
+        pub energy_ns: Option<u64>,
     }
 }
 

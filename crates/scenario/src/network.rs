@@ -7,6 +7,7 @@ mod flow_plan;
 mod forwarding;
 mod graph;
 mod interner;
+mod neighbourhood;
 mod parking_lot;
 mod queue_sizes;
 mod radio_links;
@@ -69,6 +70,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         return Err(faults.0);
     }
     let (routed, media) = build_topology(schema, &mut network, &mut faults);
+    let neighbourhood = neighbourhood::plan(schema, &media, &network, &mut faults);
     radio_links::reject_shapers(&network, &mut faults);
     reject_equal_names(&routed, &mut faults);
     reject_long_routes(&routed, &mut faults);
@@ -97,6 +99,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         nodes: network.nodes,
         links: network.links,
         media,
+        neighbourhood,
         flows,
         subscribers,
     };

@@ -45,6 +45,8 @@ pub struct Plan {
     pub links: IndexVec<LinkId, LinkPlan>,
     /// Shared media of 802.11.
     pub media: Vec<MediumPlan>,
+    /// The stations on media with a channel.
+    pub neighbourhood: NeighbourhoodPlan,
     /// The flows.
     pub flows: IndexVec<FlowId, FlowPlan>,
     /// The flows that send on the messages of a flow.
@@ -153,6 +155,42 @@ pub struct MediumPlan {
     pub keeps_turn: bool,
     /// Beacons of the access point.
     pub beacon: Option<BeaconPlan>,
+    /// Its channel, if it belongs to the neighbourhood.
+    pub channel: Option<ChannelPlan>,
+}
+
+/// The channel of a medium.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChannelPlan {
+    /// Channel number.
+    pub number: u32,
+    /// Selection of rates.
+    pub adaptation: AdaptationPlan,
+    /// A BlockAckReq follows an aggregate without a BlockAck.
+    pub block_ack_request: bool,
+    /// Threshold of energy detection, dBm.
+    pub energy_detection: f64,
+}
+
+words! {
+    /// How a station selects the rate of a data frame.
+    pub enum AdaptationPlan {
+        /// that of the link or medium
+        Fixed = "fixed",
+        /// the fastest one with a bit error rate of at most 10⁻⁶ without interference, as in ns-3
+        Ideal = "ideal",
+        /// Minstrel-HT: by statistics of each rate
+        Minstrel = "minstrel",
+    }
+}
+
+/// The stations of all media with a channel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NeighbourhoodPlan {
+    /// Node and medium of each station.
+    pub stations: Vec<(u32, u32)>,
+    /// Received power in dBm, by sender and receiver; negative infinity if there is none.
+    pub received_dbm: Vec<Vec<f64>>,
 }
 
 fields! {

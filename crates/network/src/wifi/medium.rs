@@ -5,6 +5,8 @@ mod exchange;
 mod queue;
 mod txop;
 
+pub(super) use queue::with;
+
 use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};

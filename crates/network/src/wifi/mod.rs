@@ -10,6 +10,7 @@ mod contention;
 mod edca;
 mod exchange;
 mod medium;
+pub mod neighbourhood;
 pub mod phy;
 mod rules;
 #[cfg(test)]

@@ -65,6 +65,8 @@ pub struct Rules {
     pub overhead: u32,
     /// A-MPDU with BlockAck.
     pub aggregation: Option<Aggregation>,
+    /// In a neighbourhood: after an aggregate without a BlockAck, a BlockAckReq precedes its frames.
+    pub block_ack_request: bool,
     /// Access after an arrival at an idle medium.
     pub deferral: Deferral,
     /// Beacons.
@@ -92,6 +94,7 @@ impl Rules {
             eifs_ack: None,
             overhead: OVERHEAD_BYTES,
             aggregation: None,
+            block_ack_request: false,
             deferral: Deferral::Draws,
             beacon: None,
         }

@@ -24,6 +24,7 @@ impl Medium {
             aggregation: self.aggregation,
             keeps_turn: self.keeps_turn,
             beacon: self.beacon,
+            channel: self.channel,
         }
     }
 }

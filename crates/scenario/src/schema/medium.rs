@@ -1,12 +1,13 @@
 //! Reads a medium of 802.11, and the radio parameters of its links and stations.
 
 use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Table, TableType};
+use cwndlab_network::wifi::neighbourhood::radio::ENERGY_DBM;
 use cwndlab_units::Rate;
 
 use super::field_types::RateOrNone;
-use super::radio_fields::{MediumFields, ModeFields, RadioFields};
+use super::radio_fields::{ChannelFields, MediumFields, ModeFields, RadioFields};
 use super::table::tables;
-use crate::plan::{AccessPlan, BeaconPlan, EdcaPlan, ModePlan, StandardPlan};
+use crate::plan::{AccessPlan, AdaptationPlan, BeaconPlan, ChannelPlan, EdcaPlan, ModePlan, StandardPlan};
 
 tables! {
     /// A medium of 802.11.
@@ -40,6 +41,8 @@ pub struct Medium {
     pub beacon: Option<BeaconPlan>,
     /// Name of the node that sends beacons, and has an access point's parameters of EDCA.
     pub access_point: Option<String>,
+    /// The channel, if not all stations receive each other.
+    pub channel: Option<ChannelPlan>,
 }
 
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
@@ -79,6 +82,7 @@ impl Medium {
             keeps_turn,
             beacon,
             access_point: Some("ap".to_owned()),
+            channel: None,
         })
     }
 }
@@ -90,6 +94,8 @@ fields! {
         name: String = required("'name = \"cell\"'"),
         /// the node that sends beacons, and has an access point's parameters of EDCA
         access_point: Option<String> = absent(""),
+        /// the channel
+        channel: ChannelFields,
         /// the medium
         medium: Medium,
     }
@@ -99,12 +105,34 @@ impl TableType for Medium {
     const TABLE: &'static Table = &MEDIUM;
 
     fn read_table(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let NamedMedium { name, access_point, medium } = table.read_valid(NamedMedium::read, faults)?;
+        let NamedMedium { name, access_point, channel, medium } = table.read_valid(NamedMedium::read, faults)?;
         if medium.beacon.is_some() && access_point.is_none() {
             faults.add(table.at("beacon"), "no node sends it", "name the node: 'access_point = \"ap\"'");
         }
-        Some(Self { name, access_point, ..medium })
+        Some(Self { name, access_point, channel: read_channel(table, &channel, faults), ..medium })
     }
+}
+
+/// Reads the channel; width and rate adaptation without it are faults.
+fn read_channel(table: &Reader<'_>, fields: &ChannelFields, faults: &mut Faults) -> Option<ChannelPlan> {
+    let ChannelFields { channel, rate_adaptation, energy_detection, block_ack_request } = *fields;
+    let Some(number) = channel else {
+        for key in
+            ["rate_adaptation", "energy_detection", "block_ack_request"].into_iter().filter(|key| table.gives(key))
+        {
+            faults.add(table.at(key), "belongs to a channel", "write 'channel = 6'");
+        }
+        return None;
+    };
+    if (14..36).contains(&number) {
+        faults.add(table.at("channel"), format!("{number} is no channel"), "1 to 13 at 2.4 GHz, 36 to 177 at 5 GHz");
+    }
+    Some(ChannelPlan {
+        number,
+        adaptation: rate_adaptation.unwrap_or(AdaptationPlan::Fixed),
+        block_ack_request: block_ack_request.unwrap_or(false),
+        energy_detection: energy_detection.unwrap_or(ENERGY_DBM),
+    })
 }
 
 /// The fields of 802.11n.

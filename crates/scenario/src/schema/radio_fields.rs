@@ -1,12 +1,98 @@
 //! The fields of a medium of 802.11, of its links and of its stations.
 
-use cwndlab_config::{fields, Faults, FieldType, Kind, Probability, Reader, Table};
+use cwndlab_config::{fields, Faults, FieldType, Kind, Probability, Reader, Table, TablePath};
 use cwndlab_network::wifi::DscpMapping;
 use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::json;
 
 use super::table::tables;
-use crate::plan::{AccessPlan, BeaconPlan, CategoryPlan, EdcaPlan, StandardPlan};
+use crate::plan::{AccessPlan, AdaptationPlan, BeaconPlan, CategoryPlan, EdcaPlan, StandardPlan};
+
+/// A coordinate in metres, `f64`.
+pub(super) enum Metres {}
+
+/// A power in dBm, `f64`.
+pub(super) enum Dbm {}
+
+macro_rules! signed_numbers {
+    ($($type:ident => $low:literal, $high:literal;)+) => {$(
+        impl FieldType for $type {
+            type Value = f64;
+
+            const KIND: Kind = Kind::Number($low, $high);
+
+            fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<f64> {
+                table.number(name, faults)
+            }
+        }
+    )+};
+}
+
+signed_numbers! {
+    Metres => -100_000.0, 100_000.0;
+    Dbm => -200.0, 60.0;
+}
+
+fields! {
+    /// The channel of a medium, and how its stations select rates.
+    pub(super) struct ChannelFields {
+        /// channel number, of 20 MHz: 1 to 13 in the 2.4 GHz band, 36 to 177 in the 5 GHz band. The media with a channel form a
+        /// neighbourhood: each station receives others by the power that arrives, and detects or not that they send
+        channel: Option<u32> = absent("all stations of the medium receive each other") in 1..=177,
+        /// with a channel: how stations select rates
+        rate_adaptation: Option<AdaptationPlan> = absent("fixed"),
+        /// with a channel: power in dBm at which it is busy if the preamble of the frame was missed; ns-3 has -82
+        energy_detection: Option<Dbm> = absent("-62"),
+        /// with a channel: an aggregate without a BlockAck is followed by a BlockAckReq, as in ns-3, not by its frames
+        block_ack_request: Option<bool> = absent("false"),
+    }
+}
+
+fields! {
+    /// The place of a node.
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    pub struct Place {
+        /// position in metres, for media with a channel
+        x: Option<Metres> = absent("none"),
+        /// position in metres
+        y: Option<Metres> = absent("none"),
+        /// transmit power in dBm
+        transmit_power: Option<Dbm> = absent("16"),
+    }
+}
+
+tables! {
+    /// Propagation of radio waves.
+    PROPAGATION: (Propagation) = "propagation", "Path loss between positions: loss at 1 m + 10 × exponent × log10(metres).";
+    /// A received power.
+    RECEIVED: (Received) = "received", "The power that a station receives from another one, in place of that by positions.";
+}
+
+fields! {
+    /// Log-distance path loss.
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    pub struct Propagation {
+        /// loss at 1 m, dB
+        loss_at_1_m: Option<f64> = absent("40.05 in the 2.4 GHz band, 46.68 in the 5 GHz band"),
+        /// exponent of the distance
+        exponent: f64 = 3.0,
+    }
+}
+
+fields! {
+    /// A received power.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Received {
+        /// path in the document
+        path: TablePath,
+        /// sending node
+        from: String = required("'from = \"ap\"'"),
+        /// receiving node
+        to: String = required("'to = \"station\"'"),
+        /// power in dBm, in both directions unless the other one is stated too
+        dbm: Dbm = required("'dbm = -70'"),
+    }
+}
 
 /// The largest frame, bytes.
 const MAX_FRAME: u64 = 2304;

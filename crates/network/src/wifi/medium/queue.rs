@@ -165,7 +165,7 @@ impl<P: Copy> Medium<P> {
 }
 
 /// The queued packet with another payload type.
-fn with<P, Q>(one: QueuedPacket<P>, packet: Q) -> QueuedPacket<Q> {
+pub(in crate::wifi) fn with<P, Q>(one: QueuedPacket<P>, packet: Q) -> QueuedPacket<Q> {
     let QueuedPacket { since, size, flow, ecn, dscp, marked, .. } = one;
     QueuedPacket { since, size, flow, ecn, dscp, marked, packet }
 }

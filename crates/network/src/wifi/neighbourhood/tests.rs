@@ -1,0 +1,415 @@
+//! Tests of the neighbourhood: cycles by hand, the medium in which all stations receive each other, hidden and exposed
+//! stations, capture, energy detection, independent channels.
+
+use cwndlab_units::{Duration, Time};
+
+use super::radio::ENERGY_DBM;
+use super::*;
+use crate::queue::Limit;
+use crate::wifi::{Medium, PathConfig, QueueConfig};
+
+const S: Duration = Duration::from_secs(1);
+const OFDM54: Mode = Mode::Ofdm { bits: 216 };
+const OFDM6: Mode = Mode::Ofdm { bits: 24 };
+const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false };
+const IP_BYTES: u32 = 1500;
+const CHANNEL: Channel = Channel { number: 1, width_mhz: 20 };
+/// A power that every mode decodes, and one below the noise.
+const NEAR: f64 = -45.0;
+const NONE: f64 = -200.0;
+
+struct Run {
+    delivered: Vec<u64>,
+    counters: Vec<Counters>,
+    causes: Vec<LossCauses>,
+    busy: Vec<BusyTimes>,
+    seconds: f64,
+}
+
+impl Run {
+    fn mbps(&self, path: usize) -> f64 {
+        self.delivered[path] as f64 * f64::from(IP_BYTES) * 8.0 / self.seconds / 1e6
+    }
+
+    fn total(&self) -> f64 {
+        (0..self.delivered.len()).map(|path| self.mbps(path)).sum()
+    }
+
+    fn retry_ratio(&self) -> f64 {
+        let sum = |of: fn(&Counters) -> u64| self.counters.iter().map(of).sum::<u64>() as f64;
+        sum(|one| one.failures) / sum(|one| one.attempts)
+    }
+}
+
+/// Equal queues without a discipline.
+fn drop_tail(stations: usize, limit: Limit) -> Vec<QueueConfig<u32>> {
+    (0..stations).map(|_| QueueConfig::drop_tail(limit, true)).collect()
+}
+
+fn packet(path: u32) -> QueuedPacket<u32> {
+    QueuedPacket { size: IP_BYTES, packet: path, ..QueuedPacket::default() }
+}
+
+/// A neighbourhood of saturated paths (sender, receiver, mode).
+fn saturate(
+    rules: &Rules,
+    powers: &[Vec<f64>],
+    channels: &[Channel],
+    paths: &[(u32, u32, Mode)],
+    seed: u64,
+    seconds: u64,
+) -> Run {
+    let radio = Radio::new(powers, channels, ENERGY_DBM);
+    let queues = drop_tail(channels.len(), Limit::Packets(1000));
+    let config = |&(from, to, mode): &(u32, u32, Mode)| NeighbourPathConfig {
+        from,
+        to,
+        rate_control: RateControl::Fixed(mode),
+        error: 0.0,
+    };
+    let configs: Vec<_> = paths.iter().map(config).collect();
+    let stream = Stream::new(seed, Purpose::Medium, 0);
+    let mut all = Neighbourhood::new(rules.clone(), radio, queues, &configs, stream);
+    let mut delivered = vec![0; paths.len()];
+    for path in 0..paths.len() as u32 {
+        for _ in 0..70 {
+            all.offer(Time::ZERO, path, packet(path), &mut Vec::new());
+        }
+    }
+    let mut taken = Vec::new();
+    while all.next() < Time::ZERO + S * seconds {
+        let now = all.next();
+        all.process_until(now);
+        all.take(now, &mut taken, &mut Vec::new());
+        for outcome in taken.drain(..) {
+            let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
+            delivered[one.packet as usize] += u64::from(matches!(outcome, FrameOutcome::Delivered(_)));
+            all.offer(now, one.packet, QueuedPacket { since: now, ..one }, &mut Vec::new());
+        }
+    }
+    let stations = 0..channels.len() as u32;
+    Run {
+        delivered,
+        counters: stations.clone().map(|station| all.counters(station)).collect(),
+        causes: stations.clone().map(|station| all.loss_causes(station)).collect(),
+        busy: stations.map(|station| all.busy_times(Time::ZERO + S * seconds, station)).collect(),
+        seconds: seconds as f64,
+    }
+}
+
+/// `senders` stations that all receive each other and send to station 0.
+fn star(rules: &Rules, senders: u32, mode: Mode, seconds: u64) -> Run {
+    let n = senders as usize + 1;
+    let paths: Vec<_> = (1..=senders).map(|from| (from, 0, mode)).collect();
+    saturate(rules, &vec![vec![NEAR; n]; n], &vec![CHANNEL; n], &paths, 1, seconds)
+}
+
+/// The same stations on [`Medium`]: Mbit/s and retry ratio.
+fn medium(rules: &Rules, senders: u32, mode: Mode, seconds: u64) -> (f64, f64) {
+    let path = |from| PathConfig { from, to: None, mode, error: 0.0 };
+    let paths: Vec<PathConfig> = (0..senders).map(path).collect();
+    let queues = (0..senders).map(|_| QueueConfig::drop_tail(Limit::Packets(1000), true)).collect();
+    let mut all = Medium::new(rules.clone(), queues, &paths, Stream::new(2, Purpose::Medium, 0));
+    for path in 0..senders {
+        for _ in 0..70 {
+            all.offer(Time::ZERO, path, packet(path), &mut Vec::new());
+        }
+    }
+    let (mut delivered, mut taken) = (0u64, Vec::new());
+    while all.next() < Time::ZERO + S * seconds {
+        let now = all.next();
+        all.process_until(now);
+        all.take(now, &mut taken, &mut Vec::new());
+        for outcome in taken.drain(..) {
+            let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
+            delivered += u64::from(matches!(outcome, FrameOutcome::Delivered(_)));
+            all.offer(now, one.packet, QueuedPacket { since: now, ..one }, &mut Vec::new());
+        }
+    }
+    let counters: Vec<Counters> = (0..senders).map(|station| all.counters(NEVER, station)).collect();
+    let sum = |of: fn(&Counters) -> u64| counters.iter().map(of).sum::<u64>() as f64;
+    let mbps = delivered as f64 * f64::from(IP_BYTES) * 8.0 / seconds as f64 / 1e6;
+    (mbps, sum(|one| one.failures) / sum(|one| one.attempts))
+}
+
+/// `known-answers.csv`, wifi-g: cycles of 393.5, 681.5 and 2233.5 µs; `phy.rs`, 802.11n: 5518.5 µs for 28 subframes.
+#[test]
+fn the_throughput_of_one_sender_follows_from_its_cycle() {
+    for (mbps, cycle_us) in [(54, 393.5), (24, 681.5), (6, 2233.5)] {
+        let ours = star(&Rules::erp_ofdm(), 1, Mode::ofdm(mbps).unwrap(), 20).mbps(0);
+        assert!((ours * cycle_us / 12e3 - 1.0).abs() < 0.005, "{mbps}: {ours}");
+    }
+    let ours = star(&Rules::ht(), 1, MCS7, 20).mbps(0);
+    assert!((ours * 5518.5 / (28.0 * 12e3) - 1.0).abs() < 0.005, "{ours}");
+    let rules = Rules { rts_above: Some(500), ..Rules::erp_ofdm() };
+    let ours = star(&rules, 1, OFDM54, 20).mbps(0);
+    assert!((ours * (393.5 + 88.0) / 12e3 - 1.0).abs() < 0.005, "{ours}");
+}
+
+/// The medium in which all stations receive each other: throughput within 2 %, share of failed attempts within 0.02.
+#[test]
+fn stations_that_all_receive_each_other_match_the_medium() {
+    let rts = Rules { rts_above: Some(500), ..Rules::erp_ofdm() };
+    let cases = [(Rules::erp_ofdm(), OFDM54), (rts, OFDM54), (Rules::ht(), MCS7)];
+    for (case, (rules, mode)) in cases.iter().enumerate() {
+        for senders in [2, 5, 10] {
+            let run = star(rules, senders, *mode, 20);
+            let (mbps, ratio) = medium(rules, senders, *mode, 20);
+            let ours = (run.total(), run.retry_ratio());
+            assert!((ours.0 / mbps - 1.0).abs() < 0.02, "{case}, {senders}: {ours:?} for {mbps} {ratio}");
+            assert!((ours.1 - ratio).abs() < 0.02, "{case}, {senders}: {ours:?} for {mbps} {ratio}");
+            let causes = run.causes.iter().map(|one| one.hidden + one.noise).sum::<u64>();
+            assert_eq!(causes, 0, "{case}, {senders}: {:?}", run.causes);
+        }
+    }
+}
+
+/// Stations 1 and 2 send to 0 and do not receive each other.
+fn hidden(powers: [f64; 2]) -> Vec<Vec<f64>> {
+    vec![vec![NONE, powers[0], powers[1]], vec![powers[0], NONE, NONE], vec![powers[1], NONE, NONE]]
+}
+
+const UP: [(u32, u32, Mode); 2] = [(1, 0, OFDM54), (2, 0, OFDM54)];
+
+/// A sender of [`hidden_model`]; times in µs.
+#[derive(Clone, Copy)]
+struct HiddenSender {
+    ready: u64,
+    slots: u64,
+    cw: u64,
+    attempts: u32,
+    /// End of its frame, while it sends.
+    end: Option<u64>,
+    failed: bool,
+}
+
+/// Two saturated hidden senders in 802.11g at 54 Mbit/s, as an independent model: a frame of 254 µs fails if it overlaps
+/// with one of the other sender or with the receiver's ACK (SIFS 10 µs, ACK 34 µs), which both receive. A failed sender
+/// continues 293 µs after its start. Returns frames per second and the share of failed attempts.
+fn hidden_model(seconds: u64) -> (f64, f64) {
+    let mut random = Stream::new(9, Purpose::Medium, 0);
+    let mut all = [HiddenSender { ready: 28, slots: 0, cw: 15, attempts: 0, end: None, failed: false }; 2];
+    let (mut attempts, mut failures) = (0u64, 0u64);
+    let time = |one: &HiddenSender| one.end.unwrap_or(one.ready + 9 * one.slots);
+    loop {
+        let me = usize::from(time(&all[1]) < time(&all[0]));
+        let (now, other) = (time(&all[me]), 1 - me);
+        if now > seconds * 1_000_000 {
+            return ((attempts - failures) as f64 / seconds as f64, failures as f64 / attempts as f64);
+        }
+        let Some(end) = all[me].end else {
+            let overlap = all[other].end.is_some_and(|end| end > now);
+            all[other].failed |= overlap;
+            all[me] = HiddenSender { end: Some(now + 254), failed: overlap || all[me].failed, ..all[me] };
+            continue;
+        };
+        attempts += 1;
+        all[me].end = None;
+        if all[me].failed {
+            failures += 1;
+            let lost = all[me].attempts == 6;
+            all[me].attempts = if lost { 0 } else { all[me].attempts + 1 };
+            all[me].cw = if lost { 15 } else { (2 * all[me].cw + 1).min(1023) };
+            all[me].ready = end + 39;
+        } else {
+            let ack = end + 10;
+            all[me] = HiddenSender { ready: ack + 62, cw: 15, attempts: 0, ..all[me] };
+            let one = &mut all[other];
+            if time(one) > ack && one.end.is_none() {
+                one.slots -= ack.saturating_sub(one.ready) / 9;
+                one.ready = one.ready.max(ack + 62);
+            } else {
+                one.failed = true; // it starts before the ACK, which its receiver sends
+            }
+        }
+        all[me].slots = random.below(all[me].cw + 1);
+        if !all[me].failed {
+            continue;
+        }
+        all[me].failed = false;
+    }
+}
+
+/// Two hidden senders collide if their starts are less than a frame apart: a vulnerable period of two frames, by
+/// [`hidden_model`] within 2 % and 0.02. With RTS/CTS the vulnerable period is two RTS of 34 µs, and throughput is at
+/// least 90 % of that of one cell.
+#[test]
+fn hidden_senders_collide_and_rts_cts_restores_their_throughput() {
+    let run = saturate(&Rules::erp_ofdm(), &hidden([NEAR; 2]), &[CHANNEL; 3], &UP, 1, 60);
+    let (frames, ratio) = hidden_model(60);
+    let ours = (run.total() * 1e6 / 12e3, run.retry_ratio());
+    assert!((ours.0 / frames - 1.0).abs() < 0.02 && (ours.1 - ratio).abs() < 0.02, "{ours:?} for {frames} {ratio}");
+    let hidden_losses = run.causes[1].hidden + run.causes[2].hidden;
+    assert!(hidden_losses * 10 > 9 * (run.counters[1].failures + run.counters[2].failures), "{:?}", run.causes);
+    let rules = Rules { rts_above: Some(500), ..Rules::erp_ofdm() };
+    let with = saturate(&rules, &hidden([NEAR; 2]), &[CHANNEL; 3], &UP, 1, 20);
+    let cell = star(&rules, 2, OFDM54, 20).total();
+    assert!(with.total() > run.total() && with.total() > 0.9 * cell, "{ours:?} {} {cell}", with.total());
+}
+
+/// Capture: at 6 Mbit/s a frame 30 dB above another one is received, if it begins first or within the capture window.
+#[test]
+fn the_stronger_of_two_hidden_senders_wins() {
+    let paths = UP.map(|(from, to, _)| (from, to, OFDM6));
+    let run = saturate(&Rules::erp_ofdm(), &hidden([-40.0, -70.0]), &[CHANNEL; 3], &paths, 1, 20);
+    assert!(run.mbps(0) > 4.0 * run.mbps(1), "{} {}", run.mbps(0), run.mbps(1));
+    assert_eq!(run.causes[1].noise + run.causes[2].noise, 0);
+    assert!(run.counters[1].failures * 3 < run.counters[2].failures, "{:?}", run.counters);
+}
+
+/// Two pairs, 0 → 1 and 2 → 3, whose senders receive each other at `between`, and whose receivers only their own.
+fn pairs(between: f64) -> Vec<Vec<f64>> {
+    let mut powers = vec![vec![NONE; 4]; 4];
+    for (a, b, power) in [(0, 1, NEAR), (2, 3, NEAR), (0, 2, between)] {
+        powers[a][b] = power;
+        powers[b][a] = power;
+    }
+    powers
+}
+
+const PAIRS: [(u32, u32, Mode); 2] = [(0, 1, OFDM54), (2, 3, OFDM54)];
+
+/// Below both thresholds the exposed senders do not defer: −83 dBm is no preamble and far below −62 dBm. Their receivers
+/// do not suffer, so that both have the throughput of one sender. At −65 dBm each decodes the other's frames, sets its
+/// NAV, and they share the channel, except that frames of the same slot both arrive. At −80 dBm they detect preambles,
+/// but decode no duration at 54 Mbit/s: a sender may start during the other's ACK, so that the throughput is between.
+#[test]
+fn exposed_senders_defer_above_the_preamble_threshold_only() {
+    let run = |between| saturate(&Rules::erp_ofdm(), &pairs(between), &[CHANNEL; 4], &PAIRS, 1, 10);
+    let alone = star(&Rules::erp_ofdm(), 1, OFDM54, 10).mbps(0);
+    let apart = run(-83.0);
+    assert!([0, 1].iter().all(|&path| (apart.mbps(path) / alone - 1.0).abs() < 0.01), "{}", apart.total());
+    let (shared, detected) = (run(-65.0).total(), run(-80.0).total());
+    assert!(shared < 1.25 * alone && detected > shared && detected < 2.0 * alone, "{shared} {detected} for {alone}");
+}
+
+/// Energy detection: on channels 1 and 3 half of the power arrives, and no preamble is decoded: −58 dBm becomes −61 dBm
+/// and the senders defer; −60 dBm becomes −63 dBm and they do not.
+#[test]
+fn overlapping_channels_defer_by_energy_only() {
+    let other = Channel { number: 3, ..CHANNEL };
+    let run = |between| saturate(&Rules::erp_ofdm(), &pairs(between), &[CHANNEL, CHANNEL, other, other], &PAIRS, 1, 10);
+    let alone = star(&Rules::erp_ofdm(), 1, OFDM54, 10).mbps(0);
+    let (deferring, apart) = (run(-58.0), run(-60.0));
+    assert!(deferring.total() < 1.25 * alone && deferring.busy[0].energy > S * 3, "{}", deferring.total());
+    assert!(deferring.busy[0].overheard == Duration::ZERO && apart.busy[0].energy == Duration::ZERO);
+    assert!((apart.total() / alone - 2.0).abs() < 0.02, "{}", apart.total());
+}
+
+/// Two cells on channels 1 and 11: the first has the same results as alone.
+#[test]
+fn cells_on_orthogonal_channels_are_independent() {
+    let far = Channel { number: 11, ..CHANNEL };
+    let paths = [(1, 0, OFDM54), (2, 0, OFDM54), (4, 3, OFDM54), (5, 3, OFDM54)];
+    let channels = [CHANNEL, CHANNEL, CHANNEL, far, far, far];
+    let both = saturate(&Rules::erp_ofdm(), &vec![vec![NEAR; 6]; 6], &channels, &paths, 1, 5);
+    let one = saturate(&Rules::erp_ofdm(), &vec![vec![NEAR; 3]; 3], &channels[..3], &paths[..2], 1, 5);
+    assert_eq!(both.delivered[..2], one.delivered[..]);
+    assert_eq!(both.counters[..3], one.counters[..]);
+    assert_eq!(both.busy[..3], one.busy[..]);
+}
+
+/// At the table's 10 % point for MCS 7 of 1458 bytes, 19.6 dB, frames of 1538 bytes fail with
+/// 1 − 0.9^(1538/1458) = 10.5 %.
+#[test]
+fn noise_alone_gives_the_error_rate_of_the_table() {
+    let power = radio::NOISE_20_MHZ_DBM + 19.6;
+    let rules = Rules { aggregation: None, ..Rules::ht() };
+    let run = saturate(&rules, &vec![vec![power; 2]; 2], &[CHANNEL; 2], &[(0, 1, MCS7)], 1, 20);
+    assert!((run.retry_ratio() - 0.105).abs() < 0.005, "{}", run.retry_ratio());
+    assert_eq!(run.causes[0].noise, run.counters[0].failures);
+}
+
+/// Four cells on three channels, ten stations each, with a path in each direction: the size of a clinic. Every packet
+/// has one outcome, or is still queued; a station has at most one that is delivered but not acknowledged.
+#[test]
+fn a_neighbourhood_of_four_cells_conserves_packets() {
+    let (outcomes, offered, queued) = clinic(2);
+    assert!(outcomes > 3000 && outcomes <= offered, "{outcomes} of {offered}");
+    assert!((offered..=offered + 44).contains(&(outcomes + queued)), "{outcomes} and {queued} of {offered}");
+}
+
+/// Numbers of outcomes, packets offered, and packets queued at the end, of four saturated cells for some seconds.
+fn clinic(seconds: u64) -> (u64, u64, u64) {
+    let (mut positions, mut channels, mut paths) = (Vec::new(), Vec::new(), Vec::new());
+    for cell in 0..4u32 {
+        let x = 15.0 * f64::from(cell);
+        let access_point = positions.len() as u32;
+        for station in 0..=10u32 {
+            positions.push([x + 0.5 * f64::from(station), 0.8 * f64::from(station)]);
+            channels.push(Channel { number: 1 + 5 * (cell % 3), width_mhz: 20 });
+            if station > 0 {
+                paths.push((access_point, access_point + station));
+                paths.push((access_point + station, access_point));
+            }
+        }
+    }
+    let radio = Radio::new(&PathLoss::AT_2_4_GHZ.powers(&positions, &vec![16.0; 44]), &channels, ENERGY_DBM);
+    let rate_control = RateControl::IdealHt { streams: 1, short_guard: false };
+    let configs: Vec<_> =
+        paths.iter().map(|&(from, to)| NeighbourPathConfig { from, to, rate_control, error: 0.0 }).collect();
+    let rules = Rules { aggregation: None, ..Rules::ht() };
+    let stream = Stream::new(1, Purpose::Medium, 0);
+    let mut all = Neighbourhood::new(rules, radio, drop_tail(44, Limit::Unlimited), &configs, stream);
+    let (mut outcomes, mut offered, mut taken) = (0, 0, Vec::new());
+    for path in 0..configs.len() as u32 {
+        for _ in 0..5 {
+            all.offer(Time::ZERO, path, packet(path), &mut Vec::new());
+            offered += 1;
+        }
+    }
+    while all.next() < Time::ZERO + S * seconds {
+        let now = all.next();
+        all.process_until(now);
+        all.take(now, &mut taken, &mut Vec::new());
+        for outcome in taken.drain(..) {
+            let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
+            outcomes += 1;
+            all.offer(now, one.packet, QueuedPacket { since: now, ..one }, &mut Vec::new());
+            offered += 1;
+        }
+    }
+    let end = Time::ZERO + S * seconds;
+    let queued = (0..44).map(|station| all.backlog(end, station).0).sum();
+    (outcomes, offered, queued)
+}
+
+/// Time at which the packet of station 2 arrives, if it is offered during the frame of station 0, at this power between
+/// the two senders.
+fn second_arrival(rules: &Rules, between: f64) -> Time {
+    let radio = Radio::new(&pairs(between), &[CHANNEL; 4], ENERGY_DBM);
+    let rate_control = RateControl::Fixed(OFDM54);
+    let configs = PAIRS.map(|(from, to, _)| NeighbourPathConfig { from, to, rate_control, error: 0.0 });
+    let stream = Stream::new(5, Purpose::Medium, 0);
+    let mut all = Neighbourhood::new(rules.clone(), radio, drop_tail(4, Limit::Packets(10)), &configs, stream);
+    let first = Time::ZERO + S;
+    all.offer(first, 0, packet(0), &mut Vec::new());
+    all.offer(first + Duration::from_micros(100), 1, packet(1), &mut Vec::new());
+    let mut taken = Vec::new();
+    loop {
+        let now = all.next();
+        assert!(now < NEVER, "the second packet arrives");
+        all.process_until(now);
+        all.take(now, &mut taken, &mut Vec::new());
+        for outcome in taken.drain(..) {
+            match outcome {
+                FrameOutcome::Delivered(one) if one.packet == 0 => assert_eq!(now, first + Duration::from_micros(254)),
+                FrameOutcome::Delivered(_) => return now,
+                FrameOutcome::Lost(_) => panic!("no frame is lost"),
+            }
+        }
+    }
+}
+
+/// By hand: a station that detects a frame but does not decode it continues its backoff a DIFS after its end, or with
+/// EIFS 10 + 304 µs later (10.3.2.3.7). One that decodes it waits for the NAV: SIFS and ACK, 44 µs.
+#[test]
+fn stations_wait_for_nav_or_eifs_after_the_frames_of_others() {
+    let plain = second_arrival(&Rules::erp_ofdm(), -80.0);
+    let eifs = Rules { eifs_ack: Some(Rules::lowest_ack()), ..Rules::erp_ofdm() };
+    assert_eq!(second_arrival(&eifs, -80.0) - plain, Duration::from_micros(314));
+    assert_eq!(second_arrival(&Rules::erp_ofdm(), -65.0) - plain, Duration::from_micros(44));
+    assert_eq!(second_arrival(&eifs, -65.0) - plain, Duration::from_micros(44));
+    let slots = (plain - Time::ZERO - S).as_nanos() - 1_000 * (254 + 28 + 254);
+    assert!(slots.is_multiple_of(9_000) && slots <= 15 * 9_000, "{slots}");
+}
