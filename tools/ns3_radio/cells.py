@@ -60,7 +60,8 @@ def hidden() -> Iterator[Cell]:
         yield wifi(f"hidden one of three{with_rts}", [*powers, (0, 1, -60)], flows, rts=rts)
     for mbps in (24, 54):
         for dbm in (-65, -70, -75):
-            yield wifi(f"hidden weaker {dbm} dBm {mbps} Mbps", [(0, 2, -60), (1, 2, dbm)], [(0, 2), (1, 2)], rate_mbps=mbps)
+            name = f"hidden weaker {dbm} dBm {mbps} Mbps"
+            yield wifi(name, [(0, 2, -60), (1, 2, dbm)], [(0, 2), (1, 2)], rate_mbps=mbps)
     for offered in (2, 4, 6):
         yield wifi(f"hidden two at {offered} Mbps each", *to_one(2), mbps=offered)
 
@@ -74,8 +75,9 @@ def exposed() -> Iterator[Cell]:
         for dbm in (-80, -70):
             name = f"exposed receiver {dbm} dBm {mbps} Mbps"
             yield wifi(name, [*pairs, (0, 3, dbm)], flows, rate_mbps=mbps)
-        yield wifi(f"exposed all {mbps} Mbps", [*pairs, (0, 1, -70), (0, 3, -70), (1, 2, -70), (2, 3, -70)], flows, rate_mbps=mbps)
-    cells = [(0, 2, -60), (1, 2, -60), (0, 1, -60), (3, 5, -60), (4, 5, -60), (3, 4, -60)]
+        all_of_them: list[Power] = [*pairs, (0, 1, -70), (0, 3, -70), (1, 2, -70), (2, 3, -70)]
+        yield wifi(f"exposed all {mbps} Mbps", all_of_them, flows, rate_mbps=mbps)
+    cells: list[Power] = [(0, 2, -60), (1, 2, -60), (0, 1, -60), (3, 5, -60), (4, 5, -60), (3, 4, -60)]
     four = [(0, 2), (1, 2), (3, 5), (4, 5)]
     yield wifi("exposed cells at a border", [*cells, (1, 3, -75)], four)
     yield wifi("exposed cells, receivers", [*cells, (2, 5, -75), (1, 5, -78), (3, 2, -78)], four)
@@ -129,7 +131,8 @@ def words(cell: Cell, seed: int) -> str:
     """The input of wifi.cc."""
     is_ht = cell["standard"] == "802.11n"
     nodes = 1 + max(max(a, b) for a, b, _ in cell["powers"])
-    lines = [f"standard {'n' if is_ht else 'g'}", f"nodes {nodes}", f"seed {seed}", "from 2", f"until {2 + cell['seconds']}"]
+    lines = [f"standard {'n' if is_ht else 'g'}", f"nodes {nodes}", f"seed {seed}"]
+    lines += ["from 2", f"until {2 + cell['seconds']}"]
     if cell["adaptation"] == "fixed":
         mbps = cell["rate_mbps"]
         control = CONTROL[cell["mcs"]] if is_ht else max(rate for rate in (6, 12, 24) if rate <= mbps)
@@ -172,7 +175,8 @@ def main() -> None:
                 if old is not None and {k: v for k, v in old.items() if k != "ns3_mbps"} == cell:
                     continue
                 known[cell["name"]] = cell | {"ns3_mbps": [run(program, cell, seed) for seed in SEEDS]}
-                print(cell["name"], known[cell["name"]]["ns3_mbps"], flush=True)
+                sys.stdout.write(f"{cell['name']} {known[cell['name']]['ns3_mbps']}\n")
+                sys.stdout.flush()
                 write(known)
 
 

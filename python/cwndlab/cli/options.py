@@ -90,6 +90,7 @@ class Argument(NamedTuple):
 #: Declarations shared by several commands. A command may give an option its own help.
 SHARED: dict[str, Option | Argument] = {
     "accept_late": Option(help="Do not fail if deliveries were late."),
+    "against": Option("ALGORITHM"),
     "algorithm": Option("NAME"),
     "algorithm_file": Option("FILE", "Python file with your own classes, which flows use by name. May be repeated."),
     "algorithms": Option("A,B,FILE", "Names of algorithms or Python files, joined by commas."),
@@ -116,6 +117,7 @@ SHARED: dict[str, Option | Argument] = {
     "style": Option("screen|print", "Style of figures; print has the width of a column."),
     "template": Option("NAME"),
     "timeout": Option("S", "Maximum duration of a transfer, in seconds."),
+    "trials": Option("N", least=1, most=1_000_000),
     "workers": Option("N", "Threads; one per core by default.", least=1, most=4096),
     "zone": Option("NAME", "Time zone of the parts of the day; this machine's by default."),
 }

@@ -22,7 +22,7 @@ from cwndlab.errors import Fault, OutputError, text_of
 from cwndlab.scenario.flows import Flow
 from cwndlab.scenario.html import html_table
 from cwndlab.scenario.links import Link
-from cwndlab.scenario.media import Medium, Wlan
+from cwndlab.scenario.media import Medium, Propagation, Received, Wlan
 from cwndlab.scenario.reader import Checked, check
 from cwndlab.scenario.schema_tables import TABLES, Table, plain, value_of
 from cwndlab.scenario.topology import Dumbbell, Node, ParkingLot
@@ -77,6 +77,10 @@ class Scenario(Table):
         Media of 802.11 that links of a graph share.
     nodes
         Nodes of a graph (default: the nodes of the links).
+    propagation
+        Path loss between the nodes of media with a channel.
+    received
+        Powers that are known, in place of those by positions.
     links
         Links of a graph.
     title
@@ -117,6 +121,8 @@ class Scenario(Table):
     wlan: Wlan | None = None
     media: Sequence[Medium] | None = None
     nodes: Sequence[Node] | None = None
+    propagation: Propagation | None = None
+    received: Sequence[Received] | None = None
     links: Sequence[Link] | None = None
     title: str | None = None
     algorithms: Mapping[str, type | Mapping[str, Any]] | None = None
@@ -290,7 +296,7 @@ class Scenario(Table):
 _SINGULAR = {"flows": "flow", "links": "link", "nodes": "node", "media": "medium"}
 _PLURAL = {one: many for many, one in _SINGULAR.items()}
 
-TABLES.update({"flows": Flow, "links": Link, "nodes": Node, "named_values": NamedValues})
+TABLES.update({"flows": Flow, "links": Link, "nodes": Node, "received": Received, "named_values": NamedValues})
 
 
 #: Rows of the table that a notebook shows.

@@ -79,10 +79,43 @@ class _Rules(_Radio):
 @dataclass(frozen=True, kw_only=True)
 class Medium(_Rules):
     """A medium of a graph, shared by the links that name it. ``access_point`` is the node that sends beacons, and
-    has an access point's parameters of EDCA."""
+    has an access point's parameters of EDCA.
+
+    The media with a ``channel`` form a neighbourhood, in which stations receive each other by power
+    (``Scenario(propagation=…, received=…)``, ``Node(x=…, y=…)``). ``rate_adaptation`` is ``"fixed"``, ``"ideal"`` or
+    ``"minstrel"``; ``energy_detection`` and ``block_ack_request`` are rules of access there.
+    """
 
     name: str
     access_point: str | None = None
+    channel: int | None = None
+    rate_adaptation: str | None = None
+    energy_detection: float | None = None
+    block_ack_request: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Propagation(Table):
+    """Path loss between positions: ``loss_at_1_m`` in dB, and the ``exponent`` of the distance."""
+
+    loss_at_1_m: float | None = None
+    exponent: float | None = None
+
+
+@dataclass(frozen=True)
+class Received(Table):
+    """The power in ``dbm`` that node ``to`` receives from node ``from_``, in place of that by positions.
+
+    Examples
+    --------
+    >>> from cwndlab.scenario import Received
+    >>> Received("a", "ap", -60).dbm
+    -60
+    """
+
+    from_: str
+    to: str
+    dbm: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -74,7 +74,7 @@ class ParkingLot(Table):
 
 @dataclass(frozen=True)
 class Node(Table):
-    """A node of a graph.
+    """A node of a graph; ``x`` and ``y`` in metres, ``transmit_power`` in dBm are for media with a channel.
 
     Examples
     --------
@@ -89,6 +89,9 @@ class Node(Table):
 
     name: str
     _: KW_ONLY
+    x: float | None = None
+    y: float | None = None
+    transmit_power: float | None = None
     count: int | None = None
 
 

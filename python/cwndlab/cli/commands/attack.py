@@ -16,7 +16,7 @@ from cwndlab.cli.show import show_attack
 
 def attack(
     algorithm: Annotated[str, Argument("ALGORITHM|FILE", "The algorithm, or a Python file with one.")],
-    against: Annotated[str, Option("ALGORITHM", "The baseline in its place.")] = "cubic",
+    against: Annotated[str, "The baseline in its place."] = "cubic",
     path: Annotated[
         Path | None,
         Option("SCENARIO", "A dumbbell with a constant rate, or a preset; by default 10 Mbit/s, 40 ms, 1 BDP, 30 s."),
@@ -24,22 +24,22 @@ def attack(
     goal: Annotated[
         str, Option("itself|others|difference", "Whose goodput the events are to harm.", noun="a harm")
     ] = "itself",
-    trials: Annotated[int, Option("N", "Number of lists of events to try.", least=1, most=100_000)] = 200,
+    trials: Annotated[int, "Number of lists of events to try."] = 200,
     events: Annotated[int, Option("N", "The longest list.", least=1, most=20)] = 5,
     emulate: Annotated[
         int, Option("N", "Repeat the find N times between real kernels (root).", least=0, most=1000)
     ] = 0,
-    out: Annotated[Path | None, Option("FILE", "Write the scenario with the events to this file.")] = None,
+    save: Annotated[Path | None, Option("FILE", "Write the scenario with the events to this file.")] = None,
     seed: int = 1,
     set_: list[str] | None = None,
     algorithm_file: list[Path] | None = None,
     workers: int | None = None,
     format: Format = Format.table,
 ) -> None:
-    """Search for the events on a path that harm an algorithm most.
+    """Search for the events that harm an algorithm most.
 
-    Events are outages, changes of rate and delay, losses of packets and ACKs, and other traffic. The most harmful ones
-    are reduced to few, and measured with seeds that did not choose them.
+    Events on the path are outages, changes of rate and delay, losses of packets and ACKs, and other traffic. The most
+    harmful ones are reduced to few, and measured with seeds that did not choose them.
     """
     if emulate:
         cwndlab.emulation.become_root()
@@ -58,11 +58,11 @@ def attack(
             progress=progress,
         )
     show_attack(found, found.emulated(emulate) if emulate else None, format)
-    if out is not None:
-        found.save(out)
-        say(f"scenario: {out}")
+    if save is not None:
+        found.save(save)
+        say(f"scenario: {save}")
         story = cwndlab.study.attack.result.STORY_SEED
-        say(f"its course: cwndlab debug {out} --next timeout --seed {story}")
+        say(f"its course: cwndlab debug {save} --next timeout --seed {story}")
     say_seed(seed)
 
 
@@ -75,4 +75,4 @@ def _path(path: Path | None, changes: list[str] | None, classes: dict[str, type]
 
 def add(app: typer.Typer) -> None:
     """Registers the command."""
-    command(app, attack, "attack bbr1 --against cubic --out attack.toml")
+    command(app, attack, "attack bbr1 --against cubic --save attack.toml")

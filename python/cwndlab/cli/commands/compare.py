@@ -34,7 +34,7 @@ def compare(
         Option("PATH=A,B,C", "In place of algorithms: a field and its values, such as flow[0].rtt=20ms,40ms."),
     ] = None,
     flows: Annotated[str | None, Option("NAME,…", "Only these flows use the algorithms: names or indices.")] = None,
-    against: Annotated[str | None, Option("ALGORITHM", "Algorithm of the other flows over TCP.")] = None,
+    against: Annotated[str | None, "Algorithm of the other flows over TCP."] = None,
     seed: int = 1,
     repetitions: Annotated[int, "Runs of each algorithm, with consecutive seeds from --seed on."] = 10,
     out: Annotated[Path | None, "Folder for the results; a second call resumes there."] = None,

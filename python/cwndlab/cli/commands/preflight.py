@@ -31,6 +31,9 @@ def preflight(
     ] = None,
     template: Annotated[str, "Template of Get-NetTCPSetting; Internet by default."] = "",
     everything: Annotated[bool, Option(help="Also print less relevant sysctls.", flags=("--all-settings",))] = False,
+    scenario: Annotated[
+        Path | None, Option("FILE", "Write the Wi-Fi networks as a scenario of the neighbourhood to this file.")
+    ] = None,
     out: Annotated[Path | None, Option("FILE", "Write the result to this file, as JSON.")] = None,
     format: Format = Format.table,
 ) -> None:
@@ -39,6 +42,7 @@ def preflight(
     Prints round-trip times, route, Wi-Fi networks and channels, and TCP settings.
     """
 
+    candidates = cwndlab.live.preflight.channels.ALL if all_channels else cwndlab.live.preflight.CANDIDATES
     survey = cwndlab.live.preflight.survey(
         None if host is None else cwndlab.live.preflight.Target.parse(host),
         count=count,
@@ -46,12 +50,20 @@ def preflight(
         route_file=route,
         wifi_file=wifi,
         wifi_device=device,
-        candidates=cwndlab.live.preflight.channels.ALL if all_channels else cwndlab.live.preflight.CANDIDATES,
+        candidates=candidates,
         settings_file=tcp_settings,
         template=template,
         everything=everything,
     )
+    if scenario is not None:
+        where = "wifi" if wifi is None else str(wifi)
+        text = cwndlab.live.preflight.neighbourhood_scenario(
+            survey.networks, [one.channel for one in survey.channels] or candidates, where=where, file=str(scenario)
+        )
+        cwndlab.files.save(text, scenario)
     show(survey, format)
+    if scenario is not None:
+        say(f"scenario: {scenario}; its first lines say how to compare channels and algorithms")
     if out is not None:
         cwndlab.files.save(json_text(survey.as_dict(), indent=1, ensure_ascii=False) + "\n", out)
         say(f"preflight: {out}")

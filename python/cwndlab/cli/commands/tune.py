@@ -10,7 +10,7 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, say
 from cwndlab.cli.findings import judge
-from cwndlab.cli.options import Argument, Option, classes_of, command
+from cwndlab.cli.options import Argument, classes_of, command
 from cwndlab.cli.progress import Stopped, progress_bar
 from cwndlab.cli.show import show_tuning
 
@@ -18,7 +18,7 @@ from cwndlab.cli.show import show_tuning
 def tune(
     file: Annotated[Path, Argument("FILE", "The description of the search, in TOML or Python.")],
     out: Annotated[Path | None, "Folder of the search; FILE.tune by default."] = None,
-    trials: Annotated[int | None, Option("N", "Number of trials, instead of the file's.", least=1)] = None,
+    trials: Annotated[int | None, "Number of trials, instead of the file's."] = None,
     list_: Annotated[bool, "Print every trial instead of the verdict."] = False,
     algorithm_file: list[Path] | None = None,
     workers: int | None = None,

@@ -5,6 +5,7 @@ Nothing here needs root. Properties that cannot be determined are listed with th
 
 from cwndlab.live.preflight.captured import decoded, read
 from cwndlab.live.preflight.channels import CANDIDATES, Choice, least_overlapped
+from cwndlab.live.preflight.neighbourhood import neighbourhood_scenario
 from cwndlab.live.preflight.route import Hop, parse_route, trace
 from cwndlab.live.preflight.rtt import Rtts, ping, tcp_connects
 from cwndlab.live.preflight.surveying import Survey, Target, survey
@@ -23,6 +24,7 @@ __all__ = [
     "decoded",
     "least_overlapped",
     "linux_settings",
+    "neighbourhood_scenario",
     "parse_networks",
     "parse_route",
     "ping",

@@ -32,7 +32,7 @@ _ONE_DEVICE_DB = 6
 _GOLDEN = math.pi * (3 - math.sqrt(5))
 
 
-def scenario_of(
+def neighbourhood_scenario(
     networks: Iterable[Network],
     candidates: Sequence[int] = CANDIDATES,
     *,
@@ -119,8 +119,9 @@ def _head(own: Network | None, others: Sequence[Network], band: str, command: st
     return f"""\
 # The neighbourhood of a Wi-Fi survey at {band}: {mine}; {others_said}{level}.
 # Known: channels and received powers, the load of neighbours where a comment says so.
-# Assumed: access points send with {_ACCESS_POINT_DBM} dBm, stations with {_STATION_DBM}; loss by distance with exponent {_EXPONENT:g};
-# directions; one station, {_STATION_M} m from its access point, for each neighbour; 20 MHz. Change what you know better.
+# Assumed: access points send with {_ACCESS_POINT_DBM} dBm, stations with {_STATION_DBM}; loss by distance with the
+# exponent {_EXPONENT:g}; directions; one station, {_STATION_M} m from its access point, for each neighbour; 20 MHz.
+# Change what you know better.
 # Which channel, and which algorithm:
 #   {command}
 schema_version = 1
@@ -220,4 +221,6 @@ workload = {{ kind = "cbr", rate = "{max(busy, 0.001) * _SINGLE_MBPS:.2f} Mbps",
 def _comparison(file: str, channels: Sequence[int]) -> str:
     """The command that compares channels and algorithms."""
     alternatives = " ".join(f"--alternative 'channel.{one}:medium[0].channel={one}'" for one in channels)
-    return f"cwndlab compare {file} --algorithms cubic,bbr3 --flows download {alternatives} --by channel --repetitions 5"
+    return (
+        f"cwndlab compare {file} --algorithms cubic,bbr3 --flows download {alternatives} --by channel --repetitions 5"
+    )

@@ -42,9 +42,7 @@ class Deviation:
     @property
     def share(self) -> float:
         """The largest deviation of a flow's share."""
-        ours, theirs = (
-            [rate / (sum(rates) or 1.0) for rate in rates] for rates in (self.our_mbps, self.ns3_mbps)
-        )
+        ours, theirs = ([rate / (sum(rates) or 1.0) for rate in rates] for rates in (self.our_mbps, self.ns3_mbps))
         return max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
 
     @property
