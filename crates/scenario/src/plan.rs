@@ -45,6 +45,8 @@ pub struct Plan {
     pub links: IndexVec<LinkId, LinkPlan>,
     /// Shared media of 802.11.
     pub media: Vec<MediumPlan>,
+    /// The stations of all media with a channel, if there are any.
+    pub neighbourhood: Option<NeighbourhoodPlan>,
     /// The flows.
     pub flows: IndexVec<FlowId, FlowPlan>,
     /// The flows that send on the messages of a flow.
@@ -153,6 +155,39 @@ pub struct MediumPlan {
     pub keeps_turn: bool,
     /// Beacons of the access point.
     pub beacon: Option<BeaconPlan>,
+    /// Its channel; `None`: its stations all receive each other, and no others.
+    pub channel: Option<ChannelPlan>,
+}
+
+/// The channel of a medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChannelPlan {
+    /// Number.
+    pub number: u32,
+    /// Width, MHz.
+    pub width_mhz: u32,
+    /// Selection of the mode of each transmission.
+    pub rate_adaptation: RateAdaptation,
+}
+
+words! {
+    /// Selection of the mode of each transmission.
+    pub enum RateAdaptation {
+        /// the given mode
+        Fixed = "fixed",
+        /// the fastest mode of the standard with at most 10 % errors of 1458 bytes in the absence of interference; streams
+        /// and guard interval as given
+        Ideal = "ideal",
+    }
+}
+
+/// The stations of the media with a channel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NeighbourhoodPlan {
+    /// Medium and node of each station.
+    pub stations: Vec<(u32, u32)>,
+    /// Received power by sender and receiver, dBm; the overlap of their channels is not included.
+    pub received_dbm: Vec<Vec<f64>>,
 }
 
 fields! {

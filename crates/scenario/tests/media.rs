@@ -178,3 +178,71 @@ fn each_fault_of_a_medium_has_its_message() {
         assert_eq!(plan(&text).unwrap_err(), message, "{text}");
     }
 }
+
+/// Two cells: `ap` and `sta` 10 m apart on channel 1, and a node 100 m from `ap` on channel 6.
+const PLACED: &str = "[[medium]]\nname = \"cell\"\nstandard = \"802.11n\"\nchannel = 1\n\
+    [[medium]]\nname = \"other\"\nstandard = \"802.11n\"\nchannel = 6\n\
+    [[node]]\nname = \"ap\"\nposition = [0, 0]\ntransmit_power = 20\n\
+    [[node]]\nname = \"sta\"\nposition = [6, 8]\n\
+    [[node]]\nname = \"far\"\ncount = 2\nposition = [-60, 80.0]\n\
+    [[link]]\nfrom = \"ap\"\nto = \"sta\"\nmedium = \"cell\"\n\
+    [[link]]\nfrom = \"ap\"\nto = \"far\"\nmedium = \"other\"\n";
+
+/// By hand: 40.05 + 30 log10(10) = 70.05 dB, 100.05 dB at 100 m; 1 m is the least distance.
+#[test]
+fn received_powers_follow_positions_unless_they_are_given() {
+    let powers = |more: &str| {
+        let plan = plan(&format!("{PLACED}{more}{END}")).unwrap();
+        let all = plan.neighbourhood.unwrap();
+        assert_eq!(all.stations, [(0, 0), (0, 1), (1, 0), (1, 2), (1, 3)]);
+        all.received_dbm
+    };
+    let close = |ours: f64, dbm: f64| assert!((ours - dbm).abs() < 1e-9, "{ours} for {dbm}");
+    let by_position = powers("");
+    close(by_position[0][1], 20.0 - 70.05);
+    close(by_position[1][0], 16.0 - 70.05);
+    close(by_position[0][3], 20.0 - 100.05);
+    close(by_position[3][4], 16.0 - 40.05);
+    let steep = powers("[propagation]\nloss_at_1_m = 30\nexponent = 2\n");
+    close(steep[0][1], 20.0 - 50.0);
+    let received = "[[received]]\nfrom = \"ap\"\nto = \"far\"\ndbm = -77\n";
+    let given = powers(received);
+    for (from, to, dbm) in [(0, 3, -77.0), (2, 4, -77.0), (4, 0, -77.0), (0, 1, 20.0 - 70.05)] {
+        close(given[from][to], dbm);
+    }
+    let back = powers(&format!("{received}[[received]]\nfrom = \"far\"\nto = \"ap\"\ndbm = -80.5\n"));
+    close(back[0][3], -77.0);
+    close(back[3][0], -80.5);
+}
+
+#[test]
+fn faults_of_channels_say_what_would_do() {
+    let fault = |from: &str, to: &str| plan(&format!("{}{END}", PLACED.replace(from, to))).unwrap_err();
+    assert_eq!(
+        fault("position = [6, 8]", ""),
+        "medium[0]: the node 'sta' has no position\n  hint: write 'position = [3, 4.5]' in its '[[node]]', or a \
+         '[[received]]' power for each pair with it"
+    );
+    assert_eq!(
+        fault("[6, 8]", "[6]"),
+        "node[1].position: expected two numbers, got [6]\n  hint: write '[3, 4.5]', in metres"
+    );
+    assert_eq!(
+        fault("channel = 6", "channel = 20"),
+        "medium[1].channel: 20 is not a channel\n  hint: 1 to 13, or 32 to 177"
+    );
+    assert_eq!(
+        fault("channel = 6", "rate_adaptation = \"ideal\""),
+        "medium[1].rate_adaptation: the medium has no channel\n  hint: write 'channel = 1'"
+    );
+    let cell = format!("{CELL}{AIR}[[received]]\nfrom = \"ap\"\nto = \"sta\"\ndbm = -60\n{END}");
+    assert_eq!(
+        plan(&cell).unwrap_err(),
+        "received: no medium has a channel\n  hint: write 'channel = 1' in a '[[medium]]'"
+    );
+    let unknown = format!("{PLACED}[[received]]\nfrom = \"ap\"\nto = \"nobody\"\ndbm = -60\n{END}");
+    assert_eq!(
+        plan(&unknown).unwrap_err(),
+        "received[0].to: 'nobody' is not a station\n  hint: name a node of a link on a medium with a channel"
+    );
+}

@@ -4,9 +4,9 @@ use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Table, Tabl
 use cwndlab_units::Rate;
 
 use super::field_types::RateOrNone;
-use super::radio_fields::{MediumFields, ModeFields, RadioFields};
+use super::radio_fields::{ChannelFields, MediumFields, ModeFields, RadioFields};
 use super::table::tables;
-use crate::plan::{AccessPlan, BeaconPlan, EdcaPlan, ModePlan, StandardPlan};
+use crate::plan::{AccessPlan, BeaconPlan, ChannelPlan, EdcaPlan, ModePlan, RateAdaptation, StandardPlan};
 
 tables! {
     /// A medium of 802.11.
@@ -40,6 +40,8 @@ pub struct Medium {
     pub beacon: Option<BeaconPlan>,
     /// Name of the node that sends beacons, and has an access point's parameters of EDCA.
     pub access_point: Option<String>,
+    /// Its channel; `None`: its stations all receive each other, and no others.
+    pub channel: Option<ChannelPlan>,
 }
 
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
@@ -79,6 +81,7 @@ impl Medium {
             keeps_turn,
             beacon,
             access_point: Some("ap".to_owned()),
+            channel: None,
         })
     }
 }
@@ -90,6 +93,8 @@ fields! {
         name: String = required("'name = \"cell\"'"),
         /// the node that sends beacons, and has an access point's parameters of EDCA
         access_point: Option<String> = absent(""),
+        /// channel
+        channel: ChannelFields,
         /// the medium
         medium: Medium,
     }
@@ -99,12 +104,43 @@ impl TableType for Medium {
     const TABLE: &'static Table = &MEDIUM;
 
     fn read_table(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
-        let NamedMedium { name, access_point, medium } = table.read_valid(NamedMedium::read, faults)?;
+        let NamedMedium { name, access_point, channel, medium } = table.read_valid(NamedMedium::read, faults)?;
         if medium.beacon.is_some() && access_point.is_none() {
             faults.add(table.at("beacon"), "no node sends it", "name the node: 'access_point = \"ap\"'");
         }
-        Some(Self { name, access_point, ..medium })
+        let channel = read_channel(table, channel, &medium, faults);
+        Some(Self { name, access_point, channel, ..medium })
     }
+}
+
+/// The channel of a medium; its fields need a number.
+fn read_channel(
+    table: &Reader<'_>,
+    ChannelFields { channel, width, rate_adaptation }: ChannelFields,
+    medium: &Medium,
+    faults: &mut Faults,
+) -> Option<ChannelPlan> {
+    let Some(number) = channel else {
+        for key in ["width", "rate_adaptation"].into_iter().filter(|key| table.gives(key)) {
+            faults.add(table.at(key), "the medium has no channel", "write 'channel = 1'");
+        }
+        return None;
+    };
+    if (14..32).contains(&number) {
+        faults.add(table.at("channel"), format!("{number} is not a channel"), "1 to 13, or 32 to 177");
+    }
+    let width_mhz = width.unwrap_or(20);
+    if width_mhz != 20 {
+        let what = format!("{width_mhz} MHz are not supported");
+        faults.add(table.at("width"), what, "remove it, or write 'width = 20'");
+    }
+    for (key, given) in [("edca", medium.edca.is_some()), ("beacon", medium.beacon.is_some())] {
+        if given {
+            let hint = "remove it, or the channel of this medium";
+            faults.add(table.at(key), "is not supported on a medium with a channel", hint);
+        }
+    }
+    Some(ChannelPlan { number, width_mhz, rate_adaptation: rate_adaptation.unwrap_or(RateAdaptation::Fixed) })
 }
 
 /// The fields of 802.11n.

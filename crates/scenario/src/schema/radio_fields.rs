@@ -1,12 +1,12 @@
 //! The fields of a medium of 802.11, of its links and of its stations.
 
-use cwndlab_config::{fields, Faults, FieldType, Kind, Probability, Reader, Table};
+use cwndlab_config::{fields, Custom, Faults, FieldType, Kind, Probability, Reader, Table, TablePath};
 use cwndlab_network::wifi::DscpMapping;
 use cwndlab_units::{Bytes, Duration, Rate};
-use serde_json::json;
+use serde_json::{json, Value};
 
 use super::table::tables;
-use crate::plan::{AccessPlan, BeaconPlan, CategoryPlan, EdcaPlan, StandardPlan};
+use crate::plan::{AccessPlan, BeaconPlan, CategoryPlan, EdcaPlan, RateAdaptation, StandardPlan};
 
 /// The largest frame, bytes.
 const MAX_FRAME: u64 = 2304;
@@ -45,6 +45,94 @@ fields! {
         keeps_turn: bool = false,
         /// beacons of the access point at 1 Mbps
         beacon: Option<Beacons> = absent("none"),
+    }
+}
+
+fields! {
+    /// The channel of a medium.
+    pub(super) struct ChannelFields {
+        /// number of the channel, 1 to 13 at 2.4 GHz, 32 to 177 at 5 GHz. Stations of all media with a channel receive
+        /// each other by their powers
+        channel: Option<u32> = absent("stations of the medium receive each other, and no others") in 1..=177,
+        /// width of the channel, MHz: 20
+        width: Option<u32> = absent("20 with a channel") in 20..=80,
+        /// selection of the mode of each transmission
+        rate_adaptation: Option<RateAdaptation> = absent("fixed"),
+    }
+}
+
+/// A power or a gain, dB or dBm.
+#[derive(Debug)]
+pub enum Decibels {}
+
+impl FieldType for Decibels {
+    type Value = f64;
+
+    const KIND: Kind = Kind::Number(-300.0, 300.0);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<f64> {
+        table.number(name, faults)
+    }
+}
+
+static POSITION: Custom = Custom {
+    accepts: "[x, y], metres: [3, 4.5]",
+    schema: || json!({ "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 }),
+    canonical: |value| value.as_array().into_iter().flatten().map(|one| Value::from(one.as_f64())).collect(),
+    python: "Sequence[float]",
+};
+
+/// Coordinates in metres.
+#[derive(Debug)]
+pub enum Position {}
+
+impl FieldType for Position {
+    type Value = [f64; 2];
+
+    const KIND: Kind = Kind::Custom(&POSITION);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<[f64; 2]> {
+        let value = table.given(name, faults)?;
+        let numbers = value.as_array().map(|all| all.iter().map(Value::as_f64).collect::<Vec<_>>());
+        let Some([Some(x), Some(y)]) = numbers.as_deref() else {
+            faults.add(table.at(name), format!("expected two numbers, got {value}"), "write '[3, 4.5]', in metres");
+            return None;
+        };
+        Some([*x, *y])
+    }
+}
+
+tables! {
+    /// Propagation.
+    PROPAGATION: (Propagation) = "propagation", "Path loss between stations with a channel: L = L0 + 10 n log10(d / 1 m).";
+    /// A received power.
+    RECEIVED: (Received) = "received", "The power that a station receives from another one.";
+}
+
+fields! {
+    /// Path loss by distance.
+    #[derive(Clone, Debug, Default)]
+    pub struct Propagation {
+        /// loss at 1 m, dB
+        loss_at_1_m: Option<Decibels> = absent("40.05 at 2.4 GHz, 46.68 at 5 GHz"),
+        /// exponent n
+        exponent: Option<Decibels> = absent("3"),
+    }
+}
+
+fields! {
+    /// A received power, in place of that by positions.
+    #[derive(Clone, Debug)]
+    pub struct Received {
+        /// path in the document
+        path: TablePath,
+        /// sending node, or all nodes of this name with a count
+        from: String = required("'from = \"ap\"'"),
+        /// receiving node, or all nodes of this name with a count; the reverse direction has the same power, unless it is
+        /// given
+        to: String = required("'to = \"laptop\"'"),
+        /// received power, dBm
+        dbm: Decibels = required("'dbm = -70'"),
     }
 }
 

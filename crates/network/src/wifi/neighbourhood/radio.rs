@@ -56,14 +56,18 @@ impl PathLoss {
         self.at_1_m_db + self.exponent * decibels(metres.max(1.0))
     }
 
+    /// Distance of two positions.
+    #[must_use]
+    pub fn distance(a: [f64; 2], b: [f64; 2]) -> f64 {
+        let (x, y) = (a[0] - b[0], a[1] - b[1]);
+        sqrt(x * x + y * y)
+    }
+
     /// Received power in dBm, by sender and receiver, from positions in metres and transmit powers in dBm.
     #[must_use]
     pub fn powers(&self, positions: &[[f64; 2]], transmit_dbm: &[f64]) -> Vec<Vec<f64>> {
-        let distance = |a: &[f64; 2], b: &[f64; 2]| {
-            let (x, y) = (a[0] - b[0], a[1] - b[1]);
-            sqrt(x * x + y * y)
-        };
-        let row = |(a, dbm): (&[f64; 2], &f64)| positions.iter().map(|b| dbm - self.db(distance(a, b))).collect();
+        let row =
+            |(&a, dbm): (&[f64; 2], &f64)| positions.iter().map(|&b| dbm - self.db(Self::distance(a, b))).collect();
         positions.iter().zip(transmit_dbm).map(row).collect()
     }
 }
