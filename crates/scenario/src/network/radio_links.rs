@@ -8,8 +8,8 @@ use cwndlab_network::wifi::neighbourhood::PathLoss;
 use cwndlab_units::Rate;
 
 use super::builder::Network;
-use crate::plan::{Capacity, LinkPlan, MediumPlan, RadioPlan};
 use crate::plan::NeighbourhoodPlan;
+use crate::plan::{Capacity, LinkPlan, MediumPlan, RadioPlan};
 use crate::schema::{Graph, LinkRadio, Medium, Place, Radio, Schema};
 
 /// Default capacity of a station's queue on the medium of a graph.

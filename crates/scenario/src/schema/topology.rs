@@ -152,7 +152,10 @@ impl Network {
 
 /// Rejects fields of other topologies.
 fn reject_foreign_fields(table: &Reader<'_>, kinds: &[&str], faults: &mut Faults) {
-    for key in ["node", "medium", "propagation", "received"].into_iter().filter(|key| table.gives(key) && !kinds.contains(&"link")) {
+    for key in ["node", "medium", "propagation", "received"]
+        .into_iter()
+        .filter(|key| table.gives(key) && !kinds.contains(&"link"))
+    {
         faults.add(key, "belongs to a network of '[[link]]'s", "remove it, or write the links");
     }
     let &[kind] = kinds else { return };

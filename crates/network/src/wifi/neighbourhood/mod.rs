@@ -3,47 +3,38 @@
 //! A [`Neighbourhood`] advances from event to event: the start and end of a frame, a response a SIFS later, a timeout, the
 //! end of a backoff. Each station has its own carrier sense (preamble detection, energy detection, NAV), so that backoff
 //! counters freeze individually. A frame is received with the success probability of its SINR over its duration, in
-//! periods of constant interference. The propagation delay is zero. Channel access is that of a single access category.
+//! periods of constant interference. The propagation delay is zero.
 
 mod access;
 pub mod error_rate;
 pub mod radio;
 mod rate_control;
 mod reception;
-mod station;
 #[cfg(test)]
 mod tests;
+mod transceiver;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use cwndlab_units::{Duration, Time};
 
 pub use radio::{Channel, PathLoss, Radio};
 pub use rate_control::RateControl;
-pub use station::{BusyTimes, LossCauses};
+pub use transceiver::{BusyTimes, LossCauses};
 
-use self::station::{Activity, Backoff, FrameKind, NeighbourPath, SentFrame, Station};
-use super::access_function::{Counters, PathTotals, QueueLength};
-use super::airtimes::{FlowAirtimes, KnownFlow};
+use self::rate_control::ideal;
+use self::transceiver::{Activity, Backoff, FrameKind, Transceiver};
 use super::contention::NEVER;
 use super::medium::FrameOutcome;
 use super::phy::Mode;
 use super::rules::Rules;
+use super::stations::{PathConfig, QueueConfig, Stations};
 use crate::aqm::QueuedPacket;
-use crate::queue::Limit;
 use crate::random::{Purpose, Stream};
 
-/// A pair of sender and receiver.
-#[derive(Clone, Copy, Debug)]
-pub struct NeighbourPathConfig {
-    /// The sending station.
-    pub from: u32,
-    /// The receiving station.
-    pub to: u32,
-    /// Modulation and coding of data frames.
-    pub rate_control: RateControl,
-}
+/// The receiver of a beacon.
+const BROADCAST: u32 = u32::MAX;
 
 /// An event. At the same time, frames end before timeouts, and timeouts precede the start of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,10 +43,16 @@ enum Event {
     End(u64),
     /// The response timeout of a station, with its number.
     Timeout(u32, u64),
+    /// A beacon is due, by the rules of its medium.
+    Beacon(u32),
     /// A frame a SIFS after another one.
     Respond { station: u32, kind: ResponseKind, to: u32, nav: Duration, mode_bits: u32, bytes: u32 },
-    /// The end of a backoff, with its generation.
-    Access(u32, u64),
+    /// The next exchange of the TXOP of a station.
+    Continue(u32),
+    /// The beacon of a station.
+    SendBeacon(u32),
+    /// The end of the backoff of an access function.
+    Access(u32),
 }
 
 /// A response: the order of variants is that of events at the same time.
@@ -87,71 +84,82 @@ struct Signal {
 /// [`process_until`](Self::process_until) and then [`take`](Self::take), before it offers further packets.
 #[derive(Debug)]
 pub struct Neighbourhood<P> {
-    rules: Rules,
+    /// Rules of the media.
+    rules: Vec<Rules>,
     radio: Radio,
-    stations: Vec<Station>,
-    paths: Vec<NeighbourPath<P>>,
+    transceivers: Vec<Transceiver>,
+    stations: Stations<P>,
+    /// By access function.
+    backoffs: Vec<Backoff>,
     events: BinaryHeap<Reverse<(Time, Event)>>,
     /// Frames on the air.
     signals: Vec<Signal>,
     /// Numbers of the frames that start at the present time.
     starting: Vec<u64>,
-    /// Number of the next frame on the air, and of the next packet.
+    /// Number of the next frame on the air.
     next_signal: u64,
-    serial: u64,
     /// Outcomes, all of the same time.
     outcomes: Vec<FrameOutcome<P>>,
+    /// Time of the outcomes, or of devices to refill.
     due: Time,
-    flow_airtimes: FlowAirtimes,
 }
 
 impl<P: Copy> Neighbourhood<P> {
-    /// Stations without frames, by the capacity of their queues. Every station has its own random stream, so that stations
-    /// that do not receive each other are independent.
+    /// Stations without frames. `media` holds for each station the index of its rules. If any of these has EDCA, each
+    /// station has four queues, in the order of [`AccessCategory::ALL`](super::AccessCategory::ALL). Every station has its
+    /// own random stream, so that stations that do not receive each other are independent.
     #[must_use]
     pub fn new(
-        rules: Rules,
+        rules: Vec<Rules>,
+        media: &[u32],
         radio: Radio,
-        queues: &[Limit],
-        paths: &[NeighbourPathConfig],
+        queues: Vec<QueueConfig<P>>,
+        paths: &[(PathConfig, RateControl)],
         mut random: Stream,
     ) -> Self {
-        let seed = random.bits();
-        let station = |(index, limit): (usize, &Limit)| {
-            let paths = (0..).zip(paths).filter(|one| one.1.from as usize == index).map(|one| one.0).collect();
-            new_station(&rules, *limit, paths, Stream::new(seed, Purpose::Medium, index as u64))
+        let adapt = |&(config, control): &(PathConfig, RateControl)| {
+            let snr = |to| radio::decibels(radio.power(config.from, to) / radio.noise(to));
+            match (control, config.to) {
+                (RateControl::Ideal, Some(to)) => PathConfig { mode: ideal(config.mode, snr(to)), ..config },
+                _ => config,
+            }
         };
-        let stations = queues.iter().enumerate().map(station).collect();
-        let path = |config: &NeighbourPathConfig| new_path(config, &radio);
+        let paths: Vec<PathConfig> = paths.iter().map(adapt).collect();
+        let of_station: Vec<&Rules> = media.iter().map(|&medium| &rules[medium as usize]).collect();
+        let stations = Stations::new(&of_station, queues, &paths);
+        let backoff = |aifs| Backoff { slots: 0, ready: Time::ZERO + aifs, immediate: false, due: NEVER };
+        let seed = random.bits();
+        let transceiver = |(index, &rules)| new_transceiver(rules, Stream::new(seed, Purpose::Medium, index));
+        let beacons = (0..).zip(&rules).filter_map(|(index, rules)| Some((index, rules.beacon?)));
+        let beacons = beacons.map(|(index, beacon)| Reverse((Time::ZERO + beacon.interval, Event::Beacon(index))));
         Self {
-            paths: paths.iter().map(path).collect(),
+            transceivers: (0..).zip(media).map(transceiver).collect(),
+            backoffs: stations.functions.iter().map(|function| backoff(function.aifs)).collect(),
             stations,
+            events: beacons.collect(),
             rules,
             radio,
-            events: BinaryHeap::new(),
             signals: Vec::new(),
             starting: Vec::new(),
             next_signal: 0,
-            serial: 0,
             outcomes: Vec::new(),
             due: NEVER,
-            flow_airtimes: FlowAirtimes::default(),
         }
     }
 
     /// Time of the next event, unless a packet is offered before; [`NEVER`] if there is none.
     #[must_use]
     pub fn next(&self) -> Time {
-        if self.outcomes.is_empty() {
-            self.events.peek().map_or(NEVER, |event| event.0 .0)
-        } else {
+        if self.due < NEVER {
             self.due
+        } else {
+            self.events.peek().map_or(NEVER, |event| event.0 .0)
         }
     }
 
     /// Processes events until `now`, up to the first time with outcomes.
     pub fn process_until(&mut self, now: Time) {
-        while self.outcomes.is_empty() {
+        while self.due == NEVER {
             let Some(&Reverse((at, _))) = self.events.peek() else { return };
             if at > now {
                 return;
@@ -160,43 +168,34 @@ impl<P: Copy> Neighbourhood<P> {
         }
     }
 
-    /// Moves the outcomes until `now` to `taken`, which must be empty.
-    pub fn take(&mut self, now: Time, taken: &mut Vec<FrameOutcome<P>>) {
+    /// Moves the outcomes until `now` to `taken`, which must be empty, and refills devices. Appends the packets that
+    /// disciplines drop to `dropped`.
+    pub fn take(&mut self, now: Time, taken: &mut Vec<FrameOutcome<P>>, dropped: &mut Vec<QueuedPacket<P>>) {
         debug_assert!(taken.is_empty(), "the caller has processed the previous outcomes");
-        if self.due <= now {
-            std::mem::swap(&mut self.outcomes, taken);
-            self.due = NEVER;
+        if self.due > now {
+            return;
+        }
+        std::mem::swap(&mut self.outcomes, taken);
+        self.due = NEVER;
+        let mut refilled = Vec::new();
+        self.stations.refill_pending(now, dropped, |index, sends| refilled.extend(sends.then_some(index)));
+        for index in refilled {
+            self.arm(now, index);
         }
     }
 
-    /// Enqueues a packet for a path. Appends it to `dropped` if the queue of its station is full.
+    /// Enqueues a packet for a path. Appends the packets that are dropped to `dropped`.
     pub fn offer(&mut self, now: Time, path: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         self.process_until(now);
-        let to = &mut self.paths[path as usize];
-        let station = &mut self.stations[to.from as usize];
-        let (packets, bytes) = station.queue_length.at(now);
-        let admitted = match station.limit {
-            Limit::Unlimited => true,
-            Limit::Packets(max) => packets < max,
-            Limit::Bytes(max) => bytes + u64::from(one.size) <= max || packets == 0,
-        };
-        if !admitted {
-            station.counters.dropped += 1;
-            to.totals.dropped += 1;
-            dropped.push(one);
-            return;
+        if let Some(index) = self.stations.offer(now, path, one, dropped) {
+            self.begin_contending(now, index);
         }
-        to.totals.accepted += 1;
-        to.queue_length.join(now, one.size);
-        station.queue_length.join(now, one.size);
-        self.serial += 1;
-        let serial = self.serial;
-        to.frames.push_back(SentFrame { one, serial, failures: [0; 2], received: false, done: false, reported: false });
-        station.backlog += 1;
-        if station.backlog == 1 {
-            let from = to.from;
-            self.begin_contending(now, from);
-        }
+    }
+
+    /// The stations.
+    #[must_use]
+    pub fn stations(&self) -> &Stations<P> {
+        &self.stations
     }
 
     /// Processes all events at `at`: ends of frames, timeouts, and then the frames that start together.
@@ -212,11 +211,14 @@ impl<P: Copy> Neighbourhood<P> {
                 Event::Respond { station, kind, to, nav, mode_bits, bytes } => {
                     self.respond(at, station, kind, to, nav, Mode::Ofdm { bits: mode_bits }, bytes);
                 }
-                Event::Access(station, generation) => self.access(at, station, generation),
+                Event::Beacon(rules) => self.queue_beacon(at, rules),
+                Event::Continue(station) => self.continue_txop(at, station),
+                Event::SendBeacon(station) => self.send_beacon(at, station),
+                Event::Access(index) => self.access(at, index as usize),
             }
         }
         self.detect(at);
-        if !self.outcomes.is_empty() {
+        if !self.outcomes.is_empty() || !self.stations.pending.is_empty() {
             self.due = at;
         }
     }
@@ -225,91 +227,37 @@ impl<P: Copy> Neighbourhood<P> {
         self.events.push(Reverse((at, event)));
     }
 
-    /// Counters of a station.
-    #[must_use]
-    pub fn counters(&self, station: u32) -> Counters {
-        self.stations[station as usize].counters
-    }
-
     /// Failed exchanges of a station by cause.
     #[must_use]
     pub fn loss_causes(&self, station: u32) -> LossCauses {
-        self.stations[station as usize].causes
+        self.transceivers[station as usize].causes
     }
 
     /// Time of a station by activity until the last event.
     #[must_use]
     pub fn busy_times(&self, station: u32) -> BusyTimes {
-        self.stations[station as usize].busy
-    }
-
-    /// Counters of a path.
-    #[must_use]
-    pub fn path_totals(&self, path: u32) -> PathTotals {
-        self.paths[path as usize].totals
-    }
-
-    /// Packets and bytes of a path in the queue of its station, including those in transmission.
-    #[must_use]
-    pub fn path_backlog(&self, now: Time, path: u32) -> (u64, u64) {
-        self.paths[path as usize].queue_length.at(now)
-    }
-
-    /// Packets and bytes in the queue of a station.
-    #[must_use]
-    pub fn backlog(&self, now: Time, station: u32) -> (u64, u64) {
-        self.stations[station as usize].queue_length.at(now)
-    }
-
-    /// By flow of the packets, the airtime of the exchanges with their frames.
-    pub fn flow_airtimes(&self) -> impl Iterator<Item = (u64, Duration)> + '_ {
-        self.flow_airtimes.all()
+        self.transceivers[station as usize].busy
     }
 }
 
-/// A station without frames.
-fn new_station(rules: &Rules, limit: Limit, paths: Vec<u32>, random: Stream) -> Station {
-    let backoff = Backoff {
-        slots: 0,
-        ready: Time::ZERO + rules.aifs(&rules.access),
-        idle_from: Time::ZERO,
-        immediate: false,
-        cw: rules.access.cw_min,
-        generation: 0,
-    };
-    Station {
-        backoff,
+/// A transceiver without frames, by the rules of its medium.
+fn new_transceiver(rules: u32, random: Stream) -> Transceiver {
+    Transceiver {
+        rules,
         sending: None,
         reception: None,
         activity: Activity::Idle,
         since: Time::ZERO,
         failed_reception: false,
         nav: Time::ZERO,
+        idle_from: Time::ZERO,
         gap_from: NEVER,
         exchange: None,
-        paths,
-        backlog: 0,
-        limit,
-        queue_length: QueueLength::default(),
-        counters: Counters::default(),
+        txop: None,
+        beacon_waits: false,
+        beacon_at: NEVER,
         causes: LossCauses::default(),
         busy: BusyTimes::default(),
         random,
-    }
-}
-
-/// A path without frames.
-fn new_path<P>(config: &NeighbourPathConfig, radio: &Radio) -> NeighbourPath<P> {
-    let snr_db = radio::decibels(radio.power(config.from, config.to) / radio.noise(config.to));
-    NeighbourPath {
-        from: config.from,
-        to: config.to,
-        rate_control: config.rate_control,
-        snr_db,
-        frames: VecDeque::new(),
-        queue_length: QueueLength::default(),
-        totals: PathTotals::default(),
-        known_flow: KnownFlow::default(),
-        max_bytes: None,
     }
 }

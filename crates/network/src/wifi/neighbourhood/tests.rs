@@ -4,7 +4,9 @@
 use cwndlab_units::{Duration, Time};
 
 use super::*;
-use crate::wifi::{Medium, PathConfig, QueueConfig};
+use crate::queue::Limit;
+use crate::wifi::access_function::Counters;
+use crate::wifi::Medium;
 
 const S: Duration = Duration::from_secs(1);
 const OFDM54: Mode = Mode::Ofdm { bits: 216 };
@@ -43,6 +45,23 @@ fn packet(path: u32) -> QueuedPacket<u32> {
     QueuedPacket { size: IP_BYTES, packet: path, ..QueuedPacket::default() }
 }
 
+fn config((from, to, mode): (u32, u32, Mode)) -> (PathConfig, RateControl) {
+    (PathConfig { from, to: Some(to), mode, error: 0.0 }, RateControl::Fixed)
+}
+
+/// A neighbourhood of stations with the same rules and drop-tail queues.
+fn neighbourhood(
+    rules: &Rules,
+    radio: Radio,
+    limit: Limit,
+    paths: &[(PathConfig, RateControl)],
+    random: Stream,
+) -> Neighbourhood<u32> {
+    let stations = radio.stations();
+    let queues = (0..stations).map(|_| QueueConfig::drop_tail(limit, true)).collect();
+    Neighbourhood::new(vec![rules.clone()], &vec![0; stations], radio, queues, paths, random)
+}
+
 /// A neighbourhood of saturated paths (sender, receiver, mode).
 fn saturate(
     rules: &Rules,
@@ -53,12 +72,9 @@ fn saturate(
     seconds: u64,
 ) -> Run {
     let radio = Radio::new(powers, channels);
-    let queues = vec![Limit::Packets(1000); channels.len()];
-    let config =
-        |&(from, to, mode): &(u32, u32, Mode)| NeighbourPathConfig { from, to, rate_control: RateControl::Fixed(mode) };
-    let configs: Vec<_> = paths.iter().map(config).collect();
+    let configs: Vec<_> = paths.iter().map(|&path| config(path)).collect();
     let stream = Stream::new(seed, Purpose::Medium, 0);
-    let mut all = Neighbourhood::new(rules.clone(), radio, &queues, &configs, stream);
+    let mut all = neighbourhood(rules, radio, Limit::Packets(1000), &configs, stream);
     let mut delivered = vec![0; paths.len()];
     for path in 0..paths.len() as u32 {
         for _ in 0..70 {
@@ -69,7 +85,7 @@ fn saturate(
     while all.next() < Time::ZERO + S * seconds {
         let now = all.next();
         all.process_until(now);
-        all.take(now, &mut taken);
+        all.take(now, &mut taken, &mut Vec::new());
         for outcome in taken.drain(..) {
             let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
             delivered[one.packet as usize] += u64::from(matches!(outcome, FrameOutcome::Delivered(_)));
@@ -79,7 +95,7 @@ fn saturate(
     let stations = 0..channels.len() as u32;
     Run {
         delivered,
-        counters: stations.clone().map(|station| all.counters(station)).collect(),
+        counters: stations.clone().map(|station| all.stations().counters(NEVER, station)).collect(),
         causes: stations.clone().map(|station| all.loss_causes(station)).collect(),
         busy: stations.map(|station| all.busy_times(station)).collect(),
         seconds: seconds as f64,
@@ -115,7 +131,7 @@ fn medium(rules: &Rules, senders: u32, mode: Mode, seconds: u64) -> (f64, f64) {
             all.offer(now, one.packet, QueuedPacket { since: now, ..one }, &mut Vec::new());
         }
     }
-    let counters: Vec<Counters> = (0..senders).map(|station| all.counters(NEVER, station)).collect();
+    let counters: Vec<Counters> = (0..senders).map(|station| all.stations().counters(NEVER, station)).collect();
     let sum = |of: fn(&Counters) -> u64| counters.iter().map(of).sum::<u64>() as f64;
     let mbps = delivered as f64 * f64::from(IP_BYTES) * 8.0 / seconds as f64 / 1e6;
     (mbps, sum(|one| one.failures) / sum(|one| one.attempts))
@@ -334,11 +350,10 @@ fn clinic(seconds: u64) -> (u64, u64, u64) {
         }
     }
     let radio = Radio::new(&PathLoss::AT_2_4_GHZ.powers(&positions, &vec![16.0; 44]), &channels);
-    let rate_control = RateControl::IdealHt { streams: 1, short_guard: false };
-    let configs: Vec<_> = paths.iter().map(|&(from, to)| NeighbourPathConfig { from, to, rate_control }).collect();
+    let configs: Vec<_> = paths.iter().map(|&(from, to)| (config((from, to, MCS7)).0, RateControl::Ideal)).collect();
     let rules = Rules { aggregation: None, ..Rules::ht() };
     let stream = Stream::new(1, Purpose::Medium, 0);
-    let mut all = Neighbourhood::new(rules, radio, &[Limit::Unlimited; 44], &configs, stream);
+    let mut all = neighbourhood(&rules, radio, Limit::Unlimited, &configs, stream);
     let (mut outcomes, mut offered, mut taken) = (0, 0, Vec::new());
     for path in 0..configs.len() as u32 {
         for _ in 0..5 {
@@ -349,7 +364,7 @@ fn clinic(seconds: u64) -> (u64, u64, u64) {
     while all.next() < Time::ZERO + S * seconds {
         let now = all.next();
         all.process_until(now);
-        all.take(now, &mut taken);
+        all.take(now, &mut taken, &mut Vec::new());
         for outcome in taken.drain(..) {
             let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
             outcomes += 1;
@@ -358,7 +373,7 @@ fn clinic(seconds: u64) -> (u64, u64, u64) {
         }
     }
     let end = Time::ZERO + S * seconds;
-    let queued = (0..44).map(|station| all.backlog(end, station).0).sum();
+    let queued = (0..44).map(|station| all.stations().backlog(end, station).0).sum();
     (outcomes, offered, queued)
 }
 
@@ -366,10 +381,9 @@ fn clinic(seconds: u64) -> (u64, u64, u64) {
 /// the two senders.
 fn second_arrival(rules: &Rules, between: f64) -> Time {
     let radio = Radio::new(&pairs(between), &[CHANNEL; 4]);
-    let rate_control = RateControl::Fixed(OFDM54);
-    let configs = PAIRS.map(|(from, to, _)| NeighbourPathConfig { from, to, rate_control });
+    let configs = PAIRS.map(config);
     let stream = Stream::new(5, Purpose::Medium, 0);
-    let mut all = Neighbourhood::new(rules.clone(), radio, &[Limit::Packets(10); 4], &configs, stream);
+    let mut all = neighbourhood(rules, radio, Limit::Packets(10), &configs, stream);
     let first = Time::ZERO + S;
     all.offer(first, 0, packet(0), &mut Vec::new());
     all.offer(first + Duration::from_micros(100), 1, packet(1), &mut Vec::new());
@@ -378,7 +392,7 @@ fn second_arrival(rules: &Rules, between: f64) -> Time {
         let now = all.next();
         assert!(now < NEVER, "the second packet arrives");
         all.process_until(now);
-        all.take(now, &mut taken);
+        all.take(now, &mut taken, &mut Vec::new());
         for outcome in taken.drain(..) {
             match outcome {
                 FrameOutcome::Delivered(one) if one.packet == 0 => assert_eq!(now, first + Duration::from_micros(254)),
