@@ -1,36 +1,58 @@
-//! The 802.11 media of a plan. Several links share a medium, with a queue for each sending node, or one for each access category.
+//! The 802.11 media of a plan. Several links share a medium, with a queue for each sending node, or one for each access
+//! category. All media with a channel are one neighbourhood.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cwndlab_network::aqm::{Discipline, QueuedPacket};
+use cwndlab_network::queue::Limit;
 use cwndlab_network::random::{Purpose, Stream};
+use cwndlab_network::wifi::neighbourhood::{Channel, Neighbourhood, Radio, RateControl};
 use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
 use cwndlab_network::wifi::{
     AccessCategory, AccessParameters, Beacon, Deferral, Edca, FrameOutcome, Medium, PathConfig, QueueConfig, Routed,
-    Rules, NEVER,
+    Rules, Stations, NEVER,
 };
 use cwndlab_records::rows::StationRow;
-use cwndlab_scenario::plan::{AccessPlan, EdcaPlan, MediumPlan, ModePlan, Plan, StandardPlan};
+use cwndlab_scenario::plan::{
+    AccessPlan, ChannelPlan, EdcaPlan, MediumPlan, ModePlan, NeighbourhoodPlan, Plan, RateAdaptation, StandardPlan,
+};
 use cwndlab_units::{Duration, IndexVec, LinkId, Time};
 
 use crate::build_links::limit;
 use crate::link_snapshot::LinkSnapshot;
 use crate::packet::Packet;
 
-/// A medium and the links on it.
+/// The stations of a medium, or of all media with a channel.
+#[derive(Debug)]
+enum Air {
+    /// Stations that all receive each other.
+    Medium(Medium<Packet>),
+    /// Stations that receive each other by their powers.
+    Neighbourhood(Neighbourhood<Packet>),
+}
+
+/// Calls a method that both kinds of [`Air`] have.
+macro_rules! either {
+    ($air:expr, $one:ident => $call:expr) => {
+        match $air {
+            Air::Medium($one) => $call,
+            Air::Neighbourhood($one) => $call,
+        }
+    };
+}
+
+/// A medium, or the neighbourhood, and the links on it.
 #[derive(Debug)]
 pub(crate) struct WifiMedium {
-    /// The medium: channel access, frames, stations.
-    pub(crate) medium: Medium<Packet>,
-    /// Its name.
-    name: String,
+    /// Channel access, frames, stations.
+    air: Air,
     /// By link of the plan, its path on its medium.
     paths: Arc<IndexVec<LinkId, u32>>,
     /// Packets delivered with a CE mark, by path.
     marked: Vec<u64>,
-    /// The node of each station.
-    nodes: Vec<String>,
+    /// The medium and the node of each station.
+    names: Vec<(String, String)>,
     /// The earliest entry on the agenda.
     armed: Time,
     /// Buffer for packets that have left the medium.
@@ -92,43 +114,89 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
 /// Builds the queue discipline of the sending node of a link, if it has one, for an access category.
 type BuildQueue<'a> = &'a dyn Fn(LinkId, u32) -> Option<Box<dyn Discipline<Routed<Packet>>>>;
 
-/// The media of the plan.
-pub(crate) fn build(plan: &Plan, seed: u64, queue: BuildQueue<'_>) -> Vec<WifiMedium> {
-    let mut links = vec![Vec::new(); plan.media.len()];
+/// The media of the plan, and the index of that of each medium: those with a channel are one neighbourhood.
+pub(crate) fn build(plan: &Plan, seed: u64, queue: BuildQueue<'_>) -> (Vec<WifiMedium>, Vec<u32>) {
+    let mut links: Vec<Vec<LinkId>> = Vec::new();
+    let mut firsts = Vec::new();
+    let mut neighbourhood = None;
+    let mut index_of = Vec::new();
+    for (number, medium) in plan.media.iter().enumerate() {
+        let known = neighbourhood.filter(|_| medium.channel.is_some());
+        let index = known.unwrap_or(links.len() as u32);
+        if known.is_none() {
+            links.push(Vec::new());
+            firsts.push(number);
+            neighbourhood = neighbourhood.or(medium.channel.map(|_| index));
+        }
+        index_of.push(index);
+    }
     let mut path_of: IndexVec<LinkId, u32> = vec![u32::MAX; plan.links.len()].into();
     for (id, one) in plan.links.enumerate() {
         if let Some(radio) = one.radio {
-            let links = &mut links[radio.medium as usize];
+            let links = &mut links[index_of[radio.medium as usize] as usize];
             path_of[id] = links.len() as u32;
             links.push(id);
         }
     }
-    let path_of = Arc::new(path_of);
-    (0..).zip(&links).map(|(index, links)| build_medium(plan, index, links, seed, queue, &path_of)).collect()
+    let paths = Arc::new(path_of);
+    let media = firsts.iter().zip(&links).map(|(&first, links)| {
+        let stream = Stream::new(seed, Purpose::Medium, first as u64);
+        let (air, stations) = match &plan.neighbourhood {
+            Some(all) if plan.media[first].channel.is_some() => {
+                (Air::Neighbourhood(build_neighbourhood(plan, all, links, queue, stream)), all.stations.clone())
+            }
+            _ => {
+                let (medium, nodes) = build_medium(plan, first, links, queue, stream);
+                (Air::Medium(medium), nodes.into_iter().map(|node| (first as u32, node)).collect())
+            }
+        };
+        let name = |&(medium, node): &(u32, u32)| {
+            (plan.media[medium as usize].name.clone(), plan.nodes[node as usize].to_string())
+        };
+        WifiMedium {
+            air,
+            names: stations.iter().map(name).collect(),
+            marked: vec![0; links.len()],
+            paths: Arc::clone(&paths),
+            armed: NEVER,
+            taken: Vec::new(),
+        }
+    });
+    (media.collect(), index_of)
 }
 
-/// The medium `index` of the plan, with these links. `paths` holds the path of every link.
+/// The queues of the sending node of a link, one for each access category.
+fn queues<'a>(
+    plan: &'a Plan,
+    link: LinkId,
+    categories: usize,
+    queue: BuildQueue<'a>,
+) -> impl Iterator<Item = QueueConfig<Packet>> + 'a {
+    let one = &plan.links[link];
+    (0..categories as u32).map(move |category| QueueConfig {
+        limit: limit(one.capacity),
+        counts_in_service: one.discipline.computed().unwrap_or_default().counts_in_service,
+        discipline: queue(link, category),
+    })
+}
+
+/// The medium `index` of the plan, with these links, and the node of each station.
 fn build_medium(
     plan: &Plan,
     index: usize,
     links: &[LinkId],
-    seed: u64,
     queue: BuildQueue<'_>,
-    paths: &Arc<IndexVec<LinkId, u32>>,
-) -> WifiMedium {
+    stream: Stream,
+) -> (Medium<Packet>, Vec<u32>) {
     let mut nodes = Vec::new();
-    let mut queues = Vec::new();
-    let categories = if plan.media[index].edca.is_some() { AccessCategory::COUNT as u32 } else { 1 };
+    let mut all_queues = Vec::new();
+    let categories = if plan.media[index].edca.is_some() { AccessCategory::COUNT } else { 1 };
     let mut station_of = BTreeMap::new();
     for &link in links {
-        let one = &plan.links[link];
-        station_of.entry(one.from).or_insert_with(|| {
-            nodes.push(plan.nodes[one.from as usize].to_string());
-            queues.extend((0..categories).map(|category| QueueConfig {
-                limit: limit(one.capacity),
-                counts_in_service: one.discipline.computed().unwrap_or_default().counts_in_service,
-                discipline: queue(link, category),
-            }));
+        let from = plan.links[link].from;
+        station_of.entry(from).or_insert_with(|| {
+            nodes.push(from);
+            all_queues.extend(queues(plan, link, categories, queue));
             nodes.len() as u32 - 1
         });
     }
@@ -138,17 +206,56 @@ fn build_medium(
         let to = station_of.get(&one.to).copied();
         Some(PathConfig { from: station_of[&one.from], to, mode: mode(radio.mode), error: radio.frame_error })
     };
-    let path_configs: Vec<PathConfig> = links.iter().filter_map(path).collect();
-    let stream = Stream::new(seed, Purpose::Medium, index as u64);
-    WifiMedium {
-        medium: Medium::new(rules(&plan.media[index], &station_of), queues, &path_configs, stream),
-        name: plan.media[index].name.clone(),
-        nodes,
-        marked: vec![0; links.len()],
-        paths: Arc::clone(paths),
-        armed: NEVER,
-        taken: Vec::new(),
+    let paths: Vec<PathConfig> = links.iter().filter_map(path).collect();
+    (Medium::new(rules(&plan.media[index], &station_of), all_queues, &paths, stream), nodes)
+}
+
+/// The stations of all media with a channel, with these links.
+fn build_neighbourhood(
+    plan: &Plan,
+    all: &NeighbourhoodPlan,
+    links: &[LinkId],
+    queue: BuildQueue<'_>,
+    stream: Stream,
+) -> Neighbourhood<Packet> {
+    let stations: BTreeMap<(u32, u32), u32> = all.stations.iter().copied().zip(0..).collect();
+    let on = |medium: u32| {
+        let on = stations.range((medium, 0)..=(medium, u32::MAX));
+        on.map(|(&(_, node), &station)| (node, station)).collect::<BTreeMap<_, _>>()
+    };
+    let rules = plan.media.iter().zip(0..).map(|(medium, index)| rules(medium, &on(index)));
+    let rules: Vec<Rules> = rules.collect();
+    let categories = if plan.media.iter().any(|one| one.channel.is_some() && one.edca.is_some()) {
+        AccessCategory::COUNT
+    } else {
+        1
+    };
+    let paths = links.iter().filter_map(|&link| {
+        let one = &plan.links[link];
+        let radio = one.radio?;
+        let station = |node| stations[&(radio.medium, node)];
+        let control = match plan.media[radio.medium as usize].channel?.rate_adaptation {
+            RateAdaptation::Fixed => RateControl::Fixed,
+            RateAdaptation::Ideal => RateControl::Ideal,
+        };
+        let (from, to, mode) = (station(one.from), Some(station(one.to)), mode(radio.mode));
+        Some((PathConfig { from, to, mode, error: radio.frame_error }, control))
+    });
+    let paths: Vec<(PathConfig, RateControl)> = paths.collect();
+    let mut all_queues = Vec::new();
+    for station in 0..all.stations.len() as u32 {
+        match paths.iter().position(|path| path.0.from == station) {
+            Some(path) => all_queues.extend(queues(plan, links[path], categories, queue)),
+            None => all_queues.extend((0..categories).map(|_| QueueConfig::drop_tail(Limit::Unlimited, true))),
+        }
     }
+    let channel = |&(medium, _): &(u32, u32)| {
+        let ChannelPlan { number, width_mhz, .. } = plan.media[medium as usize].channel?;
+        Some(Channel { number, width_mhz })
+    };
+    let channels: Vec<Channel> = all.stations.iter().filter_map(channel).collect();
+    let media: Vec<u32> = all.stations.iter().map(|station| station.0).collect();
+    Neighbourhood::new(rules, &media, Radio::new(&all.received_dbm, &channels), all_queues, &paths, stream)
 }
 
 impl WifiMedium {
@@ -162,17 +269,19 @@ impl WifiMedium {
         one: QueuedPacket<Packet>,
         dropped: &mut Vec<QueuedPacket<Packet>>,
     ) {
-        self.medium.offer(now, self.paths[link], one, dropped);
+        let path = self.paths[link];
+        either!(&mut self.air, air => air.offer(now, path, one, dropped));
     }
 
     /// The counters and the backlog of a link; `lost` counts the packets lost on the wire behind the medium.
     pub(crate) fn snapshot(&mut self, now: Time, link: LinkId, lost: u64) -> LinkSnapshot {
-        self.medium.process_until(now);
+        either!(&mut self.air, air => air.process_until(now));
         let path = self.paths[link];
-        let totals = self.medium.path_totals(now, path);
-        let (queue_packets, queue_bytes) = self.medium.path_backlog(now, path);
-        let (packet_ns, byte_ns) = self.medium.path_integrals(now, path);
-        let oldest = self.medium.path_oldest(path).filter(|_| queue_packets > 0);
+        let stations = self.stations();
+        let totals = stations.path_totals(now, path);
+        let (queue_packets, queue_bytes) = stations.path_backlog(now, path);
+        let (packet_ns, byte_ns) = stations.path_integrals(now, path);
+        let oldest = stations.path_oldest(path).filter(|_| queue_packets > 0);
         let age = oldest.map_or(Duration::ZERO, |since| now.saturating_since(since));
         LinkSnapshot {
             arrived: totals.accepted + totals.dropped,
@@ -192,12 +301,12 @@ impl WifiMedium {
 
     /// The maximum number of packets of a link in the queue of its sending node.
     pub(crate) fn max_queue_length(&self, link: LinkId) -> u64 {
-        self.medium.path_max_queue_length(self.paths[link])
+        self.stations().path_max_queue_length(self.paths[link])
     }
 
     /// The time of a new entry on the agenda, if it precedes the earliest one.
     pub(crate) fn arm(&mut self) -> Option<Time> {
-        let next = self.medium.next();
+        let next = either!(&self.air, air => air.next());
         (next < self.armed).then(|| {
             self.armed = next;
             next
@@ -218,8 +327,10 @@ impl WifiMedium {
             return None;
         }
         self.armed = NEVER;
-        self.medium.process_until(now);
-        self.medium.take(now, taken, dropped);
+        either!(&mut self.air, air => {
+            air.process_until(now);
+            air.take(now, taken, dropped);
+        });
         self.arm()
     }
 
@@ -230,20 +341,28 @@ impl WifiMedium {
 
     /// The airtime of each direction of each connection until `now`, by [`QueuedPacket::flow`].
     pub(crate) fn flow_airtimes(&mut self, now: Time) -> impl Iterator<Item = (u64, Duration)> + '_ {
-        self.medium.process_until(now);
-        self.medium.flow_airtimes()
+        either!(&mut self.air, air => air.process_until(now));
+        self.stations().flow_airtimes()
+    }
+
+    /// Memory in use, bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.stations().memory()
+    }
+
+    fn stations(&self) -> &Stations<Packet> {
+        either!(&self.air, air => air.stations())
     }
 
     /// Appends the counters of the stations at `now` to `rows`.
-    pub(crate) fn stations(&mut self, now: Time, rows: &mut Vec<StationRow>) {
-        self.medium.process_until(now);
-        for (station, node) in (0..).zip(&self.nodes) {
-            let counters = self.medium.counters(now, station);
-            let (queue_packets, _) = self.medium.backlog(now, station);
-            let (queue_packet_ns, _) = self.medium.integrals(now, station);
-            rows.push(StationRow {
+    pub(crate) fn station_rows(&mut self, now: Time, rows: &mut Vec<StationRow>) {
+        either!(&mut self.air, air => air.process_until(now));
+        let stations = self.stations();
+        for (station, (medium, node)) in (0..).zip(&self.names) {
+            let counters = stations.counters(now, station);
+            let mut row = StationRow {
                 time_ns: now.as_nanos(),
-                medium: self.name.clone(),
+                medium: medium.clone(),
                 station: node.clone(),
                 attempts: counters.attempts,
                 failures: counters.failures,
@@ -254,10 +373,22 @@ impl WifiMedium {
                 sent_bytes: counters.sent_bytes,
                 dropped_packets: counters.dropped,
                 airtime_ns: counters.airtime_ns,
-                queue_packets,
-                queue_packet_ns: queue_packet_ns as f64,
-                max_queue_packets: self.medium.max_queue_length(station),
-            });
+                queue_packets: stations.backlog(now, station).0,
+                queue_packet_ns: stations.integrals(now, station).0 as f64,
+                max_queue_packets: stations.max_queue_length(station),
+                ..StationRow::default()
+            };
+            if let Air::Neighbourhood(all) = &self.air {
+                let (causes, busy) = (all.loss_causes(station), all.busy_times(now, station));
+                row.same_slot_failures = Some(causes.same_slot);
+                row.hidden_failures = Some(causes.hidden);
+                row.noise_failures = Some(causes.noise);
+                row.sending_ns = Some(busy.sending.as_nanos());
+                row.receiving_ns = Some(busy.receiving.as_nanos());
+                row.overheard_ns = Some(busy.overheard.as_nanos());
+                row.energy_ns = Some(busy.energy.as_nanos());
+            }
+            rows.push(row);
         }
     }
 }

@@ -470,6 +470,28 @@ table! {
         pub queue_packet_ns: f64,
         /// Maximum length of the queue.
         pub max_queue_packets: u64,
+        /// Failures because another station that the receiver senses began in the same slot. This column and the
+        /// following ones are null on media without a channel.
+        #[hash(if_values)]
+        pub same_slot_failures: Option<u64>,
+        /// Failures because another frame at the receiver began before or after: of a hidden station, or its own.
+        #[hash(if_values)]
+        pub hidden_failures: Option<u64>,
+        /// Failures without another frame: noise, or a lost response.
+        #[hash(if_values)]
+        pub noise_failures: Option<u64>,
+        /// Time of sending.
+        #[hash(if_values)]
+        pub sending_ns: Option<u64>,
+        /// Time of receiving frames for the station.
+        #[hash(if_values)]
+        pub receiving_ns: Option<u64>,
+        /// Time of receiving frames for other stations.
+        #[hash(if_values)]
+        pub overheard_ns: Option<u64>,
+        /// Time of energy above the threshold without a detected preamble.
+        #[hash(if_values)]
+        pub energy_ns: Option<u64>,
     }
 }
 

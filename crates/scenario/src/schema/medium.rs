@@ -108,7 +108,7 @@ impl TableType for Medium {
         if medium.beacon.is_some() && access_point.is_none() {
             faults.add(table.at("beacon"), "no node sends it", "name the node: 'access_point = \"ap\"'");
         }
-        let channel = read_channel(table, channel, &medium, faults);
+        let channel = read_channel(table, channel, faults);
         Some(Self { name, access_point, channel, ..medium })
     }
 }
@@ -117,7 +117,6 @@ impl TableType for Medium {
 fn read_channel(
     table: &Reader<'_>,
     ChannelFields { channel, width, rate_adaptation }: ChannelFields,
-    medium: &Medium,
     faults: &mut Faults,
 ) -> Option<ChannelPlan> {
     let Some(number) = channel else {
@@ -133,12 +132,6 @@ fn read_channel(
     if width_mhz != 20 {
         let what = format!("{width_mhz} MHz are not supported");
         faults.add(table.at("width"), what, "remove it, or write 'width = 20'");
-    }
-    for (key, given) in [("edca", medium.edca.is_some()), ("beacon", medium.beacon.is_some())] {
-        if given {
-            let hint = "remove it, or the channel of this medium";
-            faults.add(table.at(key), "is not supported on a medium with a channel", hint);
-        }
     }
     Some(ChannelPlan { number, width_mhz, rate_adaptation: rate_adaptation.unwrap_or(RateAdaptation::Fixed) })
 }

@@ -233,10 +233,10 @@ impl<P: Copy> Neighbourhood<P> {
         self.transceivers[station as usize].causes
     }
 
-    /// Time of a station by activity until the last event.
+    /// Time of a station by activity until `now`.
     #[must_use]
-    pub fn busy_times(&self, station: u32) -> BusyTimes {
-        self.transceivers[station as usize].busy
+    pub fn busy_times(&self, now: Time, station: u32) -> BusyTimes {
+        self.transceivers[station as usize].busy_until(now)
     }
 }
 

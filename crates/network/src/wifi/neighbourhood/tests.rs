@@ -97,7 +97,7 @@ fn saturate(
         delivered,
         counters: stations.clone().map(|station| all.stations().counters(NEVER, station)).collect(),
         causes: stations.clone().map(|station| all.loss_causes(station)).collect(),
-        busy: stations.map(|station| all.busy_times(station)).collect(),
+        busy: stations.map(|station| all.busy_times(Time::ZERO + S * seconds, station)).collect(),
         seconds: seconds as f64,
     }
 }

@@ -157,15 +157,22 @@ pub(super) struct Transceiver {
 impl Transceiver {
     /// Accounts the time until `now` for the present activity.
     pub(super) fn account(&mut self, now: Time) {
-        let span = now - self.since;
+        self.busy = self.busy_until(now);
+        self.since = now;
+    }
+
+    /// Its time by activity until `now`.
+    pub(super) fn busy_until(&self, now: Time) -> BusyTimes {
+        let span = now.saturating_since(self.since);
+        let mut busy = self.busy;
         match self.activity {
             Activity::Idle => {}
-            Activity::Sending => self.busy.sending += span,
-            Activity::Receiving => self.busy.receiving += span,
-            Activity::Overhearing => self.busy.overheard += span,
-            Activity::Energy => self.busy.energy += span,
+            Activity::Sending => busy.sending += span,
+            Activity::Receiving => busy.receiving += span,
+            Activity::Overhearing => busy.overheard += span,
+            Activity::Energy => busy.energy += span,
         }
-        self.since = now;
+        busy
     }
 
     /// Whether the channel is busy by carrier sense or NAV, or by its own exchange.
