@@ -237,6 +237,7 @@ fn build_neighbourhood(
         let control = match plan.media[radio.medium as usize].channel?.rate_adaptation {
             RateAdaptation::Fixed => RateControl::Fixed,
             RateAdaptation::Ideal => RateControl::Ideal,
+            RateAdaptation::Minstrel => RateControl::Minstrel,
         };
         let (from, to, mode) = (station(one.from), Some(station(one.to)), mode(radio.mode));
         Some((PathConfig { from, to, mode, error: radio.frame_error }, control))

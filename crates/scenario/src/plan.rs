@@ -178,6 +178,8 @@ words! {
         /// the fastest mode of the standard with at most 10 % errors of 1458 bytes in the absence of interference; streams
         /// and guard interval as given
         Ideal = "ideal",
+        /// Minstrel-HT: by the acknowledged frames of each mode; guard interval as given, and at most as many streams
+        Minstrel = "minstrel",
     }
 }
 

@@ -24,6 +24,11 @@ impl OwnExchange {
         }
     }
 
+    /// Whether its data were sent: neither after an RTS without a response nor after an internal collision.
+    fn sends_data(&self) -> bool {
+        (self.reserved || !self.with_rts) && self.sent_until > self.start
+    }
+
     /// SIFS and the response to its data.
     fn acknowledgement(&self) -> Duration {
         SIFS + self.mode.control().airtime(self.response_bytes())
@@ -150,11 +155,30 @@ impl<P: Copy> Neighbourhood<P> {
         } else {
             self.transceivers[station as usize].txop = None;
             let path = self.stations.first_path(index);
-            let max_bytes = self.stations.paths[path as usize].max_bytes;
-            let exchange = self.exchange(at, index, max_bytes);
+            let max_bytes = self.adapt(at, index, path as usize);
+            let mut exchange = self.exchange(at, index, max_bytes);
             let rules = &self.rules[self.transceivers[station as usize].rules as usize];
             let rts = rules.rts_above.is_some_and(|above| exchange.mpdus.iter().sum::<u32>() > above);
+            exchange.with_rts = rts;
             self.begin_exchange(at, station, exchange, rts);
+        }
+    }
+
+    /// Sets the mode of a path by its rate adaptation; returns the maximum size of an aggregate.
+    fn adapt(&mut self, at: Time, index: usize, path: usize) -> u32 {
+        let number = path / self.stations.categories;
+        let transceiver = &mut self.transceivers[index / self.stations.categories];
+        let path = &mut self.stations.paths[path];
+        let Some(minstrel) = &mut self.minstrels[number] else { return path.max_bytes };
+        let failures = path.frames[0].failures.iter().sum();
+        let (mode, probe) = minstrel.select(at, failures, &mut transceiver.random);
+        if path.mode != mode {
+            path.set_mode(mode, &self.stations.functions[index].access, &self.rules[transceiver.rules as usize]);
+        }
+        if probe {
+            0
+        } else {
+            path.max_bytes
         }
     }
 
@@ -243,6 +267,7 @@ impl<P: Copy> Neighbourhood<P> {
             data: path.mode.airtime(bytes),
             start: at,
             sent_until: at,
+            with_rts: false,
             reserved: false,
             overlapped: [false; 2],
             timeout: 0,
@@ -392,15 +417,16 @@ impl<P: Copy> Neighbourhood<P> {
         let rules = &self.rules[self.transceivers[index / self.stations.categories].rules as usize];
         let which = usize::from(exchange.reserved);
         let limit = [rules.short_attempts, rules.long_attempts][which];
-        let Stations { functions, paths, flow_airtimes, pending, .. } = &mut self.stations;
+        let Stations { functions, paths, flow_airtimes, pending, categories, .. } = &mut self.stations;
         let (function, path) = (&mut functions[index], &mut paths[exchange.path as usize]);
-        let (mut departed, mut lost) = (false, false);
+        let (mut departed, mut lost, mut sent) = (false, false, 0);
         for serial in &exchange.serials {
             let position = path.frames.partition_point(|frame| frame.serial < *serial);
             let frame = &mut path.frames[position];
             flow_airtimes.add(&mut path.known_flow, frame.one.flow, frame.one.size);
             let received = frame.state == State::Unacknowledged;
             if acknowledged && received {
+                sent += 1;
                 function.counters.sent += 1;
                 function.counters.sent_bytes += u64::from(frame.one.size);
                 path.totals.sent += 1;
@@ -424,6 +450,10 @@ impl<P: Copy> Neighbourhood<P> {
         let airtime = end - exchange.start;
         flow_airtimes.end(airtime);
         function.counters.airtime_ns += airtime.as_nanos();
+        let minstrel = &mut self.minstrels[exchange.path as usize / *categories];
+        if let Some(minstrel) = minstrel.as_mut().filter(|_| exchange.sends_data()) {
+            minstrel.count(exchange.mode, exchange.serials.len() as u32, sent);
+        }
         if departed && function.queue.is_some() {
             function.pending = true;
             pending.push(exchange.function);

@@ -7,6 +7,7 @@
 
 mod access;
 pub mod error_rate;
+mod minstrel;
 pub mod radio;
 mod rate_control;
 mod reception;
@@ -23,6 +24,7 @@ pub use radio::{Channel, PathLoss, Radio};
 pub use rate_control::RateControl;
 pub use transceiver::{BusyTimes, LossCauses};
 
+use self::minstrel::Minstrel;
 use self::rate_control::ideal;
 use self::transceiver::{Activity, Backoff, FrameKind, Transceiver};
 use super::contention::NEVER;
@@ -91,6 +93,8 @@ pub struct Neighbourhood<P> {
     stations: Stations<P>,
     /// By access function.
     backoffs: Vec<Backoff>,
+    /// By path, the rate adaptation that depends on its acknowledgements.
+    minstrels: Vec<Option<Minstrel>>,
     events: BinaryHeap<Reverse<(Time, Event)>>,
     /// Frames on the air.
     signals: Vec<Signal>,
@@ -124,6 +128,10 @@ impl<P: Copy> Neighbourhood<P> {
                 _ => config,
             }
         };
+        let minstrel = |&(config, control): &(PathConfig, RateControl)| {
+            (control == RateControl::Minstrel).then(|| Minstrel::new(config.mode))
+        };
+        let minstrels = paths.iter().map(minstrel).collect();
         let paths: Vec<PathConfig> = paths.iter().map(adapt).collect();
         let of_station: Vec<&Rules> = media.iter().map(|&medium| &rules[medium as usize]).collect();
         let stations = Stations::new(&of_station, queues, &paths);
@@ -135,6 +143,7 @@ impl<P: Copy> Neighbourhood<P> {
         Self {
             transceivers: (0..).zip(media).map(transceiver).collect(),
             backoffs: stations.functions.iter().map(|function| backoff(function.aifs)).collect(),
+            minstrels,
             stations,
             events: beacons.collect(),
             rules,

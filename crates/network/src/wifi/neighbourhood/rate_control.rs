@@ -14,6 +14,8 @@ pub enum RateControl {
     /// The fastest mode of the same standard, streams and guard interval with an error rate of at most 10 % without
     /// interference.
     Ideal,
+    /// By the acknowledged frames of each mode with the same guard interval and at most as many streams.
+    Minstrel,
 }
 
 /// The fastest mode like `mode` at a signal-to-noise ratio in dB.

@@ -114,6 +114,8 @@ pub(super) struct OwnExchange {
     pub(super) start: Time,
     /// End of its last own frame.
     pub(super) sent_until: Time,
+    /// It begins with an RTS.
+    pub(super) with_rts: bool,
     /// A CTS was received.
     pub(super) reserved: bool,
     /// Another frame overlapped with one of its frames at the receiver: in the same slot, or at another time.
