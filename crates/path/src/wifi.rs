@@ -8,14 +8,14 @@ use cwndlab_network::aqm::{Discipline, QueuedPacket};
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::wifi::neighbourhood::{Channel, Neighbourhood, Radio, RateControl};
-use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
+use cwndlab_network::wifi::phy::dsss_airtime;
 use cwndlab_network::wifi::{
     AccessCategory, AccessParameters, Beacon, Deferral, Edca, FrameOutcome, Medium, PathConfig, QueueConfig, Routed,
     Rules, Stations, NEVER,
 };
 use cwndlab_records::rows::StationRow;
 use cwndlab_scenario::plan::{
-    AccessPlan, ChannelPlan, EdcaPlan, MediumPlan, ModePlan, NeighbourhoodPlan, Plan, RateAdaptation, StandardPlan,
+    AccessPlan, ChannelPlan, EdcaPlan, MediumPlan, NeighbourhoodPlan, Plan, RateAdaptation, StandardPlan,
 };
 use cwndlab_units::{Duration, IndexVec, LinkId, Time};
 
@@ -59,13 +59,6 @@ pub(crate) struct WifiMedium {
     pub(crate) taken: Vec<FrameOutcome<Packet>>,
 }
 
-fn mode(plan: ModePlan) -> Mode {
-    match plan {
-        ModePlan::Ofdm { mbps } => Mode::Ofdm { bits: u32::from(mbps) * 4 },
-        ModePlan::Ht { mcs, streams, short_guard } => Mode::Ht { mcs, streams, short_guard },
-    }
-}
-
 /// EDCA with the parameters of the plan in place of the defaults of an access category.
 fn edca(plan: EdcaPlan, access: &AccessPlan, access_point: Option<u32>) -> Edca {
     let defaults = Edca::new(plan.dscp_mapping, access.cw_min, access.cw_max, access_point);
@@ -90,6 +83,7 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         StandardPlan::ErpOfdm if plan.edca.is_some() => Rules::erp_ofdm().with_qos(),
         StandardPlan::ErpOfdm => Rules::erp_ofdm(),
         StandardPlan::Ht => Rules::ht(),
+        StandardPlan::Vht => Rules::vht(),
     };
     let access_point = plan.access_point.and_then(|node| stations.get(&node).copied());
     Rules {
@@ -204,7 +198,7 @@ fn build_medium(
         let one = &plan.links[link];
         let radio = one.radio?;
         let to = station_of.get(&one.to).copied();
-        Some(PathConfig { from: station_of[&one.from], to, mode: mode(radio.mode), error: radio.frame_error })
+        Some(PathConfig { from: station_of[&one.from], to, mode: radio.mode, error: radio.frame_error })
     };
     let paths: Vec<PathConfig> = links.iter().filter_map(path).collect();
     (Medium::new(rules(&plan.media[index], &station_of), all_queues, &paths, stream), nodes)
@@ -239,7 +233,7 @@ fn build_neighbourhood(
             RateAdaptation::Ideal => RateControl::Ideal,
             RateAdaptation::Minstrel => RateControl::Minstrel,
         };
-        let (from, to, mode) = (station(one.from), Some(station(one.to)), mode(radio.mode));
+        let (from, to, mode) = (station(one.from), Some(station(one.to)), radio.mode);
         Some((PathConfig { from, to, mode, error: radio.frame_error }, control))
     });
     let paths: Vec<(PathConfig, RateControl)> = paths.collect();
@@ -252,7 +246,7 @@ fn build_neighbourhood(
     }
     let channel = |&(medium, _): &(u32, u32)| {
         let ChannelPlan { number, width_mhz, .. } = plan.media[medium as usize].channel?;
-        Some(Channel { number, width_mhz })
+        Some(Channel { number, width_mhz: u32::from(width_mhz) })
     };
     let channels: Vec<Channel> = all.stations.iter().filter_map(channel).collect();
     let media: Vec<u32> = all.stations.iter().map(|station| station.0).collect();

@@ -1,8 +1,9 @@
 //! Media of 802.11 in scenarios: their plans, and their error messages.
 
 use cwndlab_algorithms::catalogue;
+use cwndlab_network::wifi::phy::{Format, Mode};
 use cwndlab_network::wifi::DscpMapping;
-use cwndlab_scenario::plan::{Capacity, CategoryPlan, EdcaPlan, ModePlan, Plan, StandardPlan};
+use cwndlab_scenario::plan::{Capacity, CategoryPlan, EdcaPlan, Plan, StandardPlan};
 use cwndlab_scenario::Scenario;
 use cwndlab_units::{Duration, LinkId, Rate};
 
@@ -32,7 +33,7 @@ fn a_wireless_lan_has_a_station_for_every_flow() {
     assert_eq!(plan.flows[1.into()].base_rtt, Duration::from_millis(40));
     let link = |name: &str| plan.links.iter().find(|link| link.name(&plan.nodes) == name).unwrap();
     assert_eq!(link("ap-sta0").rate, Some(Rate::from_mbps(54)));
-    assert_eq!(link("sta1-ap").radio.unwrap().mode, ModePlan::Ofdm { mbps: 6 });
+    assert_eq!(link("sta1-ap").radio.unwrap().mode, Mode::Ofdm { bits: 24 });
     assert_eq!(link("ap-sta1").capacity, Capacity::Packets(100));
     assert_eq!((plan.media.len(), plan.media[0].standard), (1, StandardPlan::ErpOfdm));
 }
@@ -42,7 +43,7 @@ fn a_graph_may_have_wired_and_radio_links() {
     let wire = "[[link]]\nfrom = \"server\"\nto = \"ap\"\nrate = \"100 Mbps\"\ndelay = \"20 ms\"\n";
     let flow = END.replace("\"ap\"", "\"server\"");
     let plan = plan(&format!("{CELL}mcs = 5\n{wire}{AIR}{flow}")).unwrap();
-    assert_eq!(plan.links[2.into()].radio.unwrap().mode, ModePlan::Ht { mcs: 5, streams: 1, short_guard: false });
+    assert_eq!(plan.links[2.into()].radio.unwrap().mode, Mode::Ht { mcs: 5, streams: 1, short_guard: false, format: Format::HT20 });
     assert_eq!((plan.links[2.into()].rate, plan.link_name(3.into()).as_str()), (Some(Rate(52_000_000)), "sta-ap"));
     assert_eq!(plan.links[0.into()].radio, None);
 }
@@ -91,11 +92,11 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{WLAN}mcs = 7\n{FLOW}"),
-            "wlan.mcs: is not part of this standard\n  hint: 802.11g uses rate, 802.11n uses mcs, streams and short_guard",
+            "wlan.mcs: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7",
         ),
         (
             format!("{CELL}mcs = 8\n{AIR}{END}"),
-            "medium[0].mcs: expected an integer from 0 to 7, got 8",
+            "medium[0].mcs: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7",
         ),
         (
             format!("{}{FLOW}", WLAN.replace("802.11g", "802.11ax")),
@@ -147,7 +148,7 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{CELL}{AIR}rate = \"54 Mbps\"\n{END}"),
-            "link[0].rate: is not part of this standard\n  hint: 802.11g uses rate, 802.11n uses mcs, streams and short_guard",
+            "link[0].rate: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7",
         ),
         (
             format!("{CELL}beacon = \"100 ms\"\n{AIR}{END}"),
@@ -213,6 +214,30 @@ fn received_powers_follow_positions_unless_they_are_given() {
     let back = powers(&format!("{received}[[received]]\nfrom = \"far\"\nto = \"ap\"\ndbm = -80.5\n"));
     close(back[0][3], -77.0);
     close(back[3][0], -80.5);
+}
+
+/// Rates of tables 19-31 and 21-38: 150 Mbit/s in 40 MHz, 433.3 in 80.
+#[test]
+fn wide_channels_have_the_rates_of_the_standard() {
+    let rate = |medium: &str| {
+        let text = PLACED.replacen("standard = \"802.11n\"\nchannel = 1\n", &format!("{medium}\nshort_guard = true\n"), 1);
+        plan(&format!("{text}{END}")).map(|plan| plan.links[0.into()].rate.unwrap().0 / 100_000)
+    };
+    assert_eq!(rate("standard = \"802.11n\"\nchannel = 38\nwidth = 40"), Ok(1500));
+    assert_eq!(rate("standard = \"802.11ac\"\nchannel = 42\nwidth = 80\nmcs = 9"), Ok(4333));
+    assert_eq!(
+        rate("standard = \"802.11n\"\nchannel = 1\nwidth = 40"),
+        Err("medium[0].width: 40 MHz are not supported here\n  hint: 20; 40 with 802.11n, 40 or 80 with 802.11ac, at 5 GHz"
+            .to_owned())
+    );
+    assert_eq!(
+        rate("standard = \"802.11ac\"\nchannel = 36\nmcs = 9"),
+        Err("medium[0]: MCS 9 with 1 streams is no mode of this width\n  hint: a smaller 'mcs'".to_owned())
+    );
+    assert_eq!(
+        rate("standard = \"802.11ac\"\nchannel = 6"),
+        Err("medium[0].channel: 802.11ac has no channel at 2.4 GHz\n  hint: 32 to 177".to_owned())
+    );
 }
 
 #[test]

@@ -109,6 +109,14 @@ impl Rules {
         }
     }
 
+    /// 802.11ac: as 802.11n with aggregates of up to 1,048,575 bytes.
+    #[must_use]
+    pub fn vht() -> Self {
+        let ht = Self::ht();
+        let aggregation = ht.aggregation.map(|one| Aggregation { bytes: 1_048_575, ..one });
+        Self { aggregation, ..ht }
+    }
+
     /// The frame format and the slot boundaries of EDCA.
     #[must_use]
     pub fn with_qos(self) -> Self {

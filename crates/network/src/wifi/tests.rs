@@ -4,7 +4,7 @@ mod edca;
 
 use proptest::prelude::*;
 
-use super::phy::{self, dsss_airtime, Mode, ACK_BYTES, LONG_SLOT, SIFS};
+use super::phy::{self, dsss_airtime, Format, Mode, ACK_BYTES, LONG_SLOT, SIFS};
 use cwndlab_units::{Duration, Time};
 
 use super::{
@@ -19,7 +19,7 @@ const S: Duration = Duration::from_secs(1);
 /// One second after the start of the run.
 const FIRST: Time = Time::from_nanos(S.as_nanos());
 const OFDM54: Mode = Mode::Ofdm { bits: 216 };
-const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false };
+const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false, format: Format::HT20 };
 const IP_BYTES: u32 = 1500;
 /// Payload of a UDP packet of 1500 bytes.
 const UDP_BITS: f64 = 1472.0 * 8.0;
@@ -266,7 +266,7 @@ fn the_throughput_of_one_802_11n_sender_follows_from_its_cycle() {
     assert!((ours / 31.37 - 1.0).abs() < 0.003, "{ours}");
     let ours = ip(saturate(medium(Rules::ht(), 1, MCS7, 1), 1, 20));
     assert!((ours / (28.0 * 12e3 / 5518.5) - 1.0).abs() < 0.003, "{ours}");
-    let fast = Mode::Ht { mcs: 7, streams: 2, short_guard: false };
+    let fast = Mode::Ht { mcs: 7, streams: 2, short_guard: false, format: Format::HT20 };
     let ours = ip(saturate(medium(Rules::ht(), 1, fast, 1), 1, 20));
     // 42 of them are 64,848 bytes, the most below 65,535: 998 symbols after a preamble of 40 µs.
     assert!((ours / (42.0 * 12e3 / (104.5 + 40.0 + 998.0 * 4.0 + 6.0 + 48.0)) - 1.0).abs() < 0.003, "{ours}");

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cwndlab_config::Faults;
 use cwndlab_network::aqm::CapacitySpec;
 use cwndlab_network::wifi::neighbourhood::PathLoss;
+use cwndlab_network::wifi::phy::Mode;
 use cwndlab_units::Rate;
 
 use super::builder::Network;
@@ -35,7 +36,7 @@ impl Radio {
     pub(super) fn plan(&self, medium: &Medium, index: u32) -> RadioPlan {
         RadioPlan {
             medium: index,
-            mode: self.mode.unwrap_or(medium.mode),
+            mode: self.mode.unwrap_or(medium.mode).on(medium.standard, medium.channel.map_or(20, |one| one.width_mhz)),
             frame_error: self.frame_error.unwrap_or(medium.frame_error),
         }
     }
@@ -45,7 +46,7 @@ impl Radio {
 pub(super) fn radio(link: &LinkRadio, media: &BTreeMap<&str, (u32, &Medium)>) -> Option<(RadioPlan, Rate)> {
     let &(index, medium) = media.get(link.medium.as_deref()?)?;
     let plan = link.radio.plan(medium, index);
-    Some((plan, plan.mode.rate()))
+    Some((plan, Rate(plan.mode.rate_bps())))
 }
 
 /// The media of a graph; each station has one queue.
@@ -66,6 +67,12 @@ pub(super) fn media(schema: &Schema, network: &Network, faults: &mut Faults) -> 
 fn plan_medium(medium: &Medium, on: &[&LinkPlan], network: &Network, faults: &mut Faults) -> MediumPlan {
     if on.is_empty() {
         faults.add(&medium.path, "has no links", format!("write 'medium = \"{}\"' in a link", medium.name));
+    }
+    for mode in on.iter().filter_map(|link| link.radio).map(|radio| radio.mode).filter(|mode| !mode.exists()) {
+        if let Mode::Ht { mcs, streams, .. } = mode {
+            let what = format!("MCS {mcs} with {streams} streams is no mode of this width");
+            faults.add(&medium.path, what, "a smaller 'mcs'");
+        }
     }
     let Some(name) = &medium.access_point else { return medium.plan(None) };
     let sender = network.index.get(name.as_str()).copied();

@@ -47,7 +47,7 @@ pub struct Medium {
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
 const RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 /// The fields of each standard, for hints.
-const MODES: &str = "802.11g uses rate, 802.11n uses mcs, streams and short_guard";
+const MODES: &str = "802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7";
 
 impl Medium {
     pub(super) const FIELDS: &'static [Field] = MediumFields::FIELDS;
@@ -60,7 +60,7 @@ impl Medium {
         check_mode(table, mode, standard, faults);
         let mode = mode.unwrap_or(match standard {
             StandardPlan::ErpOfdm => ModePlan::Ofdm { mbps: 54 },
-            StandardPlan::Ht => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false },
+            StandardPlan::Ht | StandardPlan::Vht => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false },
         });
         if aggregation == Some(true) && standard == StandardPlan::ErpOfdm {
             faults.add(
@@ -77,7 +77,7 @@ impl Medium {
             frame_error,
             access,
             edca,
-            aggregation: aggregation.unwrap_or(standard == StandardPlan::Ht),
+            aggregation: aggregation.unwrap_or(standard != StandardPlan::ErpOfdm),
             keeps_turn,
             beacon,
             access_point: Some("ap".to_owned()),
@@ -108,7 +108,7 @@ impl TableType for Medium {
         if medium.beacon.is_some() && access_point.is_none() {
             faults.add(table.at("beacon"), "no node sends it", "name the node: 'access_point = \"ap\"'");
         }
-        let channel = read_channel(table, channel, faults);
+        let channel = read_channel(table, channel, medium.standard, faults);
         Some(Self { name, access_point, channel, ..medium })
     }
 }
@@ -117,6 +117,7 @@ impl TableType for Medium {
 fn read_channel(
     table: &Reader<'_>,
     ChannelFields { channel, width, rate_adaptation }: ChannelFields,
+    standard: StandardPlan,
     faults: &mut Faults,
 ) -> Option<ChannelPlan> {
     let Some(number) = channel else {
@@ -129,9 +130,17 @@ fn read_channel(
         faults.add(table.at("channel"), format!("{number} is not a channel"), "1 to 13, or 32 to 177");
     }
     let width_mhz = width.unwrap_or(20);
-    if width_mhz != 20 {
-        let what = format!("{width_mhz} MHz are not supported");
-        faults.add(table.at("width"), what, "remove it, or write 'width = 20'");
+    let widths: &[u8] = match standard {
+        StandardPlan::Vht => &[20, 40, 80],
+        StandardPlan::Ht if number > 13 => &[20, 40],
+        _ => &[20],
+    };
+    if !widths.contains(&width_mhz) {
+        let what = format!("{width_mhz} MHz are not supported here");
+        faults.add(table.at("width"), what, "20; 40 with 802.11n, 40 or 80 with 802.11ac, at 5 GHz");
+    }
+    if standard == StandardPlan::Vht && number <= 13 {
+        faults.add(table.at("channel"), "802.11ac has no channel at 2.4 GHz", "32 to 177");
     }
     Some(ChannelPlan { number, width_mhz, rate_adaptation: rate_adaptation.unwrap_or(RateAdaptation::Fixed) })
 }

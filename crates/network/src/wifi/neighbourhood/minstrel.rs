@@ -7,7 +7,7 @@
 use cwndlab_units::{Duration, Time};
 
 use crate::random::Stream;
-use crate::wifi::phy::{Mode, BLOCK_ACK_BYTES, RATES_MBPS, SIFS};
+use crate::wifi::phy::{Mode, BLOCK_ACK_BYTES, SIFS};
 
 /// Time between updates of the probabilities.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -53,12 +53,11 @@ pub(super) struct Minstrel {
 impl Minstrel {
     /// The modes of the standard of `mode`, with up to as many streams.
     pub(super) fn new(mode: Mode) -> Self {
-        let modes: Vec<Mode> = match mode {
-            Mode::Ofdm { .. } => RATES_MBPS.map(|mbps| Mode::Ofdm { bits: mbps * 4 }).into(),
-            Mode::Ht { streams, short_guard, .. } => (1..=streams)
-                .flat_map(|streams| (0..8).map(move |mcs| Mode::Ht { mcs, streams, short_guard }))
-                .collect(),
+        let streams = match mode {
+            Mode::Ofdm { .. } => 1,
+            Mode::Ht { streams, .. } => streams,
         };
+        let modes = (1..=streams).flat_map(|streams| mode.alternatives(streams));
         let rate = |mode: Mode| {
             let overhead = mode.airtime(0) + SIFS + mode.control().airtime(BLOCK_ACK_BYTES);
             let bits_ns = f64::from(PACKET_BYTES) * 8e9 / mode.rate_bps() as f64;
@@ -71,7 +70,7 @@ impl Minstrel {
             }
         };
         Self {
-            rates: modes.into_iter().map(rate).collect(),
+            rates: modes.map(rate).collect(),
             chain: [0; 3],
             next_update: Time::ZERO + INTERVAL,
             mean_length: 1.0,
@@ -156,15 +155,16 @@ impl Minstrel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wifi::phy::Format;
     use crate::random::Purpose;
 
     /// By hand: 1, then 0.75 · 1 + 0.25 · 0.5 = 0.875, then 0.75 · 0.875 = 0.65625; a mode below 10 % has no throughput, and
     /// that of MCS 1 exceeds that of MCS 0 while its probability exceeds about a half.
     #[test]
     fn probabilities_are_weighted_means_over_intervals() {
-        let mut all = Minstrel::new(Mode::Ht { mcs: 7, streams: 1, short_guard: false });
+        let mut all = Minstrel::new(Mode::Ht { mcs: 7, streams: 1, short_guard: false, format: Format::HT20 });
         let mut random = Stream::new(1, Purpose::Medium, 0);
-        let mode = |mcs| Mode::Ht { mcs, streams: 1, short_guard: false };
+        let mode = |mcs| Mode::Ht { mcs, streams: 1, short_guard: false, format: Format::HT20 };
         for (interval, successes, probability) in [(1, 10, 1.0), (2, 5, 0.875), (3, 0, 0.65625)] {
             all.count(mode(1), 10, successes);
             all.count(mode(0), 1000, 1000);

@@ -1,7 +1,7 @@
 //! The mode of each transmission of a path.
 
 use super::error_rate::table_per;
-use crate::wifi::phy::{Mode, RATES_MBPS};
+use crate::wifi::phy::Mode;
 
 /// Maximum packet error rate of the mode that [`RateControl::Ideal`] selects.
 const IDEAL_PER: f64 = 0.1;
@@ -20,27 +20,23 @@ pub enum RateControl {
 
 /// The fastest mode like `mode` at a signal-to-noise ratio in dB.
 pub(super) fn ideal(mode: Mode, snr_db: f64) -> Mode {
-    let fast = |mode: &Mode| table_per(*mode, snr_db) <= IDEAL_PER;
-    match mode {
-        Mode::Ofdm { .. } => {
-            let modes = RATES_MBPS.map(|mbps| Mode::Ofdm { bits: mbps * 4 });
-            modes.into_iter().rfind(fast).unwrap_or(modes[0])
-        }
-        Mode::Ht { streams, short_guard, .. } => {
-            let mode = |mcs| Mode::Ht { mcs, streams, short_guard };
-            (0..8).map(mode).rfind(fast).unwrap_or_else(|| mode(0))
-        }
-    }
+    let streams = match mode {
+        Mode::Ofdm { .. } => 1,
+        Mode::Ht { streams, .. } => streams,
+    };
+    let modes = mode.alternatives(streams);
+    modes.iter().copied().rfind(|&mode| table_per(mode, snr_db) <= IDEAL_PER).unwrap_or(modes[0])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wifi::phy::Format;
 
     /// The table's 10 % column: MCS 4 needs 12.8 dB and MCS 5 17.0 dB.
     #[test]
     fn the_ideal_mode_has_at_most_ten_percent_errors() {
-        let mcs = |snr| match ideal(Mode::Ht { mcs: 7, streams: 1, short_guard: false }, snr) {
+        let mcs = |snr| match ideal(Mode::Ht { mcs: 7, streams: 1, short_guard: false, format: Format::HT20 }, snr) {
             Mode::Ht { mcs, .. } => mcs,
             Mode::Ofdm { .. } => 99,
         };
