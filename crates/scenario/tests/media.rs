@@ -100,7 +100,7 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{}{FLOW}", WLAN.replace("802.11g", "802.11ax")),
-            "wlan.standard: '802.11ax' is not a valid value\n  hint: did you mean '802.11g'?",
+            "wlan.standard: '802.11ax' is not a valid value\n  hint: did you mean '802.11ac'?",
         ),
         (
             format!("{WLAN}slot = \"10 us\"\n{FLOW}"),
