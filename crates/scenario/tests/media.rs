@@ -43,7 +43,10 @@ fn a_graph_may_have_wired_and_radio_links() {
     let wire = "[[link]]\nfrom = \"server\"\nto = \"ap\"\nrate = \"100 Mbps\"\ndelay = \"20 ms\"\n";
     let flow = END.replace("\"ap\"", "\"server\"");
     let plan = plan(&format!("{CELL}mcs = 5\n{wire}{AIR}{flow}")).unwrap();
-    assert_eq!(plan.links[2.into()].radio.unwrap().mode, Mode::Ht { mcs: 5, streams: 1, short_guard: false, format: Format::HT20 });
+    assert_eq!(
+        plan.links[2.into()].radio.unwrap().mode,
+        Mode::Ht { mcs: 5, streams: 1, short_guard: false, format: Format::HT20 }
+    );
     assert_eq!((plan.links[2.into()].rate, plan.link_name(3.into()).as_str()), (Some(Rate(52_000_000)), "sta-ap"));
     assert_eq!(plan.links[0.into()].radio, None);
 }
@@ -220,7 +223,8 @@ fn received_powers_follow_positions_unless_they_are_given() {
 #[test]
 fn wide_channels_have_the_rates_of_the_standard() {
     let rate = |medium: &str| {
-        let text = PLACED.replacen("standard = \"802.11n\"\nchannel = 1\n", &format!("{medium}\nshort_guard = true\n"), 1);
+        let text =
+            PLACED.replacen("standard = \"802.11n\"\nchannel = 1\n", &format!("{medium}\nshort_guard = true\n"), 1);
         plan(&format!("{text}{END}")).map(|plan| plan.links[0.into()].rate.unwrap().0 / 100_000)
     };
     assert_eq!(rate("standard = \"802.11n\"\nchannel = 38\nwidth = 40"), Ok(1500));

@@ -237,7 +237,9 @@ mod tests {
     /// `links-and-queues.md`: MCS 0 to 7, long guard interval; the short one is 10/9 of it.
     #[test]
     fn rates_of_802_11n_match_the_standard() {
-        let rate = |short_guard, streams| move |mcs| Mode::Ht { mcs, streams, short_guard, format: Format::HT20 }.rate_bps() as f64 / 1e6;
+        let rate = |short_guard, streams| {
+            move |mcs| Mode::Ht { mcs, streams, short_guard, format: Format::HT20 }.rate_bps() as f64 / 1e6
+        };
         let long: Vec<f64> = (0..8).map(rate(false, 1)).collect();
         assert_eq!(long, [6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0]);
         let short: Vec<f64> = (0..8).map(rate(true, 1)).map(|rate| (rate * 10.0).round() / 10.0).collect();
@@ -258,7 +260,8 @@ mod tests {
         let short = [32.5, 65.0, 97.5, 130.0, 195.0, 260.0, 292.5, 325.0, 390.0, 433.3];
         assert_eq!(rates(true, true, 80), short);
         assert_eq!(rates(false, true, 20), [6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0, 78.0]);
-        let mode = |very_high| Mode::Ht { mcs: 7, streams: 2, short_guard: true, format: Format { very_high, width_mhz: 40 } };
+        let mode =
+            |very_high| Mode::Ht { mcs: 7, streams: 2, short_guard: true, format: Format { very_high, width_mhz: 40 } };
         // By hand, 1538 bytes: ⌈(22 + 12304) / 1080⌉ = 12 symbols of 3.6 µs, extended to 44 µs; 40 or 44 µs of preamble.
         assert_eq!([false, true].map(|vht| mode(vht).airtime(1538)), [90, 94].map(Duration::from_micros));
     }
@@ -266,8 +269,9 @@ mod tests {
     /// Table 19-13: preambles of 36, 40, 48 and 48 µs; one symbol of payload and the signal extension follow.
     #[test]
     fn three_streams_have_the_preamble_of_four() {
-        let times =
-            [1, 2, 3, 4].map(|streams| Mode::Ht { mcs: 7, streams, short_guard: false, format: Format::HT20 }.airtime(1).as_nanos() / 1_000);
+        let times = [1, 2, 3, 4].map(|streams| {
+            Mode::Ht { mcs: 7, streams, short_guard: false, format: Format::HT20 }.airtime(1).as_nanos() / 1_000
+        });
         assert_eq!(times, [46, 50, 58, 58]);
     }
 

@@ -42,11 +42,12 @@ impl<P: Copy> Neighbourhood<P> {
         let rules = &self.rules[self.transceivers[station].rules as usize];
         let transceiver = &self.transceivers[station];
         let backoff = &mut self.backoffs[index];
-        if backoff.slots > 0 && backoff.expiry(rules.slot) > now {
+        let busy = transceiver.is_busy(now);
+        if backoff.slots > 0 && (busy || backoff.expiry(rules.slot) > now) {
             return self.arm(now, index); // the backoff after the last frame is still in progress
         }
         let gap = now >= transceiver.gap_from && now - transceiver.gap_from < SIFS;
-        if transceiver.is_busy(now) && !(gap && rules.deferral == Deferral::Keeps) {
+        if busy && !(gap && rules.deferral == Deferral::Keeps) {
             self.back_off(index, self.stations.functions[index].cw);
             return self.arm(now, index);
         }

@@ -155,8 +155,8 @@ impl Minstrel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wifi::phy::Format;
     use crate::random::Purpose;
+    use crate::wifi::phy::Format;
 
     /// By hand: 1, then 0.75 · 1 + 0.25 · 0.5 = 0.875, then 0.75 · 0.875 = 0.65625; a mode below 10 % has no throughput, and
     /// that of MCS 1 exceeds that of MCS 0 while its probability exceeds about a half.
