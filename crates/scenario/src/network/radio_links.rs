@@ -68,11 +68,14 @@ fn plan_medium(medium: &Medium, on: &[&LinkPlan], network: &Network, faults: &mu
     if on.is_empty() {
         faults.add(&medium.path, "has no links", format!("write 'medium = \"{}\"' in a link", medium.name));
     }
-    for mode in on.iter().filter_map(|link| link.radio).map(|radio| radio.mode).filter(|mode| !mode.exists()) {
-        if let Mode::Ht { mcs, streams, .. } = mode {
-            let what = format!("MCS {mcs} with {streams} streams is no mode of this width");
-            faults.add(&medium.path, what, "a smaller 'mcs'");
-        }
+    let modes = on.iter().filter_map(|link| link.radio).map(|radio| radio.mode).filter(|mode| !mode.exists());
+    let missing = modes.filter_map(|mode| match mode {
+        Mode::Ht { mcs, streams, .. } => Some((mcs, streams)),
+        Mode::Ofdm { .. } => None,
+    });
+    for (mcs, streams) in missing.collect::<BTreeSet<_>>() {
+        let what = format!("MCS {mcs} with {streams} streams is no mode of this width");
+        faults.add(&medium.path, what, "a smaller 'mcs'");
     }
     let Some(name) = &medium.access_point else { return medium.plan(None) };
     let sender = network.index.get(name.as_str()).copied();
