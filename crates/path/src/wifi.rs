@@ -94,6 +94,8 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         rts_above: plan.access.rts_above.map(|bytes| bytes.0.min(u64::from(u32::MAX)) as u32),
         eifs_ack: plan.access.eifs.then(Rules::lowest_ack),
         aggregation: base.aggregation.filter(|_| plan.aggregation),
+        block_ack_request: plan.channel.is_some_and(|channel| channel.block_ack_request),
+        energy_detection_dbm: plan.channel.map_or(base.energy_detection_dbm, |channel| channel.energy_detection),
         deferral: if plan.keeps_turn { Deferral::Keeps } else { Deferral::Draws },
         edca: plan.edca.map(|one| edca(one, &plan.access, access_point)),
         beacon: plan.beacon.zip(access_point).map(|(beacon, station)| Beacon {

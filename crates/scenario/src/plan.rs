@@ -161,7 +161,7 @@ pub struct MediumPlan {
 }
 
 /// The channel of a medium.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChannelPlan {
     /// Number.
     pub number: u32,
@@ -169,6 +169,10 @@ pub struct ChannelPlan {
     pub width_mhz: u8,
     /// Selection of the mode of each transmission.
     pub rate_adaptation: RateAdaptation,
+    /// Threshold of energy detection, dBm.
+    pub energy_detection: f64,
+    /// A BlockAckReq follows an aggregate without a BlockAck.
+    pub block_ack_request: bool,
 }
 
 words! {

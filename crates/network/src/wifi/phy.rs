@@ -33,6 +33,8 @@ pub const ACK_BYTES: u32 = 14;
 pub const RTS_BYTES: u32 = 20;
 /// Bytes of a compressed BlockAck.
 pub const BLOCK_ACK_BYTES: u32 = 32;
+/// Bytes of a BlockAckReq.
+pub const BLOCK_ACK_REQUEST_BYTES: u32 = 24;
 /// Overhead of a frame without QoS over an IP packet: header 24, LLC/SNAP 8, FCS 4.
 pub const OVERHEAD_BYTES: u32 = 36;
 /// Overhead of a frame with QoS control.

@@ -3,6 +3,7 @@
 use cwndlab_units::Duration;
 
 use super::edca::{AccessParameters, Edca};
+use super::neighbourhood::radio::ENERGY_DBM;
 use super::phy::{self, dsss_airtime, ACK_BYTES, OVERHEAD_BYTES, QOS_OVERHEAD_BYTES, SHORT_SLOT, SIFS};
 
 /// Limits of an aggregate: frames in one transmission to one receiver.
@@ -65,6 +66,10 @@ pub struct Rules {
     pub overhead: u32,
     /// A-MPDU with BlockAck.
     pub aggregation: Option<Aggregation>,
+    /// In a neighbourhood: after an aggregate without a BlockAck, a BlockAckReq precedes its frames.
+    pub block_ack_request: bool,
+    /// In a neighbourhood: total power at which the channel is busy if no preamble was detected, dBm.
+    pub energy_detection_dbm: f64,
     /// Access after an arrival at an idle medium.
     pub deferral: Deferral,
     /// Beacons.
@@ -92,6 +97,8 @@ impl Rules {
             eifs_ack: None,
             overhead: OVERHEAD_BYTES,
             aggregation: None,
+            block_ack_request: false,
+            energy_detection_dbm: ENERGY_DBM,
             deferral: Deferral::Draws,
             beacon: None,
         }

@@ -1,6 +1,7 @@
 //! Reads a medium of 802.11, and the radio parameters of its links and stations.
 
 use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Table, TableType};
+use cwndlab_network::wifi::neighbourhood::radio::ENERGY_DBM;
 use cwndlab_units::Rate;
 
 use super::field_types::RateOrNone;
@@ -116,12 +117,15 @@ impl TableType for Medium {
 /// The channel of a medium; its fields need a number.
 fn read_channel(
     table: &Reader<'_>,
-    ChannelFields { channel, width, rate_adaptation }: ChannelFields,
+    ChannelFields { channel, width, rate_adaptation, energy_detection, block_ack_request }: ChannelFields,
     standard: StandardPlan,
     faults: &mut Faults,
 ) -> Option<ChannelPlan> {
     let Some(number) = channel else {
-        for key in ["width", "rate_adaptation"].into_iter().filter(|key| table.gives(key)) {
+        for key in ["width", "rate_adaptation", "energy_detection", "block_ack_request"]
+            .into_iter()
+            .filter(|key| table.gives(key))
+        {
             faults.add(table.at(key), "the medium has no channel", "write 'channel = 1'");
         }
         return None;
@@ -142,7 +146,13 @@ fn read_channel(
     if standard == StandardPlan::Vht && number <= 13 {
         faults.add(table.at("channel"), "802.11ac has no channel at 2.4 GHz", "32 to 177");
     }
-    Some(ChannelPlan { number, width_mhz, rate_adaptation: rate_adaptation.unwrap_or(RateAdaptation::Fixed) })
+    Some(ChannelPlan {
+        number,
+        width_mhz,
+        rate_adaptation: rate_adaptation.unwrap_or(RateAdaptation::Fixed),
+        energy_detection: energy_detection.unwrap_or(ENERGY_DBM),
+        block_ack_request: block_ack_request.unwrap_or(false),
+    })
 }
 
 /// The fields of 802.11n.

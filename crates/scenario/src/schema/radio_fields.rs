@@ -58,6 +58,10 @@ fields! {
         width: Option<u8> = absent("20 with a channel") in 20..=80,
         /// selection of the mode of each transmission
         rate_adaptation: Option<RateAdaptation> = absent("fixed"),
+        /// power in dBm at which the channel is busy if the preamble of the frame was missed; ns-3 has -82
+        energy_detection: Option<Decibels> = absent("-62"),
+        /// an aggregate without a BlockAck is followed by a BlockAckReq, as in ns-3, not by its frames
+        block_ack_request: Option<bool> = absent("false"),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Event, Neighbourhood, ResponseKind, Signal, BROADCAST};
 use crate::wifi::access_function::State;
 use crate::wifi::contention::NEVER;
 use crate::wifi::medium::FrameOutcome;
-use crate::wifi::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
+use crate::wifi::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, BLOCK_ACK_REQUEST_BYTES, RTS_BYTES, SIFS};
 use crate::wifi::rules::Deferral;
 use crate::wifi::stations::Stations;
 
@@ -153,6 +153,9 @@ impl<P: Copy> Neighbourhood<P> {
         } else if self.backoffs[index + 1..all.end].iter().any(|higher| higher.due == at) {
             self.lose_slot(at, index);
             self.collide_internally(at, index);
+        } else if let Some(request) = self.requests[index].take() {
+            self.transceivers[station as usize].txop = None;
+            self.send_request(at, station, request);
         } else {
             self.transceivers[station as usize].txop = None;
             let path = self.stations.first_path(index);
@@ -171,8 +174,7 @@ impl<P: Copy> Neighbourhood<P> {
         let transceiver = &mut self.transceivers[index / self.stations.categories];
         let path = &mut self.stations.paths[path];
         let Some(minstrel) = &mut self.minstrels[number] else { return path.max_bytes };
-        let failures = path.frames[0].failures.iter().sum();
-        let (mode, probe) = minstrel.select(at, failures, &mut transceiver.random);
+        let (mode, probe) = minstrel.select(at, &mut transceiver.random);
         if path.mode != mode {
             path.set_mode(mode, &self.stations.functions[index].access, &self.rules[transceiver.rules as usize]);
         }
@@ -270,6 +272,7 @@ impl<P: Copy> Neighbourhood<P> {
             sent_until: at,
             with_rts: false,
             reserved: false,
+            requests: 0,
             overlapped: [false; 2],
             timeout: 0,
             timed_out: false,
@@ -316,7 +319,7 @@ impl<P: Copy> Neighbourhood<P> {
         transceiver.sending = Some(number);
         let lost_reception = transceiver.reception.take().is_some();
         if let Some(exchange) = &mut transceiver.exchange {
-            if matches!(kind, FrameKind::Rts | FrameKind::Data) {
+            if kind.asks() {
                 exchange.sent_until = end;
                 exchange.timeout = number;
                 self.events.push(std::cmp::Reverse((end + timeout, Event::Timeout(from, number))));
@@ -383,6 +386,8 @@ impl<P: Copy> Neighbourhood<P> {
         let index = exchange.function as usize;
         let end = if acknowledged { at } else { exchange.sent_until };
         let lost = self.settle(at, end, &exchange, acknowledged);
+        let rules = &self.rules[self.transceivers[station as usize].rules as usize];
+        let asks = rules.block_ack_request && exchange.serials.len() > 1 && exchange.sends_data();
         let function = &mut self.stations.functions[index];
         let transceiver = &mut self.transceivers[station as usize];
         function.queue_length.transmitting = (0, 0);
@@ -407,8 +412,25 @@ impl<P: Copy> Neighbourhood<P> {
             let backoff = &mut self.backoffs[index];
             backoff.ready = backoff.ready.max(at);
         }
+        let path = exchange.path;
+        if asks && !acknowledged && !(exchange.requests > 0 && lost) && self.stations.functions[index].device > 0 {
+            self.requests[index] = Some(OwnExchange { requests: exchange.requests + 1, ..exchange });
+        }
         self.arm_all(at, station);
-        self.flush(exchange.path);
+        self.flush(path);
+    }
+
+    /// Asks for the BlockAck that did not come (10.24.7).
+    fn send_request(&mut self, at: Time, station: u32, request: OwnExchange) {
+        let control = request.mode.control();
+        let to = self.stations.paths[request.path as usize].to.unwrap_or(BROADCAST);
+        let nav = SIFS + control.airtime(BLOCK_ACK_BYTES);
+        self.stations.functions[request.function as usize].counters.attempts += 1;
+        self.backoffs[request.function as usize].immediate = false;
+        let request = OwnExchange { start: at, overlapped: [false; 2], timed_out: false, with_rts: false, ..request };
+        self.transceivers[station as usize].exchange = Some(request);
+        let airtime = control.airtime(BLOCK_ACK_REQUEST_BYTES);
+        self.send(at, station, to, FrameKind::BlockAckRequest, control, airtime, nav, BLOCK_ACK_REQUEST_BYTES);
     }
 
     /// Counts the frames of an exchange that ends at `end`. Those that are acknowledged, or have failed in the last attempt,
@@ -421,17 +443,23 @@ impl<P: Copy> Neighbourhood<P> {
         let Stations { functions, paths, flow_airtimes, pending, categories, .. } = &mut self.stations;
         let (function, path) = (&mut functions[index], &mut paths[exchange.path as usize]);
         let (mut departed, mut lost, mut sent) = (false, false, 0);
+        let is_request = exchange.requests > 0;
         for serial in &exchange.serials {
             let position = path.frames.partition_point(|frame| frame.serial < *serial);
-            let frame = &mut path.frames[position];
+            let Some(frame) = path.frames.get_mut(position).filter(|frame| frame.serial == *serial) else { continue };
             flow_airtimes.add(&mut path.known_flow, frame.one.flow, frame.one.size);
             let received = frame.state == State::Unacknowledged;
+            if !frame.state.is_pending() {
+                continue;
+            }
             if acknowledged && received {
                 sent += 1;
                 function.counters.sent += 1;
                 function.counters.sent_bytes += u64::from(frame.one.size);
                 path.totals.sent += 1;
                 path.totals.sent_bytes += u64::from(frame.one.size);
+            } else if is_request {
+                continue; // its failure was counted with the data
             } else {
                 frame.failures[which] += 1;
                 function.counters.errors += u64::from(exchange.overlapped == [false; 2]);
@@ -452,14 +480,14 @@ impl<P: Copy> Neighbourhood<P> {
         flow_airtimes.end(airtime);
         function.counters.airtime_ns += airtime.as_nanos();
         let minstrel = &mut self.minstrels[exchange.path as usize / *categories];
-        if let Some(minstrel) = minstrel.as_mut().filter(|_| exchange.sends_data()) {
-            minstrel.count(exchange.mode, exchange.serials.len() as u32, sent);
+        if let Some(minstrel) = minstrel.as_mut().filter(|_| exchange.sends_data() && !is_request) {
+            minstrel.count(exchange.mode, exchange.serials.len() as u32, sent, acknowledged);
         }
         if departed && function.queue.is_some() {
             function.pending = true;
             pending.push(exchange.function);
         }
-        lost
+        lost || is_request && !acknowledged && exchange.requests >= limit
     }
 
     /// Moves frames with known outcomes from the front of a path's queue to the outcomes, in order.

@@ -1,8 +1,8 @@
 //! Packet error rate by mode and signal-to-interference-and-noise ratio (SINR).
 //!
 //! Source: ns-3's `TableBasedErrorRateModel`, AWGN, BCC, 1458 bytes: the ratios for packet error rates of 50 %, 10 % and
-//! 1 %. The logarithm of the error rate is linear in dB between them and beyond. Another length has
-//! PER(L) = 1 − (1 − PER(1458))^(L/1458).
+//! 1 %. The logarithm of the number of error events of a packet, −ln(1 − PER), is linear in dB between them and beyond.
+//! This number is proportional to the length: PER(L) = 1 − (1 − PER(1458))^(L/1458).
 
 use cwndlab_units::maths::{exp, ln};
 
@@ -45,26 +45,27 @@ fn row(mode: Mode) -> (usize, f64) {
     }
 }
 
-/// Packet error rate of 1458 bytes at an SINR in dB.
-#[must_use]
-pub fn table_per(mode: Mode, sinr_db: f64) -> f64 {
+/// Number of error events of 1458 bytes at an SINR in dB: −ln(1 − PER).
+fn error_events(mode: Mode, sinr_db: f64) -> f64 {
     let (mcs, offset) = row(mode);
     let at = sinr_db - offset;
     let points = SNR_DB[mcs];
     let first = usize::from(at > points[1]);
-    let (low, high) = (ln(RATES[first]), ln(RATES[first + 1]));
+    let [low, high] = [RATES[first], RATES[first + 1]].map(|rate: f64| ln(-ln(1.0 - rate)));
     let share = (at - points[first]) / (points[first + 1] - points[first]);
-    exp(low + share * (high - low)).min(1.0)
+    exp(low + share * (high - low))
+}
+
+/// Packet error rate of 1458 bytes at an SINR in dB.
+#[must_use]
+pub fn table_per(mode: Mode, sinr_db: f64) -> f64 {
+    1.0 - exp(-error_events(mode, sinr_db))
 }
 
 /// Logarithm of the success probability of `bytes` in this mode at an SINR, a ratio. Logarithms of parts add up.
 #[must_use]
 pub fn ln_success(mode: Mode, sinr: f64, bytes: f64) -> f64 {
-    let per = table_per(mode, decibels(sinr));
-    if per >= 1.0 {
-        return f64::NEG_INFINITY;
-    }
-    ln(1.0 - per) * bytes / TABLE_BYTES
+    -error_events(mode, decibels(sinr)) * bytes / TABLE_BYTES
 }
 
 #[cfg(test)]

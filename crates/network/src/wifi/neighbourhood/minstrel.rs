@@ -48,6 +48,8 @@ pub(super) struct Minstrel {
     /// Frames until the next probe.
     until_probe: f64,
     skipped: u32,
+    /// Transmissions without a response since the last one with it.
+    misses: u32,
 }
 
 impl Minstrel {
@@ -76,6 +78,7 @@ impl Minstrel {
             mean_length: 1.0,
             until_probe: 0.0,
             skipped: 0,
+            misses: 0,
         }
     }
 
@@ -88,14 +91,14 @@ impl Minstrel {
         probability.min(USEFUL[1]) / (rate.packet_ns[0] + rate.packet_ns[1] / self.mean_length)
     }
 
-    /// The mode of the next transmission, whose first frame has failed `failures` times, and whether it is a probe, which is
-    /// a single frame.
-    pub(super) fn select(&mut self, now: Time, failures: u32, random: &mut Stream) -> (Mode, bool) {
+    /// The mode of the next transmission, and whether it is a probe, which is a single frame. Transmissions without a response
+    /// descend the chain; frames of an aggregate that fail alone do not.
+    pub(super) fn select(&mut self, now: Time, random: &mut Stream) -> (Mode, bool) {
         if now >= self.next_update {
             self.update();
             self.next_update = now + INTERVAL;
         }
-        if failures == 0 && self.until_probe <= 0.0 && self.rates.len() > 1 {
+        if self.until_probe <= 0.0 && self.rates.len() > 1 {
             let index = random.below(self.rates.len() as u64) as usize;
             self.until_probe = 16.0 + 2.0 * self.mean_length;
             let slower = self.rates[index].packet_ns[0] > self.rates[self.chain[0]].packet_ns[0];
@@ -105,12 +108,13 @@ impl Minstrel {
                 return (self.rates[index].mode, true);
             }
         }
-        let link = (failures / TRIES).min(2) as usize;
+        let link = (self.misses / TRIES).min(2) as usize;
         (self.rates[self.chain[link]].mode, false)
     }
 
-    /// Counts the frames of an exchange, of which `successes` were acknowledged.
-    pub(super) fn count(&mut self, mode: Mode, attempts: u32, successes: u32) {
+    /// Counts the frames of an exchange, of which `successes` were acknowledged; `answered`: it had a response.
+    pub(super) fn count(&mut self, mode: Mode, attempts: u32, successes: u32, answered: bool) {
+        self.misses = if answered { 0 } else { self.misses + 1 };
         self.until_probe -= f64::from(attempts);
         self.mean_length = HISTORY * self.mean_length + (1.0 - HISTORY) * f64::from(attempts);
         if let Some(rate) = self.rates.iter_mut().find(|rate| rate.mode == mode) {

@@ -26,7 +26,7 @@ pub use transceiver::{BusyTimes, LossCauses};
 
 use self::minstrel::Minstrel;
 use self::rate_control::ideal;
-use self::transceiver::{Activity, Backoff, FrameKind, Transceiver};
+use self::transceiver::{Activity, Backoff, FrameKind, OwnExchange, Transceiver};
 use super::contention::NEVER;
 use super::medium::FrameOutcome;
 use super::phy::Mode;
@@ -53,6 +53,8 @@ enum Event {
     Continue(u32),
     /// The beacon of a station.
     SendBeacon(u32),
+    /// A station whose NAV is that of an RTS may have received nothing after it: the NAV is reset.
+    ResetNav(u32, Time),
     /// The end of the backoff of an access function.
     Access(u32),
 }
@@ -95,6 +97,10 @@ pub struct Neighbourhood<P> {
     backoffs: Vec<Backoff>,
     /// By path, the rate adaptation that depends on its acknowledgements.
     minstrels: Vec<Option<Minstrel>>,
+    /// By access function, its next exchange, if that is a request for a BlockAck.
+    requests: Vec<Option<OwnExchange>>,
+    /// By rules, the threshold of energy detection, mW.
+    energy_mw: Vec<f64>,
     events: BinaryHeap<Reverse<(Time, Event)>>,
     /// Frames on the air.
     signals: Vec<Signal>,
@@ -144,6 +150,8 @@ impl<P: Copy> Neighbourhood<P> {
             transceivers: (0..).zip(media).map(transceiver).collect(),
             backoffs: stations.functions.iter().map(|function| backoff(function.aifs)).collect(),
             minstrels,
+            requests: stations.functions.iter().map(|_| None).collect(),
+            energy_mw: rules.iter().map(|rules| radio::milliwatts(rules.energy_detection_dbm)).collect(),
             stations,
             events: beacons.collect(),
             rules,
@@ -223,6 +231,7 @@ impl<P: Copy> Neighbourhood<P> {
                 Event::Beacon(rules) => self.queue_beacon(at, rules),
                 Event::Continue(station) => self.continue_txop(at, station),
                 Event::SendBeacon(station) => self.send_beacon(at, station),
+                Event::ResetNav(station, nav) => self.reset_nav(at, station, nav),
                 Event::Access(index) => self.access(at, index as usize),
             }
         }
@@ -259,6 +268,7 @@ fn new_transceiver(rules: u32, random: Stream) -> Transceiver {
         since: Time::ZERO,
         failed_reception: false,
         nav: Time::ZERO,
+        nav_of_rts: false,
         idle_from: Time::ZERO,
         gap_from: NEVER,
         exchange: None,

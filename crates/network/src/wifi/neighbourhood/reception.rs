@@ -4,7 +4,7 @@ use cwndlab_units::maths::exp;
 use cwndlab_units::{Duration, Time};
 
 use super::error_rate::ln_success;
-use super::radio::{CAPTURE_RATIO, CAPTURE_WINDOW, ENERGY_MW, PREAMBLE_SNR};
+use super::radio::{CAPTURE_RATIO, CAPTURE_WINDOW, PREAMBLE_SNR};
 use super::transceiver::{Activity, Chunk, FrameKind, Reception};
 use super::{Event, Neighbourhood, ResponseKind, Signal};
 use crate::wifi::access_function::State;
@@ -55,7 +55,7 @@ impl<P: Copy> Neighbourhood<P> {
                 let occupied = receiver.reception.as_ref().is_some_and(|present| present.signal == other.number);
                 let audible = self.radio.power(other.from, one.to) > power * HARMLESS;
                 let audible = audible || occupied || other.from == one.to;
-                let owner = if matches!(one.kind, FrameKind::Rts | FrameKind::Data) { one.from } else { one.to };
+                let owner = if one.kind.asks() { one.from } else { one.to };
                 if let Some(exchange) = self.transceivers[owner as usize].exchange.as_mut().filter(|_| audible) {
                     exchange.overlapped[usize::from(old.start != new.start)] = true;
                 }
@@ -122,7 +122,9 @@ impl<P: Copy> Neighbourhood<P> {
             chunks: Vec::with_capacity(2),
             sinr,
         };
-        self.transceivers[index as usize].reception = Some(reception);
+        let transceiver = &mut self.transceivers[index as usize];
+        transceiver.reception = Some(reception);
+        transceiver.nav_of_rts = false;
     }
 
     /// Updates the activity of a station at `at`. Its backoff freezes when the channel becomes busy.
@@ -132,7 +134,7 @@ impl<P: Copy> Neighbourhood<P> {
             _ if station.sending.is_some() => Activity::Sending,
             Some(reception) if reception.addressed => Activity::Receiving,
             Some(_) => Activity::Overhearing,
-            None if self.interference(index, u64::MAX) >= ENERGY_MW => Activity::Energy,
+            None if self.interference(index, u64::MAX) >= self.energy_mw[station.rules as usize] => Activity::Energy,
             None => Activity::Idle,
         };
         let station = &mut self.transceivers[index as usize];
@@ -195,11 +197,38 @@ impl<P: Copy> Neighbourhood<P> {
         if received && signal.to == index {
             self.process(at, index, signal);
         } else if received {
-            station.nav = station.nav.max(at + signal.nav);
+            self.reserve(at, index, signal);
         }
         let exchange = &self.transceivers[index as usize].exchange;
         if exchange.as_ref().is_some_and(|exchange| exchange.timed_out) {
             self.complete(at, index, false);
+        }
+    }
+
+    /// Sets the NAV by a frame for another station. That of an RTS ends if no frame follows it (10.3.2.4).
+    fn reserve(&mut self, at: Time, index: u32, signal: &Signal) {
+        let station = &mut self.transceivers[index as usize];
+        let nav = at + signal.nav;
+        if nav <= station.nav {
+            return;
+        }
+        station.nav = nav;
+        station.nav_of_rts = signal.kind == FrameKind::Rts;
+        if station.nav_of_rts {
+            let slot = self.rules[station.rules as usize].slot;
+            let response = signal.mode.control().airtime(ACK_BYTES);
+            self.schedule(at + SIFS * 2 + response + slot * 2, Event::ResetNav(index, nav));
+        }
+    }
+
+    /// Resets the NAV of an RTS, unless a frame was detected since.
+    pub(super) fn reset_nav(&mut self, at: Time, index: u32, nav: Time) {
+        let station = &mut self.transceivers[index as usize];
+        if station.nav == nav && std::mem::take(&mut station.nav_of_rts) {
+            station.nav = at;
+            if station.activity == Activity::Idle {
+                self.unfreeze(at, index);
+            }
         }
     }
 
@@ -268,6 +297,7 @@ impl<P: Copy> Neighbourhood<P> {
                 let bytes = if aggregate { BLOCK_ACK_BYTES } else { ACK_BYTES };
                 self.schedule(at + SIFS, respond(ResponseKind::Ack, bytes));
             }
+            FrameKind::BlockAckRequest => self.schedule(at + SIFS, respond(ResponseKind::Ack, BLOCK_ACK_BYTES)),
             FrameKind::Ack => self.complete(at, index, true),
             FrameKind::Beacon => {}
         }

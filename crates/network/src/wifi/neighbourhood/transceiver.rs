@@ -95,9 +95,17 @@ pub(super) enum FrameKind {
     Rts,
     Cts,
     Data,
+    BlockAckRequest,
     /// ACK or BlockAck.
     Ack,
     Beacon,
+}
+
+impl FrameKind {
+    /// Whether it demands a response.
+    pub(super) fn asks(self) -> bool {
+        matches!(self, Self::Rts | Self::Data | Self::BlockAckRequest)
+    }
 }
 
 /// The frame exchange of a station.
@@ -118,6 +126,8 @@ pub(super) struct OwnExchange {
     pub(super) with_rts: bool,
     /// A CTS was received.
     pub(super) reserved: bool,
+    /// Number of this request for a BlockAck, from 1; 0: it has data.
+    pub(super) requests: u32,
     /// Another frame overlapped with one of its frames at the receiver: in the same slot, or at another time.
     pub(super) overlapped: [bool; 2],
     /// Number of its valid timeout.
@@ -140,6 +150,8 @@ pub(super) struct Transceiver {
     pub(super) failed_reception: bool,
     /// End of the reservation by frames of others.
     pub(super) nav: Time,
+    /// It is that of an RTS, and no frame was detected since.
+    pub(super) nav_of_rts: bool,
     /// Start of the idle period by carrier sense and NAV.
     pub(super) idle_from: Time,
     /// End of the last data frame to which it responds.
