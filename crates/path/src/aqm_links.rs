@@ -31,7 +31,7 @@ impl Server {
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Line { aqm_link, .. } => aqm_link.memory(),
-            Self::Wifi(wifi) => wifi.air.memory(),
+            Self::Wifi(wifi) => wifi.memory(),
         }
     }
 }
@@ -42,7 +42,7 @@ pub(crate) fn build(plan: &Plan, seed: u64) -> (IndexVec<ServerId, Server>, Inde
         let plan = &plan.links[link];
         build_queue(plan, plan.rate?, Stream::of_part(seed, Purpose::Queue, category, link.into()))
     };
-    let (media, places) = wifi::build(plan, seed, &queue);
+    let (media, medium_of) = wifi::build(plan, seed, &queue);
     let mut servers: IndexVec<ServerId, Server> =
         media.into_iter().map(|medium| Server::Wifi(Box::new(medium))).collect();
     let server_of = plan
@@ -50,7 +50,7 @@ pub(crate) fn build(plan: &Plan, seed: u64) -> (IndexVec<ServerId, Server>, Inde
         .enumerate()
         .map(|(link, plan)| {
             if let Some(radio) = plan.radio {
-                return places[radio.medium as usize].into();
+                return medium_of[radio.medium as usize].into();
             }
             // Without a rate there is no queue, and a discipline has no effect.
             let Some(rate) = plan.rate else { return COMPUTED };

@@ -130,7 +130,7 @@ impl Network {
     pub fn station_rows(&mut self, now: Time, rows: &mut Vec<StationRow>) {
         for server in &mut self.servers {
             if let Server::Wifi(wifi) = server {
-                wifi.stations(now, rows);
+                wifi.station_rows(now, rows);
             }
         }
     }

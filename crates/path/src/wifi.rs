@@ -1,4 +1,5 @@
-//! The 802.11 media of a plan. Several links share a medium, with a queue for each sending node, or one for each access category.
+//! The 802.11 media of a plan. Several links share a medium, with a queue for each sending node, or one for each access
+//! category. All media with a channel are one neighbourhood.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,83 +7,56 @@ use std::sync::Arc;
 use cwndlab_network::aqm::{Discipline, QueuedPacket};
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::{Purpose, Stream};
-use cwndlab_network::wifi::neighbourhood::radio::ENERGY_DBM;
-use cwndlab_network::wifi::neighbourhood::{self, Channel, NeighbourPathConfig, Neighbourhood, RateControl};
-use cwndlab_network::wifi::phy::{dsss_airtime, Mode};
+use cwndlab_network::wifi::neighbourhood::{Channel, Neighbourhood, Radio, RateControl};
+use cwndlab_network::wifi::phy::dsss_airtime;
 use cwndlab_network::wifi::{
-    AccessCategory, AccessParameters, Beacon, Counters, Deferral, Edca, FrameOutcome, Medium, PathConfig, PathTotals,
-    QueueConfig, Routed, Rules, NEVER,
+    AccessCategory, AccessParameters, Beacon, Deferral, Edca, FrameOutcome, Medium, PathConfig, QueueConfig, Routed,
+    Rules, Stations, NEVER,
 };
 use cwndlab_records::rows::StationRow;
-use cwndlab_scenario::plan::{AccessPlan, AdaptationPlan, EdcaPlan, MediumPlan, ModePlan, Plan, StandardPlan};
+use cwndlab_scenario::plan::{
+    AccessPlan, ChannelPlan, EdcaPlan, MediumPlan, NeighbourhoodPlan, Plan, RateAdaptation, StandardPlan,
+};
 use cwndlab_units::{Duration, IndexVec, LinkId, Time};
 
 use crate::build_links::limit;
 use crate::link_snapshot::LinkSnapshot;
 use crate::packet::Packet;
 
-/// Channel access, frames and stations: of a cell whose stations all receive each other, or of a neighbourhood.
+/// The stations of a medium, or of all media with a channel.
 #[derive(Debug)]
-pub(crate) enum Air {
-    /// A cell.
-    Cell(Medium<Packet>),
-    /// All cells with a channel.
+enum Air {
+    /// Stations that all receive each other.
+    Medium(Medium<Packet>),
+    /// Stations that receive each other by their powers.
     Neighbourhood(Neighbourhood<Packet>),
 }
 
-/// Calls a method of either.
+/// Calls a method that both kinds of [`Air`] have.
 macro_rules! either {
     ($air:expr, $one:ident => $call:expr) => {
         match $air {
-            Air::Cell($one) => $call,
+            Air::Medium($one) => $call,
             Air::Neighbourhood($one) => $call,
         }
     };
 }
 
-impl Air {
-    /// Memory in use, bytes.
-    pub(crate) fn memory(&self) -> usize {
-        either!(self, air => air.memory())
-    }
-
-    fn path_totals(&self, now: Time, path: u32) -> PathTotals {
-        match self {
-            Self::Cell(medium) => medium.path_totals(now, path),
-            Self::Neighbourhood(neighbourhood) => neighbourhood.path_totals(path),
-        }
-    }
-
-    fn counters(&self, now: Time, station: u32) -> Counters {
-        match self {
-            Self::Cell(medium) => medium.counters(now, station),
-            Self::Neighbourhood(neighbourhood) => neighbourhood.counters(station),
-        }
-    }
-}
-
-/// A medium, or the media of a neighbourhood, and the links on it.
+/// A medium, or the neighbourhood, and the links on it.
 #[derive(Debug)]
 pub(crate) struct WifiMedium {
     /// Channel access, frames, stations.
-    pub(crate) air: Air,
-    /// By link of the plan, its path.
+    air: Air,
+    /// By link of the plan, its path on its medium.
     paths: Arc<IndexVec<LinkId, u32>>,
     /// Packets delivered with a CE mark, by path.
     marked: Vec<u64>,
-    /// Medium and node of each station.
+    /// The medium and the node of each station.
     names: Vec<(String, String)>,
     /// The earliest entry on the agenda.
     armed: Time,
     /// Buffer for packets that have left the medium.
     pub(crate) taken: Vec<FrameOutcome<Packet>>,
-}
-
-fn mode(plan: ModePlan) -> Mode {
-    match plan {
-        ModePlan::Ofdm { mbps } => Mode::Ofdm { bits: u32::from(mbps) * 4 },
-        ModePlan::Ht { mcs, streams, short_guard } => Mode::Ht { mcs, streams, short_guard },
-    }
 }
 
 /// EDCA with the parameters of the plan in place of the defaults of an access category.
@@ -109,6 +83,7 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         StandardPlan::ErpOfdm if plan.edca.is_some() => Rules::erp_ofdm().with_qos(),
         StandardPlan::ErpOfdm => Rules::erp_ofdm(),
         StandardPlan::Ht => Rules::ht(),
+        StandardPlan::Vht => Rules::vht(),
     };
     let access_point = plan.access_point.and_then(|node| stations.get(&node).copied());
     Rules {
@@ -120,6 +95,7 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         eifs_ack: plan.access.eifs.then(Rules::lowest_ack),
         aggregation: base.aggregation.filter(|_| plan.aggregation),
         block_ack_request: plan.channel.is_some_and(|channel| channel.block_ack_request),
+        energy_detection_dbm: plan.channel.map_or(base.energy_detection_dbm, |channel| channel.energy_detection),
         deferral: if plan.keeps_turn { Deferral::Keeps } else { Deferral::Draws },
         edca: plan.edca.map(|one| edca(one, &plan.access, access_point)),
         beacon: plan.beacon.zip(access_point).map(|(beacon, station)| Beacon {
@@ -134,134 +110,149 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
 /// Builds the queue discipline of the sending node of a link, if it has one, for an access category.
 type BuildQueue<'a> = &'a dyn Fn(LinkId, u32) -> Option<Box<dyn Discipline<Routed<Packet>>>>;
 
-/// The media of the plan, those with a channel together, and by medium its place among them.
+/// The media of the plan, and the index of that of each medium: those with a channel are one neighbourhood.
 pub(crate) fn build(plan: &Plan, seed: u64, queue: BuildQueue<'_>) -> (Vec<WifiMedium>, Vec<u32>) {
-    let mut places = Vec::new();
-    let mut shared = None;
     let mut links: Vec<Vec<LinkId>> = Vec::new();
-    for medium in &plan.media {
-        let place = if medium.channel.is_some() { shared } else { None }.unwrap_or(links.len());
-        if place == links.len() {
+    let mut firsts = Vec::new();
+    let mut neighbourhood = None;
+    let mut index_of = Vec::new();
+    for (number, medium) in plan.media.iter().enumerate() {
+        let known = neighbourhood.filter(|_| medium.channel.is_some());
+        let index = known.unwrap_or(links.len() as u32);
+        if known.is_none() {
             links.push(Vec::new());
+            firsts.push(number);
+            neighbourhood = neighbourhood.or(medium.channel.map(|_| index));
         }
-        if medium.channel.is_some() {
-            shared = Some(place);
-        }
-        places.push(place as u32);
+        index_of.push(index);
     }
     let mut path_of: IndexVec<LinkId, u32> = vec![u32::MAX; plan.links.len()].into();
     for (id, one) in plan.links.enumerate() {
         if let Some(radio) = one.radio {
-            let links = &mut links[places[radio.medium as usize] as usize];
+            let links = &mut links[index_of[radio.medium as usize] as usize];
             path_of[id] = links.len() as u32;
             links.push(id);
         }
     }
-    let path_of = Arc::new(path_of);
-    let first = |place: usize| places.iter().position(|&one| one as usize == place).unwrap_or_default();
-    let one = |(place, links): (usize, &Vec<LinkId>)| {
-        let medium = first(place);
-        let (air, names) = if plan.media[medium].channel.is_some() {
-            build_neighbourhood(plan, medium, links, seed, queue)
-        } else {
-            build_cell(plan, medium, links, seed, queue)
+    let paths = Arc::new(path_of);
+    let media = firsts.iter().zip(&links).map(|(&first, links)| {
+        let stream = Stream::new(seed, Purpose::Medium, first as u64);
+        let (air, stations) = match &plan.neighbourhood {
+            Some(all) if plan.media[first].channel.is_some() => {
+                (Air::Neighbourhood(build_neighbourhood(plan, all, links, queue, stream)), all.stations.clone())
+            }
+            _ => {
+                let (medium, nodes) = build_medium(plan, first, links, queue, stream);
+                (Air::Medium(medium), nodes.into_iter().map(|node| (first as u32, node)).collect())
+            }
         };
-        let marked = vec![0; links.len()];
-        WifiMedium { air, names, marked, paths: Arc::clone(&path_of), armed: NEVER, taken: Vec::new() }
-    };
-    (links.iter().enumerate().map(one).collect(), places)
+        let name = |&(medium, node): &(u32, u32)| {
+            (plan.media[medium as usize].name.clone(), plan.nodes[node as usize].to_string())
+        };
+        WifiMedium {
+            air,
+            names: stations.iter().map(name).collect(),
+            marked: vec![0; links.len()],
+            paths: Arc::clone(&paths),
+            armed: NEVER,
+            taken: Vec::new(),
+        }
+    });
+    (media.collect(), index_of)
 }
 
-/// The queue of a link's sending node, for an access category.
-fn queue_of(plan: &Plan, link: LinkId, category: u32, queue: BuildQueue<'_>) -> QueueConfig<Packet> {
+/// The queues of the sending node of a link, one for each access category.
+fn queues<'a>(
+    plan: &'a Plan,
+    link: LinkId,
+    categories: usize,
+    queue: BuildQueue<'a>,
+) -> impl Iterator<Item = QueueConfig<Packet>> + 'a {
     let one = &plan.links[link];
-    QueueConfig {
+    (0..categories as u32).map(move |category| QueueConfig {
         limit: limit(one.capacity),
         counts_in_service: one.discipline.computed().unwrap_or_default().counts_in_service,
         discipline: queue(link, category),
-    }
+    })
 }
 
-/// The medium `index` of the plan, with these links, and the names of its stations.
-fn build_cell(
+/// The medium `index` of the plan, with these links, and the node of each station.
+fn build_medium(
     plan: &Plan,
     index: usize,
     links: &[LinkId],
-    seed: u64,
     queue: BuildQueue<'_>,
-) -> (Air, Vec<(String, String)>) {
-    let mut names = Vec::new();
-    let mut queues = Vec::new();
-    let categories = if plan.media[index].edca.is_some() { AccessCategory::COUNT as u32 } else { 1 };
+    stream: Stream,
+) -> (Medium<Packet>, Vec<u32>) {
+    let mut nodes = Vec::new();
+    let mut all_queues = Vec::new();
+    let categories = if plan.media[index].edca.is_some() { AccessCategory::COUNT } else { 1 };
     let mut station_of = BTreeMap::new();
     for &link in links {
         let from = plan.links[link].from;
         station_of.entry(from).or_insert_with(|| {
-            names.push((plan.media[index].name.clone(), plan.nodes[from as usize].to_string()));
-            queues.extend((0..categories).map(|category| queue_of(plan, link, category, queue)));
-            names.len() as u32 - 1
+            nodes.push(from);
+            all_queues.extend(queues(plan, link, categories, queue));
+            nodes.len() as u32 - 1
         });
     }
     let path = |&link: &LinkId| {
         let one = &plan.links[link];
         let radio = one.radio?;
         let to = station_of.get(&one.to).copied();
-        Some(PathConfig { from: station_of[&one.from], to, mode: mode(radio.mode), error: radio.frame_error })
+        Some(PathConfig { from: station_of[&one.from], to, mode: radio.mode, error: radio.frame_error })
     };
     let paths: Vec<PathConfig> = links.iter().filter_map(path).collect();
-    let stream = Stream::new(seed, Purpose::Medium, index as u64);
-    (Air::Cell(Medium::new(rules(&plan.media[index], &station_of), queues, &paths, stream)), names)
+    (Medium::new(rules(&plan.media[index], &station_of), all_queues, &paths, stream), nodes)
 }
 
-/// The neighbourhood with these links; `index` is its first medium, whose rules all have.
+/// The stations of all media with a channel, with these links.
 fn build_neighbourhood(
     plan: &Plan,
-    index: usize,
+    all: &NeighbourhoodPlan,
     links: &[LinkId],
-    seed: u64,
     queue: BuildQueue<'_>,
-) -> (Air, Vec<(String, String)>) {
-    let stations = &plan.neighbourhood.stations;
-    let station_of: BTreeMap<u32, u32> = (0..).zip(stations).map(|(station, &(node, _))| (node, station)).collect();
-    let queues = stations.iter().map(|&(node, _)| {
-        let own = links.iter().find(|&&link| plan.links[link].from == node);
-        own.map_or_else(|| QueueConfig::drop_tail(Limit::Unlimited, false), |&link| queue_of(plan, link, 0, queue))
-    });
-    let channel = |&(_, medium): &(u32, u32)| {
-        plan.media[medium as usize].channel.map(|one| Channel { number: one.number, width_mhz: 20 })
+    stream: Stream,
+) -> Neighbourhood<Packet> {
+    let stations: BTreeMap<(u32, u32), u32> = all.stations.iter().copied().zip(0..).collect();
+    let on = |medium: u32| {
+        let on = stations.range((medium, 0)..=(medium, u32::MAX));
+        on.map(|(&(_, node), &station)| (node, station)).collect::<BTreeMap<_, _>>()
     };
-    let channels: Vec<Channel> = stations.iter().filter_map(channel).collect();
-    let path = |&link: &LinkId| {
+    let rules = plan.media.iter().zip(0..).map(|(medium, index)| rules(medium, &on(index)));
+    let rules: Vec<Rules> = rules.collect();
+    let categories = if plan.media.iter().any(|one| one.channel.is_some() && one.edca.is_some()) {
+        AccessCategory::COUNT
+    } else {
+        1
+    };
+    let paths = links.iter().filter_map(|&link| {
         let one = &plan.links[link];
         let radio = one.radio?;
-        let rate_control = rate_control(radio.mode, plan.media[radio.medium as usize].channel?.adaptation);
-        let (from, to) = (station_of[&one.from], station_of[&one.to]);
-        Some(NeighbourPathConfig { from, to, rate_control, error: radio.frame_error })
-    };
-    let paths: Vec<NeighbourPathConfig> = links.iter().filter_map(path).collect();
-    let energy_dbm = plan.media[index].channel.map_or(ENERGY_DBM, |channel| channel.energy_detection);
-    let radio = neighbourhood::Radio::new(&plan.neighbourhood.received_dbm, &channels, energy_dbm);
-    let stream = Stream::new(seed, Purpose::Medium, index as u64);
-    let rules = rules(&plan.media[index], &station_of);
-    let names = stations
-        .iter()
-        .map(|&(node, medium)| (plan.media[medium as usize].name.clone(), plan.nodes[node as usize].to_string()));
-    (Air::Neighbourhood(Neighbourhood::new(rules, radio, queues.collect(), &paths, stream)), names.collect())
-}
-
-/// The rate adaptation of a path; streams and guard interval are those of its mode.
-fn rate_control(plan: ModePlan, adaptation: AdaptationPlan) -> RateControl {
-    match (adaptation, plan) {
-        (AdaptationPlan::Fixed, _) => RateControl::Fixed(mode(plan)),
-        (AdaptationPlan::Ideal, ModePlan::Ofdm { .. }) => RateControl::IdealOfdm,
-        (AdaptationPlan::Ideal, ModePlan::Ht { streams, short_guard, .. }) => {
-            RateControl::IdealHt { streams, short_guard }
-        }
-        (AdaptationPlan::Minstrel, ModePlan::Ofdm { .. }) => RateControl::MinstrelOfdm,
-        (AdaptationPlan::Minstrel, ModePlan::Ht { streams, short_guard, .. }) => {
-            RateControl::MinstrelHt { streams, short_guard }
+        let station = |node| stations[&(radio.medium, node)];
+        let control = match plan.media[radio.medium as usize].channel?.rate_adaptation {
+            RateAdaptation::Fixed => RateControl::Fixed,
+            RateAdaptation::Ideal => RateControl::Ideal,
+            RateAdaptation::Minstrel => RateControl::Minstrel,
+        };
+        let (from, to, mode) = (station(one.from), Some(station(one.to)), radio.mode);
+        Some((PathConfig { from, to, mode, error: radio.frame_error }, control))
+    });
+    let paths: Vec<(PathConfig, RateControl)> = paths.collect();
+    let mut all_queues = Vec::new();
+    for station in 0..all.stations.len() as u32 {
+        match paths.iter().position(|path| path.0.from == station) {
+            Some(path) => all_queues.extend(queues(plan, links[path], categories, queue)),
+            None => all_queues.extend((0..categories).map(|_| QueueConfig::drop_tail(Limit::Unlimited, true))),
         }
     }
+    let channel = |&(medium, _): &(u32, u32)| {
+        let ChannelPlan { number, width_mhz, .. } = plan.media[medium as usize].channel?;
+        Some(Channel { number, width_mhz: u32::from(width_mhz) })
+    };
+    let channels: Vec<Channel> = all.stations.iter().filter_map(channel).collect();
+    let media: Vec<u32> = all.stations.iter().map(|station| station.0).collect();
+    Neighbourhood::new(rules, &media, Radio::new(&all.received_dbm, &channels), all_queues, &paths, stream)
 }
 
 impl WifiMedium {
@@ -275,17 +266,19 @@ impl WifiMedium {
         one: QueuedPacket<Packet>,
         dropped: &mut Vec<QueuedPacket<Packet>>,
     ) {
-        either!(&mut self.air, air => air.offer(now, self.paths[link], one, dropped));
+        let path = self.paths[link];
+        either!(&mut self.air, air => air.offer(now, path, one, dropped));
     }
 
     /// The counters and the backlog of a link; `lost` counts the packets lost on the wire behind the medium.
     pub(crate) fn snapshot(&mut self, now: Time, link: LinkId, lost: u64) -> LinkSnapshot {
-        self.process_until(now);
+        either!(&mut self.air, air => air.process_until(now));
         let path = self.paths[link];
-        let totals = self.air.path_totals(now, path);
-        let (queue_packets, queue_bytes) = either!(&self.air, air => air.path_backlog(now, path));
-        let (packet_ns, byte_ns) = either!(&self.air, air => air.path_integrals(now, path));
-        let oldest = either!(&self.air, air => air.path_oldest(path)).filter(|_| queue_packets > 0);
+        let stations = self.stations();
+        let totals = stations.path_totals(now, path);
+        let (queue_packets, queue_bytes) = stations.path_backlog(now, path);
+        let (packet_ns, byte_ns) = stations.path_integrals(now, path);
+        let oldest = stations.path_oldest(path).filter(|_| queue_packets > 0);
         let age = oldest.map_or(Duration::ZERO, |since| now.saturating_since(since));
         LinkSnapshot {
             arrived: totals.accepted + totals.dropped,
@@ -305,7 +298,7 @@ impl WifiMedium {
 
     /// The maximum number of packets of a link in the queue of its sending node.
     pub(crate) fn max_queue_length(&self, link: LinkId) -> u64 {
-        either!(&self.air, air => air.path_max_queue_length(self.paths[link]))
+        self.stations().path_max_queue_length(self.paths[link])
     }
 
     /// The time of a new entry on the agenda, if it precedes the earliest one.
@@ -331,8 +324,10 @@ impl WifiMedium {
             return None;
         }
         self.armed = NEVER;
-        self.process_until(now);
-        either!(&mut self.air, air => air.take(now, taken, dropped));
+        either!(&mut self.air, air => {
+            air.process_until(now);
+            air.take(now, taken, dropped);
+        });
         self.arm()
     }
 
@@ -342,23 +337,26 @@ impl WifiMedium {
     }
 
     /// The airtime of each direction of each connection until `now`, by [`QueuedPacket::flow`].
-    pub(crate) fn flow_airtimes(&mut self, now: Time) -> Vec<(u64, Duration)> {
-        self.process_until(now);
-        either!(&self.air, air => air.flow_airtimes().collect())
+    pub(crate) fn flow_airtimes(&mut self, now: Time) -> impl Iterator<Item = (u64, Duration)> + '_ {
+        either!(&mut self.air, air => air.process_until(now));
+        self.stations().flow_airtimes()
     }
 
-    /// Processes what precedes `now`.
-    fn process_until(&mut self, now: Time) {
-        either!(&mut self.air, air => air.process_until(now));
+    /// Memory in use, bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.stations().memory()
+    }
+
+    fn stations(&self) -> &Stations<Packet> {
+        either!(&self.air, air => air.stations())
     }
 
     /// Appends the counters of the stations at `now` to `rows`.
-    pub(crate) fn stations(&mut self, now: Time, rows: &mut Vec<StationRow>) {
-        self.process_until(now);
+    pub(crate) fn station_rows(&mut self, now: Time, rows: &mut Vec<StationRow>) {
+        either!(&mut self.air, air => air.process_until(now));
+        let stations = self.stations();
         for (station, (medium, node)) in (0..).zip(&self.names) {
-            let counters = self.air.counters(now, station);
-            let (queue_packets, _) = either!(&self.air, air => air.backlog(now, station));
-            let (queue_packet_ns, _) = either!(&self.air, air => air.integrals(now, station));
+            let counters = stations.counters(now, station);
             let mut row = StationRow {
                 time_ns: now.as_nanos(),
                 medium: medium.clone(),
@@ -372,28 +370,22 @@ impl WifiMedium {
                 sent_bytes: counters.sent_bytes,
                 dropped_packets: counters.dropped,
                 airtime_ns: counters.airtime_ns,
-                queue_packets,
-                queue_packet_ns: queue_packet_ns as f64,
-                max_queue_packets: either!(&self.air, air => air.max_queue_length(station)),
+                queue_packets: stations.backlog(now, station).0,
+                queue_packet_ns: stations.integrals(now, station).0 as f64,
+                max_queue_packets: stations.max_queue_length(station),
                 ..StationRow::default()
             };
-            if let Air::Neighbourhood(neighbourhood) = &self.air {
-                count_causes(neighbourhood, now, station, &mut row);
+            if let Air::Neighbourhood(all) = &self.air {
+                let (causes, busy) = (all.loss_causes(station), all.busy_times(now, station));
+                row.same_slot_failures = Some(causes.same_slot);
+                row.hidden_failures = Some(causes.hidden);
+                row.noise_failures = Some(causes.noise);
+                row.sending_ns = Some(busy.sending.as_nanos());
+                row.receiving_ns = Some(busy.receiving.as_nanos());
+                row.overheard_ns = Some(busy.overheard.as_nanos());
+                row.energy_ns = Some(busy.energy.as_nanos());
             }
             rows.push(row);
         }
     }
-}
-
-/// Failures by cause, and the time by what the station did or sensed.
-fn count_causes(neighbourhood: &Neighbourhood<Packet>, now: Time, station: u32, row: &mut StationRow) {
-    let causes = neighbourhood.loss_causes(station);
-    let busy = neighbourhood.busy_times(now, station);
-    row.same_slot_failures = Some(causes.same_slot);
-    row.hidden_failures = Some(causes.hidden);
-    row.noise_failures = Some(causes.noise);
-    row.sending_ns = Some(busy.sending.as_nanos());
-    row.receiving_ns = Some(busy.receiving.as_nanos());
-    row.overheard_ns = Some(busy.overheard.as_nanos());
-    row.energy_ns = Some(busy.energy.as_nanos());
 }

@@ -470,26 +470,26 @@ table! {
         pub queue_packet_ns: f64,
         /// Maximum length of the queue.
         pub max_queue_packets: u64,
-        /// Of the failures those in which another station that the receiver senses began in the same slot. This and the
-        /// following columns have values on media with a channel.
+        /// Failures because another station that the receiver senses began in the same slot. This column and the
+        /// following ones are null on media without a channel.
         #[hash(if_values)]
         pub same_slot_failures: Option<u64>,
-        /// Failures in which another frame arrived at the receiver before or after the start: a hidden station.
+        /// Failures because another frame at the receiver began before or after: of a hidden station, or its own.
         #[hash(if_values)]
         pub hidden_failures: Option<u64>,
-        /// Failures without another frame at the receiver: noise, or a lost response.
+        /// Failures without another frame: noise, or a lost response.
         #[hash(if_values)]
         pub noise_failures: Option<u64>,
-        /// Time in which the station sent.
+        /// Time of sending.
         #[hash(if_values)]
         pub sending_ns: Option<u64>,
-        /// Time in which it received frames for it.
+        /// Time of receiving frames for the station.
         #[hash(if_values)]
         pub receiving_ns: Option<u64>,
-        /// Time in which it received frames for others.
+        /// Time of receiving frames for other stations.
         #[hash(if_values)]
         pub overheard_ns: Option<u64>,
-        /// Time in which it sensed energy without a frame that it could receive.
+        /// Time of energy above the threshold without a detected preamble.
         #[hash(if_values)]
         pub energy_ns: Option<u64>,
     }

@@ -7,7 +7,6 @@ mod flow_plan;
 mod forwarding;
 mod graph;
 mod interner;
-mod neighbourhood;
 mod parking_lot;
 mod queue_sizes;
 mod radio_links;
@@ -26,7 +25,7 @@ use cwndlab_units::{Fault, FlowId};
 use serde_json::Value;
 
 use crate::perturbation;
-use crate::plan::{MediumPlan, Plan};
+use crate::plan::{MediumPlan, NeighbourhoodPlan, Plan};
 use crate::schema::{Flow, Schema, Topology};
 use builder::Network;
 use dumbbell::dumbbell;
@@ -69,8 +68,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         faults.add("flow", format!("there are {flows} flows; the maximum is {MAX_FLOWS}"), "a smaller 'count'");
         return Err(faults.0);
     }
-    let (routed, media) = build_topology(schema, &mut network, &mut faults);
-    let neighbourhood = neighbourhood::plan(schema, &media, &network, &mut faults);
+    let (routed, media, neighbourhood) = build_topology(schema, &mut network, &mut faults);
     radio_links::reject_shapers(&network, &mut faults);
     reject_equal_names(&routed, &mut faults);
     reject_long_routes(&routed, &mut faults);
@@ -126,20 +124,25 @@ fn algorithms<'a>(schema: &'a Schema, catalogue: &Catalogue, faults: &mut Faults
     schema.flow.iter().map(&mut parse).collect()
 }
 
-/// Builds the network of the scenario's topology; returns the flows with their routes, and the media.
+/// Builds the network of the scenario's topology; returns the flows with their routes, the media, and the stations of
+/// those with a channel.
 fn build_topology<'a>(
     schema: &'a Schema,
     network: &mut Network,
     faults: &mut Faults,
-) -> (Vec<RoutedFlow<'a>>, Vec<MediumPlan>) {
+) -> (Vec<RoutedFlow<'a>>, Vec<MediumPlan>, Option<NeighbourhoodPlan>) {
     match &schema.network.topology {
-        Topology::Dumbbell(links) => (dumbbell(schema, links, network, faults), Vec::new()),
-        Topology::ParkingLot(links) => (parking_lot(schema, links, network, faults), Vec::new()),
+        Topology::Dumbbell(links) => (dumbbell(schema, links, network, faults), Vec::new(), None),
+        Topology::ParkingLot(links) => (parking_lot(schema, links, network, faults), Vec::new(), None),
         Topology::Graph(declared) => {
             let routed = graph(schema, declared, network, faults);
-            (routed, radio_links::media(schema, network, faults))
+            let media = radio_links::media(schema, network, faults);
+            (routed, media, radio_links::neighbourhood(schema, declared, network, faults))
         }
-        Topology::Wlan(lan) => wlan(schema, lan, network, faults),
+        Topology::Wlan(lan) => {
+            let (routed, media) = wlan(schema, lan, network, faults);
+            (routed, media, None)
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use cwndlab_config::{fields, words, Faults, FieldType, Kind, Positive, Probability, RateOrOutage, Reader};
 use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
 use cwndlab_network::dscp::Dscp;
+use cwndlab_network::wifi::phy::{Format, Mode};
 use cwndlab_network::wifi::{AccessCategory, DscpMapping};
 use cwndlab_network::{aqm, loss, router_assist};
 use cwndlab_units::{Bytes, Duration, FlowId, IndexVec, LinkId, Rate, Time};
@@ -45,8 +46,8 @@ pub struct Plan {
     pub links: IndexVec<LinkId, LinkPlan>,
     /// Shared media of 802.11.
     pub media: Vec<MediumPlan>,
-    /// The stations on media with a channel.
-    pub neighbourhood: NeighbourhoodPlan,
+    /// The stations of all media with a channel, if there are any.
+    pub neighbourhood: Option<NeighbourhoodPlan>,
     /// The flows.
     pub flows: IndexVec<FlowId, FlowPlan>,
     /// The flows that send on the messages of a flow.
@@ -155,41 +156,44 @@ pub struct MediumPlan {
     pub keeps_turn: bool,
     /// Beacons of the access point.
     pub beacon: Option<BeaconPlan>,
-    /// Its channel, if it belongs to the neighbourhood.
+    /// Its channel; `None`: its stations all receive each other, and no others.
     pub channel: Option<ChannelPlan>,
 }
 
 /// The channel of a medium.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChannelPlan {
-    /// Channel number.
+    /// Number.
     pub number: u32,
-    /// Selection of rates.
-    pub adaptation: AdaptationPlan,
-    /// A BlockAckReq follows an aggregate without a BlockAck.
-    pub block_ack_request: bool,
+    /// Width, MHz.
+    pub width_mhz: u8,
+    /// Selection of the mode of each transmission.
+    pub rate_adaptation: RateAdaptation,
     /// Threshold of energy detection, dBm.
     pub energy_detection: f64,
+    /// A BlockAckReq follows an aggregate without a BlockAck.
+    pub block_ack_request: bool,
 }
 
 words! {
-    /// How a station selects the rate of a data frame.
-    pub enum AdaptationPlan {
-        /// that of the link or medium
+    /// Selection of the mode of each transmission.
+    pub enum RateAdaptation {
+        /// the given mode
         Fixed = "fixed",
-        /// the fastest one with a bit error rate of at most 10⁻⁶ without interference, as in ns-3
+        /// the fastest mode of the standard with at most 10 % errors of 1458 bytes in the absence of interference; streams
+        /// and guard interval as given
         Ideal = "ideal",
-        /// Minstrel-HT: by statistics of each rate
+        /// Minstrel-HT: by the acknowledged frames of each mode; guard interval as given, and at most as many streams
         Minstrel = "minstrel",
     }
 }
 
-/// The stations of all media with a channel.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The stations of the media with a channel.
+#[derive(Clone, Debug, PartialEq)]
 pub struct NeighbourhoodPlan {
-    /// Node and medium of each station.
+    /// Medium and node of each station.
     pub stations: Vec<(u32, u32)>,
-    /// Received power in dBm, by sender and receiver; negative infinity if there is none.
+    /// Received power by sender and receiver, dBm; the overlap of their channels is not included.
     pub received_dbm: Vec<Vec<f64>>,
 }
 
@@ -269,8 +273,10 @@ words! {
     pub enum StandardPlan {
         /// ERP-OFDM with DCF
         ErpOfdm = "802.11g",
-        /// 20 MHz at 2.4 GHz, HT-mixed format, EDCA best effort
+        /// HT-mixed format, EDCA best effort; without a channel 20 MHz at 2.4 GHz
         Ht = "802.11n",
+        /// VHT format at 5 GHz, EDCA best effort
+        Vht = "802.11ac",
     }
 }
 
@@ -289,12 +295,12 @@ pub struct RadioPlan {
     /// Index of the medium.
     pub medium: u32,
     /// Modulation and coding.
-    pub mode: ModePlan,
+    pub mode: Mode,
     /// Probability that noise destroys a frame.
     pub frame_error: f64,
 }
 
-/// Modulation and coding.
+/// Modulation and coding, as a scenario gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModePlan {
     /// ERP-OFDM.
@@ -302,9 +308,9 @@ pub enum ModePlan {
         /// Rate, Mbit/s.
         mbps: u8,
     },
-    /// High throughput.
+    /// High or very high throughput.
     Ht {
-        /// Modulation and coding scheme, 0 to 7.
+        /// Modulation and coding scheme, 0 to 7; to 9 with 802.11ac.
         mcs: u8,
         /// Spatial streams, 1 to 4.
         streams: u8,
@@ -317,17 +323,20 @@ impl ModePlan {
     /// Whether the mode belongs to this standard.
     #[must_use]
     pub fn is_of(self, standard: StandardPlan) -> bool {
-        matches!(self, Self::Ofdm { .. }) == (standard == StandardPlan::ErpOfdm)
+        match self {
+            Self::Ofdm { .. } => standard == StandardPlan::ErpOfdm,
+            Self::Ht { mcs, .. } => standard == StandardPlan::Vht || standard == StandardPlan::Ht && mcs <= 7,
+        }
     }
 
-    /// The data rate (IEEE 802.11-2016, tables 17-4 and 19-27 on).
+    /// The mode of the standard in a channel of this width.
     #[must_use]
-    pub fn rate(self) -> Rate {
+    pub fn on(self, standard: StandardPlan, width_mhz: u8) -> Mode {
         match self {
-            Self::Ofdm { mbps } => Rate(u64::from(mbps) * 1_000_000),
+            Self::Ofdm { mbps } => Mode::Ofdm { bits: u32::from(mbps) * 4 },
             Self::Ht { mcs, streams, short_guard } => {
-                let bits = [26, 52, 78, 104, 156, 208, 234, 260][usize::from(mcs)] * u64::from(streams);
-                Rate(if short_guard { bits * 2_500_000 / 9 } else { bits * 250_000 })
+                let format = Format { very_high: standard == StandardPlan::Vht, width_mhz };
+                Mode::Ht { mcs, streams, short_guard, format }
             }
         }
     }

@@ -30,8 +30,8 @@ pub use link::{Link, ReverseLink};
 pub use medium::{LinkRadio, Medium, Radio, Stations};
 pub use networks::{Access, Dumbbell, NamedLink, Node, ParkingLot, Wlan};
 use plan_tables::NAMED_VALUES;
-pub use radio_fields::{Place, Propagation, Received};
-pub use topology::{Graph, Network, Topology};
+pub use radio_fields::{Propagation, Received};
+pub use topology::{Graph, Network, Place, Topology};
 pub use typed::Schema;
 use typed::TOP;
 

@@ -1,8 +1,9 @@
 //! Media of 802.11 in scenarios: their plans, and their error messages.
 
 use cwndlab_algorithms::catalogue;
+use cwndlab_network::wifi::phy::{Format, Mode};
 use cwndlab_network::wifi::DscpMapping;
-use cwndlab_scenario::plan::{Capacity, CategoryPlan, EdcaPlan, ModePlan, Plan, StandardPlan};
+use cwndlab_scenario::plan::{Capacity, CategoryPlan, EdcaPlan, Plan, StandardPlan};
 use cwndlab_scenario::Scenario;
 use cwndlab_units::{Duration, LinkId, Rate};
 
@@ -32,7 +33,7 @@ fn a_wireless_lan_has_a_station_for_every_flow() {
     assert_eq!(plan.flows[1.into()].base_rtt, Duration::from_millis(40));
     let link = |name: &str| plan.links.iter().find(|link| link.name(&plan.nodes) == name).unwrap();
     assert_eq!(link("ap-sta0").rate, Some(Rate::from_mbps(54)));
-    assert_eq!(link("sta1-ap").radio.unwrap().mode, ModePlan::Ofdm { mbps: 6 });
+    assert_eq!(link("sta1-ap").radio.unwrap().mode, Mode::Ofdm { bits: 24 });
     assert_eq!(link("ap-sta1").capacity, Capacity::Packets(100));
     assert_eq!((plan.media.len(), plan.media[0].standard), (1, StandardPlan::ErpOfdm));
 }
@@ -42,7 +43,10 @@ fn a_graph_may_have_wired_and_radio_links() {
     let wire = "[[link]]\nfrom = \"server\"\nto = \"ap\"\nrate = \"100 Mbps\"\ndelay = \"20 ms\"\n";
     let flow = END.replace("\"ap\"", "\"server\"");
     let plan = plan(&format!("{CELL}mcs = 5\n{wire}{AIR}{flow}")).unwrap();
-    assert_eq!(plan.links[2.into()].radio.unwrap().mode, ModePlan::Ht { mcs: 5, streams: 1, short_guard: false });
+    assert_eq!(
+        plan.links[2.into()].radio.unwrap().mode,
+        Mode::Ht { mcs: 5, streams: 1, short_guard: false, format: Format::HT20 }
+    );
     assert_eq!((plan.links[2.into()].rate, plan.link_name(3.into()).as_str()), (Some(Rate(52_000_000)), "sta-ap"));
     assert_eq!(plan.links[0.into()].radio, None);
 }
@@ -91,15 +95,15 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{WLAN}mcs = 7\n{FLOW}"),
-            "wlan.mcs: is not part of this standard\n  hint: 802.11g uses rate, 802.11n uses mcs, streams and short_guard",
+            "wlan.mcs: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7",
         ),
         (
             format!("{CELL}mcs = 8\n{AIR}{END}"),
-            "medium[0].mcs: expected an integer from 0 to 7, got 8",
+            "medium[0].mcs: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7",
         ),
         (
             format!("{}{FLOW}", WLAN.replace("802.11g", "802.11ax")),
-            "wlan.standard: '802.11ax' is not a valid value\n  hint: did you mean '802.11g'?",
+            "wlan.standard: '802.11ax' is not a valid value\n  hint: did you mean '802.11ac'?",
         ),
         (
             format!("{WLAN}slot = \"10 us\"\n{FLOW}"),
@@ -147,7 +151,7 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{CELL}{AIR}rate = \"54 Mbps\"\n{END}"),
-            "link[0].rate: is not part of this standard\n  hint: 802.11g uses rate, 802.11n uses mcs, streams and short_guard",
+            "link[0].rate: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7",
         ),
         (
             format!("{CELL}beacon = \"100 ms\"\n{AIR}{END}"),
@@ -177,4 +181,97 @@ fn each_fault_of_a_medium_has_its_message() {
     for (text, message) in cases {
         assert_eq!(plan(&text).unwrap_err(), message, "{text}");
     }
+}
+
+/// Two cells: `ap` and `sta` 10 m apart on channel 1, and a node 100 m from `ap` on channel 6.
+const PLACED: &str = "[[medium]]\nname = \"cell\"\nstandard = \"802.11n\"\nchannel = 1\n\
+    [[medium]]\nname = \"other\"\nstandard = \"802.11n\"\nchannel = 6\n\
+    [[node]]\nname = \"ap\"\nposition = [0, 0]\ntransmit_power = 20\n\
+    [[node]]\nname = \"sta\"\nposition = [6, 8]\n\
+    [[node]]\nname = \"far\"\ncount = 2\nposition = [-60, 80.0]\n\
+    [[link]]\nfrom = \"ap\"\nto = \"sta\"\nmedium = \"cell\"\n\
+    [[link]]\nfrom = \"ap\"\nto = \"far\"\nmedium = \"other\"\n";
+
+/// By hand: 40.05 + 30 log10(10) = 70.05 dB, 100.05 dB at 100 m; 1 m is the least distance.
+#[test]
+fn received_powers_follow_positions_unless_they_are_given() {
+    let powers = |more: &str| {
+        let plan = plan(&format!("{PLACED}{more}{END}")).unwrap();
+        let all = plan.neighbourhood.unwrap();
+        assert_eq!(all.stations, [(0, 0), (0, 1), (1, 0), (1, 2), (1, 3)]);
+        all.received_dbm
+    };
+    let close = |ours: f64, dbm: f64| assert!((ours - dbm).abs() < 1e-9, "{ours} for {dbm}");
+    let by_position = powers("");
+    close(by_position[0][1], 20.0 - 70.05);
+    close(by_position[1][0], 16.0 - 70.05);
+    close(by_position[0][3], 20.0 - 100.05);
+    close(by_position[3][4], 16.0 - 40.05);
+    let steep = powers("[propagation]\nloss_at_1_m = 30\nexponent = 2\n");
+    close(steep[0][1], 20.0 - 50.0);
+    let received = "[[received]]\nfrom = \"ap\"\nto = \"far\"\ndbm = -77\n";
+    let given = powers(received);
+    for (from, to, dbm) in [(0, 3, -77.0), (2, 4, -77.0), (4, 0, -77.0), (0, 1, 20.0 - 70.05)] {
+        close(given[from][to], dbm);
+    }
+    let back = powers(&format!("{received}[[received]]\nfrom = \"far\"\nto = \"ap\"\ndbm = -80.5\n"));
+    close(back[0][3], -77.0);
+    close(back[3][0], -80.5);
+}
+
+/// Rates of tables 19-31 and 21-38: 150 Mbit/s in 40 MHz, 433.3 in 80.
+#[test]
+fn wide_channels_have_the_rates_of_the_standard() {
+    let rate = |medium: &str| {
+        let text =
+            PLACED.replacen("standard = \"802.11n\"\nchannel = 1\n", &format!("{medium}\nshort_guard = true\n"), 1);
+        plan(&format!("{text}{END}")).map(|plan| plan.links[0.into()].rate.unwrap().0 / 100_000)
+    };
+    assert_eq!(rate("standard = \"802.11n\"\nchannel = 38\nwidth = 40"), Ok(1500));
+    assert_eq!(rate("standard = \"802.11ac\"\nchannel = 42\nwidth = 80\nmcs = 9"), Ok(4333));
+    assert_eq!(
+        rate("standard = \"802.11n\"\nchannel = 1\nwidth = 40"),
+        Err("medium[0].width: 40 MHz are not supported here\n  hint: 20; 40 with 802.11n, 40 or 80 with 802.11ac, at 5 GHz"
+            .to_owned())
+    );
+    assert_eq!(
+        rate("standard = \"802.11ac\"\nchannel = 36\nmcs = 9"),
+        Err("medium[0]: MCS 9 with 1 streams is no mode of this width\n  hint: a smaller 'mcs'".to_owned())
+    );
+    assert_eq!(
+        rate("standard = \"802.11ac\"\nchannel = 6"),
+        Err("medium[0].channel: 802.11ac has no channel at 2.4 GHz\n  hint: 32 to 177".to_owned())
+    );
+}
+
+#[test]
+fn faults_of_channels_say_what_would_do() {
+    let fault = |from: &str, to: &str| plan(&format!("{}{END}", PLACED.replace(from, to))).unwrap_err();
+    assert_eq!(
+        fault("position = [6, 8]", ""),
+        "medium[0]: the node 'sta' has no position\n  hint: write 'position = [3, 4.5]' in its '[[node]]', or a \
+         '[[received]]' power for each pair with it"
+    );
+    assert_eq!(
+        fault("[6, 8]", "[6]"),
+        "node[1].position: expected two numbers, got [6]\n  hint: write '[3, 4.5]', in metres"
+    );
+    assert_eq!(
+        fault("channel = 6", "channel = 20"),
+        "medium[1].channel: 20 is not a channel\n  hint: 1 to 13, or 32 to 177"
+    );
+    assert_eq!(
+        fault("channel = 6", "rate_adaptation = \"ideal\""),
+        "medium[1].rate_adaptation: the medium has no channel\n  hint: write 'channel = 1'"
+    );
+    let cell = format!("{CELL}{AIR}[[received]]\nfrom = \"ap\"\nto = \"sta\"\ndbm = -60\n{END}");
+    assert_eq!(
+        plan(&cell).unwrap_err(),
+        "received: no medium has a channel\n  hint: write 'channel = 1' in a '[[medium]]'"
+    );
+    let unknown = format!("{PLACED}[[received]]\nfrom = \"ap\"\nto = \"nobody\"\ndbm = -60\n{END}");
+    assert_eq!(
+        plan(&unknown).unwrap_err(),
+        "received[0].to: 'nobody' is not a station\n  hint: name a node of a link on a medium with a channel"
+    );
 }

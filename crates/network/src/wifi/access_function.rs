@@ -8,6 +8,7 @@ use cwndlab_units::{Duration, Time};
 use super::airtimes::KnownFlow;
 use super::edca::AccessParameters;
 use super::phy::{Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
+use super::rules::Rules;
 use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
 
@@ -103,6 +104,8 @@ pub(super) struct QueueLength {
     byte_ns: u128,
     /// End of the current exchange, and its packets and bytes. They count until then; the integrals already include them.
     departing: (Time, u64, u64),
+    /// Packets and bytes in transmission, where its end is not known at its start.
+    pub(super) transmitting: (u64, u64),
     pub(super) max: u64,
 }
 
@@ -161,6 +164,8 @@ impl QueueLength {
         let (until, packets, bytes) = self.departing;
         if now < until {
             (packets, bytes)
+        } else if self.transmitting.0 > 0 {
+            self.transmitting
         } else if self.packets > 0 {
             (1, u64::from(first))
         } else {
@@ -187,6 +192,15 @@ pub(super) enum State {
     Received,
     /// Dropped after the last attempt, after a frame that is still queued.
     Lost,
+    /// Received, but the sender has no acknowledgement.
+    Unacknowledged,
+}
+
+impl State {
+    /// Whether the sender is to transmit the frame.
+    pub(super) fn is_pending(self) -> bool {
+        matches!(self, Self::Waiting | Self::Unacknowledged)
+    }
 }
 
 #[derive(Debug)]
@@ -196,6 +210,8 @@ pub(super) struct Frame<P> {
     /// Failed attempts without RTS, and with RTS.
     pub(super) failures: [u32; 2],
     pub(super) state: State,
+    /// Its outcome was returned, while its sender waits for the acknowledgement.
+    pub(super) reported: bool,
 }
 
 /// Airtimes of the frames of a path.
@@ -246,6 +262,22 @@ pub(super) struct Path<P> {
     pub(super) totals: PathTotals,
     pub(super) pending_exchange: PendingExchange,
     pub(super) known_flow: KnownFlow,
+}
+
+impl<P> Path<P> {
+    /// Sets the mode, with the airtimes and the size of aggregates that follow from it.
+    pub(super) fn set_mode(&mut self, mode: Mode, access: &AccessParameters, rules: &Rules) {
+        self.mode = mode;
+        self.airtimes = Airtimes::new(mode);
+        let airtime = match access.txop_limit {
+            Duration::ZERO => Duration::MAX,
+            limit => {
+                let lead = if rules.rts_above.is_some() { self.airtimes.lead() } else { Duration::ZERO };
+                limit.saturating_sub(lead + SIFS + self.airtimes.block_ack)
+            }
+        };
+        self.max_bytes = if access.aggregates { rules.max_bytes(mode, airtime) } else { 0 };
+    }
 }
 
 /// A packet in the queue of a station, with its path.

@@ -71,6 +71,11 @@ impl DscpMapping {
             _ => 4,
         }
     }
+
+    /// The category of a packet.
+    pub(super) fn category(self, dscp: Dscp) -> AccessCategory {
+        AccessCategory::of_user_priority(self.user_priority(dscp))
+    }
 }
 
 /// Parameters of channel access: those of DCF, or of an access category.
@@ -132,11 +137,6 @@ impl Edca {
     pub fn new(dscp_mapping: DscpMapping, cw_min: u32, cw_max: u32, access_point: Option<u32>) -> Self {
         let all = |ap| AccessCategory::ALL.map(|category| AccessParameters::of(category, cw_min, cw_max, ap));
         Self { dscp_mapping, stations: all(false), access_point: access_point.map(|station| (station, all(true))) }
-    }
-
-    /// The category of a packet.
-    pub(super) fn category(&self, dscp: Dscp) -> AccessCategory {
-        AccessCategory::of_user_priority(self.dscp_mapping.user_priority(dscp))
     }
 
     /// The parameters of a station.

@@ -1,60 +1,19 @@
 //! The 802.11 medium: the order of transmissions and their outcomes.
 
-mod counters;
 mod exchange;
-mod queue;
 mod txop;
-
-pub(super) use queue::with;
-
-use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};
 
-use super::access_function::{
-    AccessFunction, Airtimes, Counters, Frame, Path, PathTotals, PendingExchange, QueueLength, Routed, State,
-};
-use super::airtimes::{FlowAirtimes, KnownFlow};
+use super::access_function::{AccessFunction, Airtimes, Path, PendingExchange, State};
 use super::contention::{Contention, Space, NEVER};
-use super::edca::{AccessCategory, AccessParameters};
+use super::edca::AccessCategory;
 use super::exchange::{Exchange, FrameCounts, Txop};
-use super::phy::{Mode, SIFS};
+use super::phy::SIFS;
 use super::rules::{Beacon, Deferral, Rules};
-use crate::aqm::{Discipline, QueuedPacket};
-use crate::queue::Limit;
+use super::stations::{PathConfig, QueueConfig, Stations};
+use crate::aqm::QueuedPacket;
 use crate::random::Stream;
-
-/// Configuration of a queue of a station.
-#[derive(Debug)]
-pub struct QueueConfig<P> {
-    /// Capacity, if it has no discipline.
-    pub limit: Limit,
-    /// Frames in service count towards the capacity: those in transmission, otherwise the one in contention.
-    pub counts_in_service: bool,
-    /// A queue discipline above the device. The device dequeues one frame when it is empty, or fills an aggregate.
-    pub discipline: Option<Box<dyn Discipline<Routed<P>>>>,
-}
-
-impl<P> QueueConfig<P> {
-    /// A drop-tail queue in the device.
-    #[must_use]
-    pub fn drop_tail(limit: Limit, counts_in_service: bool) -> Self {
-        Self { limit, counts_in_service, discipline: None }
-    }
-}
-
-/// Configuration of a pair of sender and receiver.
-#[derive(Clone, Copy, Debug)]
-pub struct PathConfig {
-    /// The sending station.
-    pub from: u32,
-    /// The receiving station, if it also sends.
-    pub to: Option<u32>,
-    /// Modulation and coding of data frames.
-    pub mode: Mode,
-    /// Probability that noise destroys a data frame, or a frame of an aggregate.
-    pub error: f64,
-}
 
 /// The outcome for a packet.
 #[derive(Clone, Copy, Debug)]
@@ -67,31 +26,21 @@ pub enum FrameOutcome<P> {
 
 /// The medium with its stations.
 ///
-/// A station has one access function, or four with EDCA: one for each access category. Functions and paths are stored by
-/// station or path, and then by access category.
-///
 /// At the time that [`next`](Self::next) returns, the caller calls [`process_until`](Self::process_until) and then
 /// [`take`](Self::take), which returns the outcomes, before it offers further packets.
 #[derive(Debug)]
 pub struct Medium<P> {
     rules: Rules,
-    /// Access functions of a station: 1, or [`AccessCategory::COUNT`].
-    categories: usize,
-    functions: Vec<AccessFunction<P>>,
+    stations: Stations<P>,
     /// Backoff counters of the access functions.
     contention: Contention,
     /// The TXOP in which the next exchange may be, if there is one.
     txop: Option<Txop>,
-    /// Access functions with a discipline whose device is refilled when the outcomes are taken.
-    pending: Vec<u32>,
     /// The exchange of the next transmission, if a single access function sends.
     single: Option<Exchange>,
     /// Buffer for the exchanges of a collision.
     colliding: Vec<Exchange>,
-    paths: Vec<Path<P>>,
     random: Stream,
-    /// Number of frames so far.
-    serial: u64,
     /// Scheduled time of the next beacon.
     beacon_due: Time,
     /// Time of `outcomes`, if there are any.
@@ -103,56 +52,6 @@ pub struct Medium<P> {
     /// Access functions that send at `start`.
     winners: Vec<u32>,
     beacons: u64,
-    /// By flow of the packets, the airtime of the exchanges with their frames.
-    flow_airtimes: FlowAirtimes,
-    /// Buffer for packets that disciplines drop.
-    dropped: Vec<QueuedPacket<Routed<P>>>,
-}
-
-/// The path of an access function with these parameters.
-fn new_path<P>(config: &PathConfig, from: u32, access: &AccessParameters, rules: &Rules) -> Path<P> {
-    let airtimes = Airtimes::new(config.mode);
-    let airtime = match access.txop_limit {
-        Duration::ZERO => Duration::MAX,
-        limit => {
-            let lead = if rules.rts_above.is_some() { airtimes.lead() } else { Duration::ZERO };
-            limit.saturating_sub(lead + SIFS + airtimes.block_ack)
-        }
-    };
-    Path {
-        from,
-        to: config.to,
-        mode: config.mode,
-        error: config.error,
-        max_bytes: if access.aggregates { rules.max_bytes(config.mode, airtime) } else { 0 },
-        airtimes,
-        frames: VecDeque::new(),
-        queue_length: QueueLength::default(),
-        totals: PathTotals::default(),
-        pending_exchange: PendingExchange::default(),
-        known_flow: KnownFlow::default(),
-    }
-}
-
-/// An access function without frames.
-fn new_function<P>(config: QueueConfig<P>, access: AccessParameters, rules: &Rules) -> AccessFunction<P> {
-    AccessFunction {
-        access,
-        aifs: rules.aifs(&access),
-        limit: config.limit,
-        counts_in_service: config.counts_in_service,
-        queue: config.discipline,
-        device: 0,
-        room: rules.aggregation.filter(|_| access.aggregates).map_or(1, |aggregation| u64::from(aggregation.frames)),
-        pending: false,
-        sole_path: None,
-        order: VecDeque::new(),
-        queue_length: QueueLength::default(),
-        cw: access.cw_min,
-        gap_from: NEVER,
-        counters: Counters::default(),
-        pending_exchange: PendingExchange::default(),
-    }
 }
 
 impl<P: Copy> Medium<P> {
@@ -160,29 +59,15 @@ impl<P: Copy> Medium<P> {
     #[must_use]
     pub fn new(rules: Rules, queues: Vec<QueueConfig<P>>, paths: &[PathConfig], random: Stream) -> Self {
         let categories = if rules.edca.is_some() { AccessCategory::COUNT } else { 1 };
-        let parameters = |function: usize| match &rules.edca {
-            Some(edca) => edca.of_station((function / categories) as u32)[function % categories],
-            None => rules.access,
-        };
-        let functions: Vec<AccessFunction<P>> =
-            (0usize..).zip(queues).map(|(function, queue)| new_function(queue, parameters(function), &rules)).collect();
-        let aifs: Vec<Duration> = functions.iter().map(|one| one.aifs).collect();
-        let path_of = |path: &PathConfig, category: usize| {
-            let from = path.from as usize * categories + category;
-            new_path(path, from as u32, &functions[from].access, &rules)
-        };
-        let paths = paths.iter().flat_map(|path| (0..categories).map(move |category| (path, category)));
+        let stations = Stations::new(&vec![&rules; queues.len() / categories], queues, paths);
+        let aifs: Vec<Duration> = stations.functions.iter().map(|one| one.aifs).collect();
         let mut medium = Self {
-            paths: paths.map(|(path, category)| path_of(path, category)).collect(),
-            categories,
-            functions,
+            stations,
             contention: Contention::new(&aifs, rules.slot),
             txop: None,
-            pending: Vec::new(),
             single: None,
             colliding: Vec::new(),
             random,
-            serial: 0,
             beacon_due: rules.beacon.map_or(NEVER, |beacon| Time::ZERO + beacon.interval),
             due: NEVER,
             outcomes: Vec::new(),
@@ -190,23 +75,10 @@ impl<P: Copy> Medium<P> {
             next: NEVER,
             winners: Vec::new(),
             beacons: 0,
-            flow_airtimes: FlowAirtimes::default(),
-            dropped: Vec::new(),
             rules,
         };
-        medium.find_sole_paths();
         medium.schedule_next();
         medium
-    }
-
-    /// Sets `sole_path` of the access functions with exactly one path.
-    fn find_sole_paths(&mut self) {
-        let mut paths = vec![0u32; self.functions.len()];
-        for (path, one) in (0..).zip(&self.paths) {
-            paths[one.from as usize] += 1;
-            let sole = paths[one.from as usize] == 1;
-            self.functions[one.from as usize].sole_path = sole.then_some(path);
-        }
     }
 
     /// Time of the next event, unless a packet is offered before; [`NEVER`] if there is none. It does not precede the time
@@ -229,6 +101,32 @@ impl<P: Copy> Medium<P> {
         }
     }
 
+    /// Enqueues a packet for a path. Appends the packets that are dropped to `dropped`.
+    #[allow(clippy::inline_always)] // its only caller is the event loop
+    #[inline(always)]
+    pub fn offer(&mut self, now: Time, path: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
+        self.process_until(now);
+        if let Some(index) = self.stations.offer(now, path, one, dropped) {
+            self.contention.set_sends(index, true);
+            self.begin_contending(now, index);
+            if self.outcomes.is_empty() {
+                self.schedule_with(index);
+            }
+        }
+    }
+
+    /// The stations.
+    #[must_use]
+    pub fn stations(&self) -> &Stations<P> {
+        &self.stations
+    }
+
+    /// Beacons sent.
+    #[must_use]
+    pub fn beacons(&self) -> u64 {
+        self.beacons
+    }
+
     /// Moves the outcomes until `now` to `taken`, which must be empty, and refills devices. Appends the packets that
     /// disciplines drop to `dropped`.
     #[allow(clippy::inline_always)] // its only caller is the event loop
@@ -240,30 +138,11 @@ impl<P: Copy> Medium<P> {
         }
         std::mem::swap(&mut self.outcomes, taken);
         self.due = NEVER;
-        if !self.pending.is_empty() {
-            self.refill_pending(now, dropped);
+        if !self.stations.pending.is_empty() {
+            let contention = &mut self.contention;
+            self.stations.refill_pending(now, dropped, |index, sends| contention.set_sends(index, sends));
         }
         self.schedule_next();
-    }
-
-    /// Refills the devices of access functions whose outcomes were taken.
-    fn refill_pending(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) {
-        let mut pending = std::mem::take(&mut self.pending);
-        pending.sort_unstable();
-        for index in pending.drain(..).map(|index| index as usize) {
-            // The backoff after its last frame is already in progress.
-            if std::mem::take(&mut self.functions[index].pending) {
-                self.refill(now, index, dropped);
-            }
-        }
-        self.pending = pending;
-    }
-
-    /// Memory in use, bytes.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        self.paths.iter().map(|path| path.frames.capacity() * size_of::<Frame<P>>()).sum::<usize>()
-            + self.functions.iter().map(|function| function.order.capacity() * 16).sum::<usize>()
     }
 
     /// Starts contention for a frame that arrived at an empty device.
@@ -271,7 +150,7 @@ impl<P: Copy> Medium<P> {
         let slot = self.rules.slot;
         let edca = self.rules.counts_busy_slot;
         let deferral = self.rules.deferral;
-        let function = &self.functions[index];
+        let function = &self.stations.functions[index];
         let contention = &mut self.contention;
         if contention.slots(index) > 0 && contention.expiry(index) > now {
             return; // the backoff after the last frame is still in progress
@@ -350,7 +229,7 @@ impl<P: Copy> Medium<P> {
             self.prefer_beacon(at, beacon, &mut winners);
         }
         self.freeze(at);
-        if self.categories > 1 && winners.len() > 1 {
+        if self.stations.categories > 1 && winners.len() > 1 {
             self.collide_internally(at, &mut winners);
         }
         match (winners.as_slice(), beacon) {
@@ -367,12 +246,12 @@ impl<P: Copy> Medium<P> {
     /// Internal collision with a beacon: the beacon is sent, and the station's data backs off again.
     #[cold]
     fn prefer_beacon(&mut self, at: Time, beacon: Beacon, winners: &mut Vec<u32>) {
-        let station = self.by_category(beacon.station);
+        let station = self.stations.by_category(beacon.station);
         winners.retain(|&index| {
             let index = index as usize;
             let remains = !station.contains(&index);
             if !remains {
-                self.back_off(index, self.functions[index].cw);
+                self.back_off(index, self.stations.functions[index].cw);
                 self.contention.set_immediate(index, false);
                 self.contention.set_space(index, Space { ready: at, ..self.contention.space(index) });
             }
@@ -385,7 +264,7 @@ impl<P: Copy> Medium<P> {
     fn freeze(&mut self, at: Time) {
         let more = u64::from(self.rules.counts_busy_slot);
         let keeps = self.rules.deferral == Deferral::Keeps;
-        let functions = &self.functions;
+        let functions = &self.stations.functions;
         let random = &mut self.random;
         self.contention
             .freeze(at, more, |index| (!keeps).then(|| random.below(u64::from(functions[index].cw) + 1) as u32));
@@ -394,8 +273,8 @@ impl<P: Copy> Medium<P> {
     /// All access functions of the sender of a failed frame wait for the end of its timeout, and for an AIFS after
     /// `idle_from`.
     fn defer(&mut self, index: usize, idle_from: Time, timeout: Time) {
-        for one in self.by_category((index / self.categories) as u32) {
-            let ready = (idle_from + self.functions[one].aifs).max(timeout);
+        for one in self.stations.by_category((index / self.stations.categories) as u32) {
+            let ready = (idle_from + self.stations.functions[one].aifs).max(timeout);
             self.contention.set_space(one, Space { ready, idle_from });
         }
     }
@@ -408,17 +287,17 @@ impl<P: Copy> Medium<P> {
         // Other stations defer for the duration in the header, with or without an acknowledgement.
         self.contention.set_idle(end, Duration::ZERO);
         let counts = self.complete(at, index, exchange, false, end);
-        let function = &mut self.functions[index];
+        let function = &mut self.stations.functions[index];
         function.counters.attempts += 1;
         function.counters.errors += u64::from(exchange.frames) - counts.received;
         if counts.received > 0 {
             if function.access.txop_limit > Duration::ZERO {
                 self.hold_txop(at, index, end);
             }
-            self.back_off(index, self.functions[index].access.cw_min);
-            if let (Deferral::Keeps, Some(to)) = (self.rules.deferral, self.paths[exchange.path as usize].to) {
-                for one in self.by_category(to) {
-                    self.functions[one].gap_from = data_end;
+            self.back_off(index, self.stations.functions[index].access.cw_min);
+            if let (Deferral::Keeps, Some(to)) = (self.rules.deferral, self.stations.paths[exchange.path as usize].to) {
+                for one in self.stations.by_category(to) {
+                    self.stations.functions[one].gap_from = data_end;
                 }
             }
         } else {
@@ -446,7 +325,7 @@ impl<P: Copy> Medium<P> {
         for (&index, exchange) in senders.iter().zip(exchanges.drain(..)) {
             let own_end = at + exchange.first;
             let counts = self.complete(at, index as usize, exchange, true, own_end);
-            let function = &mut self.functions[index as usize];
+            let function = &mut self.stations.functions[index as usize];
             function.counters.attempts += 1;
             function.counters.failures += 1;
             function.counters.collisions += 1;
@@ -468,13 +347,13 @@ impl<P: Copy> Medium<P> {
         } else {
             (0, self.rules.short_attempts)
         };
-        let path = &mut self.paths[exchange.path as usize];
+        let path = &mut self.stations.paths[exchange.path as usize];
         let mut counts = FrameCounts::default();
         let mut departed_bytes = 0;
         let mut sent_bytes = 0;
         let waiting = path.frames.iter_mut().filter(|frame| frame.state == State::Waiting);
         for frame in waiting.take(exchange.frames as usize) {
-            self.flow_airtimes.add(&mut path.known_flow, frame.one.flow, frame.one.size);
+            self.stations.flow_airtimes.add(&mut path.known_flow, frame.one.flow, frame.one.size);
             if collided || (path.error > 0.0 && self.random.unit() < path.error) {
                 frame.failures[which] += 1;
                 if frame.failures[which] < limit {
@@ -496,37 +375,37 @@ impl<P: Copy> Medium<P> {
         path.pending_exchange = pending;
         let departed = counts.received + counts.lost;
         path.queue_length.leave(at, end, departed, departed_bytes);
-        let function = &mut self.functions[index];
+        let function = &mut self.stations.functions[index];
         function.device -= departed;
         self.contention.set_immediate(index, false);
         self.contention.set_sends(index, function.device > 0);
         if function.queue.is_some() {
             function.pending = departed > 0;
-            self.pending.push(index as u32);
+            self.stations.pending.push(index as u32);
         }
         function.queue_length.leave(at, end, departed, departed_bytes);
         function.pending_exchange = pending;
         function.counters.add(end - at, pending);
-        self.flow_airtimes.end(end - at);
+        self.stations.flow_airtimes.end(end - at);
         self.flush(exchange.path);
         counts
     }
 
     /// Backs off after a failed attempt: the contention window doubles, or returns to its minimum after the last attempt.
     fn back_off_failed(&mut self, index: usize, counts: FrameCounts) {
-        let AccessFunction { access, cw, .. } = &self.functions[index];
+        let AccessFunction { access, cw, .. } = &self.stations.functions[index];
         self.back_off(index, if counts.lost > 0 { access.cw_min } else { access.widened(*cw) });
     }
 
     fn back_off(&mut self, index: usize, cw: u32) {
-        let function = &mut self.functions[index];
+        let function = &mut self.stations.functions[index];
         function.cw = cw;
         self.contention.set_slots(index, self.random.below(u64::from(cw) + 1) as u32);
     }
 
     /// Moves completed frames from the front of a path's queue to the outcomes.
     fn flush(&mut self, path: u32) {
-        let frames = &mut self.paths[path as usize].frames;
+        let frames = &mut self.stations.paths[path as usize].frames;
         while frames.front().is_some_and(|frame| frame.state != State::Waiting) {
             let Some(frame) = frames.pop_front() else { break };
             self.outcomes.push(match frame.state {

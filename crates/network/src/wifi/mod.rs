@@ -13,11 +13,13 @@ mod medium;
 pub mod neighbourhood;
 pub mod phy;
 mod rules;
+mod stations;
 #[cfg(test)]
 mod tests;
 
 pub use access_function::{Counters, PathTotals, Routed};
 pub use contention::NEVER;
 pub use edca::{AccessCategory, AccessParameters, DscpMapping, Edca};
-pub use medium::{FrameOutcome, Medium, PathConfig, QueueConfig};
+pub use medium::{FrameOutcome, Medium};
 pub use rules::{Aggregation, Beacon, Deferral, Rules};
+pub use stations::{PathConfig, QueueConfig, Stations};

@@ -1,4 +1,5 @@
-//! Airtimes of 802.11 frames: 802.11g (ERP-OFDM, clause 18 of IEEE 802.11-2016) and 802.11n (HT-mixed at 20 MHz, clause 19).
+//! Airtimes of 802.11 frames: 802.11g (ERP-OFDM, clause 18 of IEEE 802.11-2016), 802.11n (HT-mixed, clause 19) and 802.11ac
+//! (VHT, clause 21). At 5 GHz, SIFS is 16 µs and no signal extension follows a frame; both together last as long as here.
 
 use cwndlab_units::Duration;
 
@@ -12,11 +13,11 @@ const SIGNAL_EXTENSION: Duration = Duration::from_micros(6);
 const SERVICE_AND_TAIL_BITS: u64 = 22;
 /// Bits per symbol at 6, 12 and 24 Mbit/s, the mandatory rates, which control frames use.
 const BASIC_BITS: [u32; 3] = [24, 48, 96];
-/// Bits per symbol of one stream with HT MCS 0 to 7 at 20 MHz (from table 19-27).
-const HT_BITS: [u32; 8] = [26, 52, 78, 104, 156, 208, 234, 260];
-/// Bits per symbol of the control responses to HT MCS 0 to 7: the highest basic rate not above the rate of the same
+/// Data bits of six subcarriers with MCS 0 to 9: six times the bits of a subcarrier times the code rate.
+const SIXTHS: [u32; 10] = [3, 6, 9, 12, 18, 24, 27, 30, 36, 40];
+/// Bits per symbol of the control responses to MCS 0 to 9: the highest basic rate not above the rate of the same
 /// modulation and code.
-const HT_BASIC_BITS: [u32; 8] = [24, 48, 48, 96, 96, 96, 96, 96];
+const HT_BASIC_BITS: [u32; 10] = [24, 48, 48, 96, 96, 96, 96, 96, 96, 96];
 
 /// SIFS of the 2.4 GHz band.
 pub const SIFS: Duration = Duration::from_micros(10);
@@ -49,15 +50,40 @@ pub enum Mode {
         /// Data bits per symbol: 4 per Mbit/s.
         bits: u32,
     },
-    /// High throughput, mixed format.
+    /// High throughput, mixed format, MCS 0 to 7; or very high throughput, MCS 0 to 9.
     Ht {
-        /// Modulation and coding, 0 to 7.
+        /// Modulation and coding.
         mcs: u8,
         /// Spatial streams, 1 to 4.
         streams: u8,
         /// Guard interval of 400 ns.
         short_guard: bool,
+        /// Format and width.
+        format: Format,
     },
+}
+
+/// The format of an HT or VHT frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Very high throughput (802.11ac).
+    pub very_high: bool,
+    /// Width, MHz: 20, 40, or 80 with VHT.
+    pub width_mhz: u8,
+}
+
+impl Format {
+    /// 802.11n in 20 MHz.
+    pub const HT20: Self = Self { very_high: false, width_mhz: 20 };
+
+    /// Data subcarriers (tables 19-6 and 21-5).
+    fn subcarriers(self) -> u32 {
+        match self.width_mhz {
+            ..40 => 52,
+            40..80 => 108,
+            80.. => 234,
+        }
+    }
 }
 
 impl Mode {
@@ -80,7 +106,9 @@ impl Mode {
     fn bits(self) -> u32 {
         match self {
             Self::Ofdm { bits } => bits,
-            Self::Ht { mcs, streams, .. } => HT_BITS[usize::from(mcs)] * u32::from(streams),
+            Self::Ht { mcs, streams, format, .. } => {
+                format.subcarriers() * SIXTHS[usize::from(mcs)] * u32::from(streams) / 6
+            }
         }
     }
 
@@ -91,18 +119,44 @@ impl Mode {
         let symbols = (SERVICE_AND_TAIL_BITS + 8 * u64::from(bytes)).div_ceil(u64::from(self.bits()));
         match self {
             Self::Ofdm { .. } => PREAMBLE + SYMBOL * symbols + SIGNAL_EXTENSION,
-            Self::Ht { streams, short_guard, .. } => {
+            Self::Ht { streams, short_guard, format, .. } => {
                 // Equation 19-90: short symbols are extended to a boundary of long ones.
                 let symbols = if short_guard { (symbols * 9).div_ceil(10) } else { symbols };
-                Self::ht_preamble(streams) + SYMBOL * symbols + SIGNAL_EXTENSION
+                Self::ht_preamble(streams, format) + SYMBOL * symbols + SIGNAL_EXTENSION
             }
         }
     }
 
-    /// Legacy fields, HT-SIG 8, HT-STF 4, and one HT-LTF per stream, four for three streams (table 19-13).
-    fn ht_preamble(streams: u8) -> Duration {
+    /// Legacy fields, HT-SIG or VHT-SIG-A 8, STF 4, one LTF per stream, four for three streams (tables 19-13 and 21-13),
+    /// and VHT-SIG-B 4.
+    fn ht_preamble(streams: u8, format: Format) -> Duration {
         let training = if streams == 3 { 4 } else { u64::from(streams) };
-        PREAMBLE + Duration::from_micros(12 + 4 * training)
+        PREAMBLE + Duration::from_micros(12 + 4 * training + 4 * u64::from(format.very_high))
+    }
+
+    /// Whether the standard has the mode: VHT excludes those whose bits do not divide among the encoders (21.5).
+    #[must_use]
+    pub fn exists(self) -> bool {
+        let Self::Ht { mcs, streams, format, .. } = self else { return true };
+        match (format.very_high, format.width_mhz) {
+            (false, _) => mcs <= 7,
+            (true, 20) => mcs <= 8 || mcs == 9 && streams == 3,
+            (true, 80) => mcs <= 9 && (mcs, streams) != (6, 3),
+            (true, _) => mcs <= 9,
+        }
+    }
+
+    /// The modes of its format, width and guard interval with this number of streams, or those of ERP-OFDM; the slowest
+    /// first.
+    #[must_use]
+    pub fn alternatives(self, streams: u8) -> Vec<Self> {
+        let modes: Vec<Self> = match self {
+            Self::Ofdm { .. } => RATES_MBPS.map(|mbps| Self::Ofdm { bits: mbps * 4 }).into(),
+            Self::Ht { short_guard, format, .. } => {
+                (0..10).map(|mcs| Self::Ht { mcs, streams, short_guard, format }).collect()
+            }
+        };
+        modes.into_iter().filter(|mode| mode.exists()).collect()
     }
 
     /// The mode of its control frames: the highest basic rate not above its own.
@@ -132,7 +186,7 @@ pub fn subframe_bytes(mpdu: u32) -> u32 {
 mod tests {
     use super::*;
 
-    const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false };
+    const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false, format: Format::HT20 };
 
     /// DIFS, 7.5 slots of mean backoff, the data frame of a 1500-byte IP packet, SIFS, ACK.
     fn cycle(mode: Mode) -> Duration {
@@ -185,7 +239,9 @@ mod tests {
     /// `links-and-queues.md`: MCS 0 to 7, long guard interval; the short one is 10/9 of it.
     #[test]
     fn rates_of_802_11n_match_the_standard() {
-        let rate = |short_guard, streams| move |mcs| Mode::Ht { mcs, streams, short_guard }.rate_bps() as f64 / 1e6;
+        let rate = |short_guard, streams| {
+            move |mcs| Mode::Ht { mcs, streams, short_guard, format: Format::HT20 }.rate_bps() as f64 / 1e6
+        };
         let long: Vec<f64> = (0..8).map(rate(false, 1)).collect();
         assert_eq!(long, [6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0]);
         let short: Vec<f64> = (0..8).map(rate(true, 1)).map(|rate| (rate * 10.0).round() / 10.0).collect();
@@ -193,18 +249,38 @@ mod tests {
         assert_eq!(rate(false, 4)(7), 260.0);
     }
 
+    /// IEEE 802.11-2016, tables 19-31 and 21-38: 13.5 to 135 Mbit/s in 40 MHz; VHT in 80 MHz with the short guard interval
+    /// 32.5 to 433.3 Mbit/s.
+    #[test]
+    fn rates_of_wide_channels_match_the_standard() {
+        let rates = |short_guard, very_high, width_mhz| {
+            let mode = Mode::Ht { mcs: 0, streams: 1, short_guard, format: Format { very_high, width_mhz } };
+            let all = mode.alternatives(1).into_iter();
+            all.map(|mode| (mode.rate_bps() as f64 / 1e5).round() / 10.0).collect::<Vec<_>>()
+        };
+        assert_eq!(rates(false, false, 40), [13.5, 27.0, 40.5, 54.0, 81.0, 108.0, 121.5, 135.0]);
+        let short = [32.5, 65.0, 97.5, 130.0, 195.0, 260.0, 292.5, 325.0, 390.0, 433.3];
+        assert_eq!(rates(true, true, 80), short);
+        assert_eq!(rates(false, true, 20), [6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0, 78.0]);
+        let mode =
+            |very_high| Mode::Ht { mcs: 7, streams: 2, short_guard: true, format: Format { very_high, width_mhz: 40 } };
+        // By hand, 1538 bytes: ⌈(22 + 12304) / 1080⌉ = 12 symbols of 3.6 µs, extended to 44 µs; 40 or 44 µs of preamble.
+        assert_eq!([false, true].map(|vht| mode(vht).airtime(1538)), [90, 94].map(Duration::from_micros));
+    }
+
     /// Table 19-13: preambles of 36, 40, 48 and 48 µs; one symbol of payload and the signal extension follow.
     #[test]
     fn three_streams_have_the_preamble_of_four() {
-        let times =
-            [1, 2, 3, 4].map(|streams| Mode::Ht { mcs: 7, streams, short_guard: false }.airtime(1).as_nanos() / 1_000);
+        let times = [1, 2, 3, 4].map(|streams| {
+            Mode::Ht { mcs: 7, streams, short_guard: false, format: Format::HT20 }.airtime(1).as_nanos() / 1_000
+        });
         assert_eq!(times, [46, 50, 58, 58]);
     }
 
     /// By hand: 100 symbols of 3.6 µs are 360 µs, 99 are 356.4 and end at the next boundary, 360.
     #[test]
     fn short_symbols_are_extended_to_a_boundary_of_long_ones() {
-        let mode = Mode::Ht { mcs: 0, streams: 1, short_guard: true };
+        let mode = Mode::Ht { mcs: 0, streams: 1, short_guard: true, format: Format::HT20 };
         let bytes = |symbols: u32| (symbols * 26 - 22) / 8;
         assert_eq!(mode.airtime(bytes(100)), Duration::from_micros(42 + 360));
         assert_eq!(mode.airtime(bytes(99)), Duration::from_micros(42 + 360));

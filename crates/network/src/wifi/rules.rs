@@ -3,6 +3,7 @@
 use cwndlab_units::Duration;
 
 use super::edca::{AccessParameters, Edca};
+use super::neighbourhood::radio::ENERGY_DBM;
 use super::phy::{self, dsss_airtime, ACK_BYTES, OVERHEAD_BYTES, QOS_OVERHEAD_BYTES, SHORT_SLOT, SIFS};
 
 /// Limits of an aggregate: frames in one transmission to one receiver.
@@ -67,6 +68,8 @@ pub struct Rules {
     pub aggregation: Option<Aggregation>,
     /// In a neighbourhood: after an aggregate without a BlockAck, a BlockAckReq precedes its frames.
     pub block_ack_request: bool,
+    /// In a neighbourhood: total power at which the channel is busy if no preamble was detected, dBm.
+    pub energy_detection_dbm: f64,
     /// Access after an arrival at an idle medium.
     pub deferral: Deferral,
     /// Beacons.
@@ -95,6 +98,7 @@ impl Rules {
             overhead: OVERHEAD_BYTES,
             aggregation: None,
             block_ack_request: false,
+            energy_detection_dbm: ENERGY_DBM,
             deferral: Deferral::Draws,
             beacon: None,
         }
@@ -110,6 +114,14 @@ impl Rules {
             aggregation: Some(Aggregation { frames: 64, bytes: 65_535, airtime: Duration::from_micros(5_484) }),
             ..dcf.with_qos()
         }
+    }
+
+    /// 802.11ac: as 802.11n with aggregates of up to 1,048,575 bytes.
+    #[must_use]
+    pub fn vht() -> Self {
+        let ht = Self::ht();
+        let aggregation = ht.aggregation.map(|one| Aggregation { bytes: 1_048_575, ..one });
+        Self { aggregation, ..ht }
     }
 
     /// The frame format and the slot boundaries of EDCA.

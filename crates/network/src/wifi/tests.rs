@@ -4,7 +4,7 @@ mod edca;
 
 use proptest::prelude::*;
 
-use super::phy::{self, dsss_airtime, Mode, ACK_BYTES, LONG_SLOT, SIFS};
+use super::phy::{self, dsss_airtime, Format, Mode, ACK_BYTES, LONG_SLOT, SIFS};
 use cwndlab_units::{Duration, Time};
 
 use super::{
@@ -19,7 +19,7 @@ const S: Duration = Duration::from_secs(1);
 /// One second after the start of the run.
 const FIRST: Time = Time::from_nanos(S.as_nanos());
 const OFDM54: Mode = Mode::Ofdm { bits: 216 };
-const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false };
+const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false, format: Format::HT20 };
 const IP_BYTES: u32 = 1500;
 /// Payload of a UDP packet of 1500 bytes.
 const UDP_BITS: f64 = 1472.0 * 8.0;
@@ -98,7 +98,7 @@ fn saturate_with(mut medium: Medium<u32>, paths: u32, seconds: u64, dscp: impl F
             fill(&mut medium, now, path);
         }
     }
-    let counters = (0..medium.stations()).map(|station| medium.counters(NEVER, station)).collect();
+    let counters = (0..medium.stations().number()).map(|station| medium.stations().counters(NEVER, station)).collect();
     Run { delivered, counters, seconds: seconds as f64 }
 }
 
@@ -266,7 +266,7 @@ fn the_throughput_of_one_802_11n_sender_follows_from_its_cycle() {
     assert!((ours / 31.37 - 1.0).abs() < 0.003, "{ours}");
     let ours = ip(saturate(medium(Rules::ht(), 1, MCS7, 1), 1, 20));
     assert!((ours / (28.0 * 12e3 / 5518.5) - 1.0).abs() < 0.003, "{ours}");
-    let fast = Mode::Ht { mcs: 7, streams: 2, short_guard: false };
+    let fast = Mode::Ht { mcs: 7, streams: 2, short_guard: false, format: Format::HT20 };
     let ours = ip(saturate(medium(Rules::ht(), 1, fast, 1), 1, 20));
     // 42 of them are 64,848 bytes, the most below 65,535: 998 symbols after a preamble of 40 µs.
     assert!((ours / (42.0 * 12e3 / (104.5 + 40.0 + 998.0 * 4.0 + 6.0 + 48.0)) - 1.0).abs() < 0.003, "{ours}");
@@ -284,9 +284,9 @@ fn a_frame_for_an_idle_medium_is_sent_immediately() {
     medium.process_until(received);
     let taken = take(&mut medium, received, &mut Vec::new());
     assert!(matches!(taken[..], [FrameOutcome::Delivered(one)] if one.packet == 7));
-    assert_eq!(medium.backlog(received, 0), (1, 1500));
-    assert_eq!(medium.backlog(received + ack, 0), (0, 0));
-    assert_eq!(medium.integrals(FIRST + S, 0).0, u128::from((received + ack - FIRST).as_nanos()));
+    assert_eq!(medium.stations().backlog(received, 0), (1, 1500));
+    assert_eq!(medium.stations().backlog(received + ack, 0), (0, 0));
+    assert_eq!(medium.stations().integrals(FIRST + S, 0).0, u128::from((received + ack - FIRST).as_nanos()));
     assert_eq!(phy::RATES_MBPS.last(), Some(&54));
 }
 
@@ -366,7 +366,7 @@ proptest! {
             medium.offer(now, path, one, &mut dropped);
             *(if dropped.is_empty() { &mut accepted } else { &mut refused }).get_mut(path as usize).unwrap() += 1;
             for station in 0..3 {
-                let (held, _) = medium.backlog(now, station);
+                let (held, _) = medium.stations().backlog(now, station);
                 let serving = if counts { 0 } else if ht { 64 } else { 1 };
                 prop_assert!(held <= u64::from(categories) * (limit + serving));
             }
@@ -381,14 +381,14 @@ proptest! {
                 let of_class: Vec<u32> = numbers.iter().copied().filter(|&one| classes[one as usize] == class).collect();
                 prop_assert!(of_class.windows(2).all(|pair| pair[0] < pair[1]));
             }
-            let totals = medium.path_totals(NEVER, path as u32);
+            let totals = medium.stations().path_totals(NEVER, path as u32);
             prop_assert_eq!((totals.accepted, totals.dropped, totals.sent), (accepted[path], refused[path], numbers.len() as u64));
-            prop_assert_eq!(medium.path_backlog(now + S * 10, path as u32), (0, 0));
+            prop_assert_eq!(medium.stations().path_backlog(now + S * 10, path as u32), (0, 0));
         }
-        let station_given_up: u64 = (0..3).map(|station| medium.counters(NEVER, station).given_up).sum();
+        let station_given_up: u64 = (0..3).map(|station| medium.stations().counters(NEVER, station).given_up).sum();
         prop_assert_eq!(station_given_up, given_up);
-        let airtime: u64 = (0..3).map(|station| medium.counters(NEVER, station).airtime_ns).sum();
-        prop_assert_eq!(medium.flow_airtimes().map(|(_, one)| one.as_nanos()).sum::<u64>(), airtime);
+        let airtime: u64 = (0..3).map(|station| medium.stations().counters(NEVER, station).airtime_ns).sum();
+        prop_assert_eq!(medium.stations().flow_airtimes().map(|(_, one)| one.as_nanos()).sum::<u64>(), airtime);
         prop_assert!(ht || Time::from_nanos(air) <= now + S * 10);
     }
 }
@@ -429,7 +429,7 @@ fn codel_above_the_device_limits_the_queueing_delay() {
     assert!((mbps / 30.5 - 1.0).abs() < 0.005, "{mbps}");
     // One in twenty, by the draws of the backoff; in the drop-tail queue nearly all.
     assert!(late * 10 < delivered, "{late} of {delivered}");
-    let totals = medium.path_totals(NEVER, 0);
+    let totals = medium.stations().path_totals(NEVER, 0);
     assert_eq!(totals.dropped, dropped.len() as u64);
-    assert_eq!(offered, delivered + totals.dropped + medium.backlog(now, 0).0);
+    assert_eq!(offered, delivered + totals.dropped + medium.stations().backlog(now, 0).0);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cwndlab_config::Faults;
-use cwndlab_units::{Duration, LinkId};
+use cwndlab_units::{Duration, LinkId, Rate};
 
 use super::builder::Network;
 use super::radio_links::STATION_QUEUE;
@@ -54,7 +54,7 @@ pub(super) fn wlan<'a>(
 
 /// Adds a link on the medium.
 fn add_radio(ends: (u32, u32), radio: RadioPlan, queue: Queue, network: &mut Network) -> LinkId {
-    let link = Link::plain("wlan", Some(radio.mode.rate()), Duration::ZERO, queue);
+    let link = Link::plain("wlan", Some(Rate(radio.mode.rate_bps())), Duration::ZERO, queue);
     let declared = network.template(&link, STATION_QUEUE, true, Some(radio));
     network.add(None, ends, link.delay, &declared)
 }

@@ -7,7 +7,7 @@ use cwndlab_units::Rate;
 use super::field_types::RateOrNone;
 use super::radio_fields::{ChannelFields, MediumFields, ModeFields, RadioFields};
 use super::table::tables;
-use crate::plan::{AccessPlan, AdaptationPlan, BeaconPlan, ChannelPlan, EdcaPlan, ModePlan, StandardPlan};
+use crate::plan::{AccessPlan, BeaconPlan, ChannelPlan, EdcaPlan, ModePlan, RateAdaptation, StandardPlan};
 
 tables! {
     /// A medium of 802.11.
@@ -41,14 +41,14 @@ pub struct Medium {
     pub beacon: Option<BeaconPlan>,
     /// Name of the node that sends beacons, and has an access point's parameters of EDCA.
     pub access_point: Option<String>,
-    /// The channel, if not all stations receive each other.
+    /// Its channel; `None`: its stations all receive each other, and no others.
     pub channel: Option<ChannelPlan>,
 }
 
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
 const RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 /// The fields of each standard, for hints.
-const MODES: &str = "802.11g uses rate, 802.11n uses mcs, streams and short_guard";
+const MODES: &str = "802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7";
 
 impl Medium {
     pub(super) const FIELDS: &'static [Field] = MediumFields::FIELDS;
@@ -61,7 +61,7 @@ impl Medium {
         check_mode(table, mode, standard, faults);
         let mode = mode.unwrap_or(match standard {
             StandardPlan::ErpOfdm => ModePlan::Ofdm { mbps: 54 },
-            StandardPlan::Ht => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false },
+            StandardPlan::Ht | StandardPlan::Vht => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false },
         });
         if aggregation == Some(true) && standard == StandardPlan::ErpOfdm {
             faults.add(
@@ -78,7 +78,7 @@ impl Medium {
             frame_error,
             access,
             edca,
-            aggregation: aggregation.unwrap_or(standard == StandardPlan::Ht),
+            aggregation: aggregation.unwrap_or(standard != StandardPlan::ErpOfdm),
             keeps_turn,
             beacon,
             access_point: Some("ap".to_owned()),
@@ -94,7 +94,7 @@ fields! {
         name: String = required("'name = \"cell\"'"),
         /// the node that sends beacons, and has an access point's parameters of EDCA
         access_point: Option<String> = absent(""),
-        /// the channel
+        /// channel
         channel: ChannelFields,
         /// the medium
         medium: Medium,
@@ -109,29 +109,49 @@ impl TableType for Medium {
         if medium.beacon.is_some() && access_point.is_none() {
             faults.add(table.at("beacon"), "no node sends it", "name the node: 'access_point = \"ap\"'");
         }
-        Some(Self { name, access_point, channel: read_channel(table, &channel, faults), ..medium })
+        let channel = read_channel(table, channel, medium.standard, faults);
+        Some(Self { name, access_point, channel, ..medium })
     }
 }
 
-/// Reads the channel; width and rate adaptation without it are faults.
-fn read_channel(table: &Reader<'_>, fields: &ChannelFields, faults: &mut Faults) -> Option<ChannelPlan> {
-    let ChannelFields { channel, rate_adaptation, energy_detection, block_ack_request } = *fields;
+/// The channel of a medium; its fields need a number.
+fn read_channel(
+    table: &Reader<'_>,
+    ChannelFields { channel, width, rate_adaptation, energy_detection, block_ack_request }: ChannelFields,
+    standard: StandardPlan,
+    faults: &mut Faults,
+) -> Option<ChannelPlan> {
     let Some(number) = channel else {
-        for key in
-            ["rate_adaptation", "energy_detection", "block_ack_request"].into_iter().filter(|key| table.gives(key))
+        for key in ["width", "rate_adaptation", "energy_detection", "block_ack_request"]
+            .into_iter()
+            .filter(|key| table.gives(key))
         {
-            faults.add(table.at(key), "belongs to a channel", "write 'channel = 6'");
+            faults.add(table.at(key), "the medium has no channel", "write 'channel = 1'");
         }
         return None;
     };
-    if (14..36).contains(&number) {
-        faults.add(table.at("channel"), format!("{number} is no channel"), "1 to 13 at 2.4 GHz, 36 to 177 at 5 GHz");
+    if (14..32).contains(&number) {
+        faults.add(table.at("channel"), format!("{number} is not a channel"), "1 to 13, or 32 to 177");
+    }
+    let width_mhz = width.unwrap_or(20);
+    let widths: &[u8] = match standard {
+        StandardPlan::Vht => &[20, 40, 80],
+        StandardPlan::Ht if number > 13 => &[20, 40],
+        _ => &[20],
+    };
+    if !widths.contains(&width_mhz) {
+        let what = format!("{width_mhz} MHz are not supported here");
+        faults.add(table.at("width"), what, "20; 40 with 802.11n, 40 or 80 with 802.11ac, at 5 GHz");
+    }
+    if standard == StandardPlan::Vht && number <= 13 {
+        faults.add(table.at("channel"), "802.11ac has no channel at 2.4 GHz", "32 to 177");
     }
     Some(ChannelPlan {
         number,
-        adaptation: rate_adaptation.unwrap_or(AdaptationPlan::Fixed),
-        block_ack_request: block_ack_request.unwrap_or(false),
+        width_mhz,
+        rate_adaptation: rate_adaptation.unwrap_or(RateAdaptation::Fixed),
         energy_detection: energy_detection.unwrap_or(ENERGY_DBM),
+        block_ack_request: block_ack_request.unwrap_or(false),
     })
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::field_types::{Agents, Queue};
 use super::link::{Link, ReverseLink};
 use super::medium::{LinkRadio, Medium, Stations};
-use super::radio_fields::Place;
+use super::radio_fields::{Decibels, Position};
 use super::table::tables;
 
 tables! {
@@ -54,11 +54,13 @@ fields! {
         path: TablePath,
         /// unique name
         name: String = required("'name = \"r1\"'"),
-        /// its place, for media with a channel
-        place: Place,
         /// number of equal nodes, with the suffixes `-1`, `-2`, …: a link of the name is one for each of them, and flows with
         /// a `count` are distributed over them in turn
         count: Option<u64> = absent("one node, without a suffix") in 1..=1_000_000,
+        /// coordinates in metres, of a station on a medium with a channel
+        position: Option<Position> = absent("all powers are `received`"),
+        /// transmit power on media with a channel, dBm
+        transmit_power: Option<Decibels> = absent("16"),
     }
 }
 

@@ -1,98 +1,12 @@
 //! The fields of a medium of 802.11, of its links and of its stations.
 
-use cwndlab_config::{fields, Faults, FieldType, Kind, Probability, Reader, Table, TablePath};
+use cwndlab_config::{fields, Custom, Faults, FieldType, Kind, Probability, Reader, Table, TablePath};
 use cwndlab_network::wifi::DscpMapping;
 use cwndlab_units::{Bytes, Duration, Rate};
-use serde_json::json;
+use serde_json::{json, Value};
 
 use super::table::tables;
-use crate::plan::{AccessPlan, AdaptationPlan, BeaconPlan, CategoryPlan, EdcaPlan, StandardPlan};
-
-/// A coordinate in metres, `f64`.
-pub(super) enum Metres {}
-
-/// A power in dBm, `f64`.
-pub(super) enum Dbm {}
-
-macro_rules! signed_numbers {
-    ($($type:ident => $low:literal, $high:literal;)+) => {$(
-        impl FieldType for $type {
-            type Value = f64;
-
-            const KIND: Kind = Kind::Number($low, $high);
-
-            fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<f64> {
-                table.number(name, faults)
-            }
-        }
-    )+};
-}
-
-signed_numbers! {
-    Metres => -100_000.0, 100_000.0;
-    Dbm => -200.0, 60.0;
-}
-
-fields! {
-    /// The channel of a medium, and how its stations select rates.
-    pub(super) struct ChannelFields {
-        /// channel number, of 20 MHz: 1 to 13 in the 2.4 GHz band, 36 to 177 in the 5 GHz band. The media with a channel form a
-        /// neighbourhood: each station receives others by the power that arrives, and detects or not that they send
-        channel: Option<u32> = absent("all stations of the medium receive each other") in 1..=177,
-        /// with a channel: how stations select rates
-        rate_adaptation: Option<AdaptationPlan> = absent("fixed"),
-        /// with a channel: power in dBm at which it is busy if the preamble of the frame was missed; ns-3 has -82
-        energy_detection: Option<Dbm> = absent("-62"),
-        /// with a channel: an aggregate without a BlockAck is followed by a BlockAckReq, as in ns-3, not by its frames
-        block_ack_request: Option<bool> = absent("false"),
-    }
-}
-
-fields! {
-    /// The place of a node.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct Place {
-        /// position in metres, for media with a channel
-        x: Option<Metres> = absent("none"),
-        /// position in metres
-        y: Option<Metres> = absent("none"),
-        /// transmit power in dBm
-        transmit_power: Option<Dbm> = absent("16"),
-    }
-}
-
-tables! {
-    /// Propagation of radio waves.
-    PROPAGATION: (Propagation) = "propagation", "Path loss between positions: loss at 1 m + 10 × exponent × log10(metres).";
-    /// A received power.
-    RECEIVED: (Received) = "received", "The power that a station receives from another one, in place of that by positions.";
-}
-
-fields! {
-    /// Log-distance path loss.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct Propagation {
-        /// loss at 1 m, dB
-        loss_at_1_m: Option<f64> = absent("40.05 in the 2.4 GHz band, 46.68 in the 5 GHz band"),
-        /// exponent of the distance
-        exponent: f64 = 3.0,
-    }
-}
-
-fields! {
-    /// A received power.
-    #[derive(Clone, Debug, PartialEq)]
-    pub struct Received {
-        /// path in the document
-        path: TablePath,
-        /// sending node
-        from: String = required("'from = \"ap\"'"),
-        /// receiving node
-        to: String = required("'to = \"station\"'"),
-        /// power in dBm, in both directions unless the other one is stated too
-        dbm: Dbm = required("'dbm = -70'"),
-    }
-}
+use crate::plan::{AccessPlan, BeaconPlan, CategoryPlan, EdcaPlan, RateAdaptation, StandardPlan};
 
 /// The largest frame, bytes.
 const MAX_FRAME: u64 = 2304;
@@ -102,11 +16,11 @@ fields! {
     pub(super) struct ModeFields {
         /// 802.11g: 6, 9, 12, 18, 24, 36, 48 or 54 Mbps for data frames
         rate: Option<Rate> = absent("54 Mbps with 802.11g"),
-        /// 802.11n: modulation and coding scheme
-        mcs: Option<u8> = absent("7 with 802.11n") in 0..=7,
-        /// 802.11n: spatial streams
+        /// 802.11n, 802.11ac: modulation and coding scheme, to 7 with 802.11n
+        mcs: Option<u8> = absent("7 with 802.11n") in 0..=9,
+        /// 802.11n, 802.11ac: spatial streams
         streams: Option<u8> = absent("1 with 802.11n") in 1..=4,
-        /// 802.11n: a guard interval of 400 ns
+        /// 802.11n, 802.11ac: a guard interval of 400 ns
         short_guard: Option<bool> = absent("false with 802.11n"),
     }
 }
@@ -115,7 +29,7 @@ fields! {
     /// A medium.
     pub(super) struct MediumFields {
         /// part of 802.11
-        standard: StandardPlan = required("'standard = \"802.11g\"' or \"802.11n\""),
+        standard: StandardPlan = required("'standard = \"802.11g\"', \"802.11n\" or \"802.11ac\""),
         /// modulation and coding
         mode: ModeFields,
         /// probability that noise destroys a data frame, or each frame of an aggregate
@@ -135,13 +49,105 @@ fields! {
 }
 
 fields! {
+    /// The channel of a medium.
+    pub(super) struct ChannelFields {
+        /// number of the channel, 1 to 13 at 2.4 GHz, 32 to 177 at 5 GHz. Stations of all media with a channel receive
+        /// each other by their powers
+        channel: Option<u32> = absent("stations of the medium receive each other, and no others") in 1..=177,
+        /// width of the channel, MHz: 20; 40 with 802.11n, 40 or 80 with 802.11ac, at 5 GHz
+        width: Option<u8> = absent("20 with a channel") in 20..=80,
+        /// selection of the mode of each transmission
+        rate_adaptation: Option<RateAdaptation> = absent("fixed"),
+        /// power in dBm at which the channel is busy if the preamble of the frame was missed; ns-3 has -82
+        energy_detection: Option<Decibels> = absent("-62"),
+        /// an aggregate without a BlockAck is followed by a BlockAckReq, as in ns-3, not by its frames
+        block_ack_request: Option<bool> = absent("false"),
+    }
+}
+
+/// A power or a gain, dB or dBm.
+#[derive(Debug)]
+pub enum Decibels {}
+
+impl FieldType for Decibels {
+    type Value = f64;
+
+    const KIND: Kind = Kind::Number(-300.0, 300.0);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<f64> {
+        table.number(name, faults)
+    }
+}
+
+static POSITION: Custom = Custom {
+    accepts: "[x, y], metres: [3, 4.5]",
+    schema: || json!({ "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 }),
+    canonical: |value| value.as_array().into_iter().flatten().map(|one| Value::from(one.as_f64())).collect(),
+    python: "Sequence[float]",
+};
+
+/// Coordinates in metres.
+#[derive(Debug)]
+pub enum Position {}
+
+impl FieldType for Position {
+    type Value = [f64; 2];
+
+    const KIND: Kind = Kind::Custom(&POSITION);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<[f64; 2]> {
+        let value = table.given(name, faults)?;
+        let numbers = value.as_array().map(|all| all.iter().map(Value::as_f64).collect::<Vec<_>>());
+        let Some([Some(x), Some(y)]) = numbers.as_deref() else {
+            faults.add(table.at(name), format!("expected two numbers, got {value}"), "write '[3, 4.5]', in metres");
+            return None;
+        };
+        Some([*x, *y])
+    }
+}
+
+tables! {
+    /// Propagation.
+    PROPAGATION: (Propagation) = "propagation", "Path loss between stations with a channel: L = L0 + 10 n log10(d / 1 m).";
+    /// A received power.
+    RECEIVED: (Received) = "received", "The power that a station receives from another one.";
+}
+
+fields! {
+    /// Path loss by distance.
+    #[derive(Clone, Debug, Default)]
+    pub struct Propagation {
+        /// loss at 1 m, dB
+        loss_at_1_m: Option<Decibels> = absent("40.05 at 2.4 GHz, 46.68 at 5 GHz"),
+        /// exponent n
+        exponent: Option<Decibels> = absent("3"),
+    }
+}
+
+fields! {
+    /// A received power, in place of that by positions.
+    #[derive(Clone, Debug)]
+    pub struct Received {
+        /// path in the document
+        path: TablePath,
+        /// sending node, or all nodes of this name with a count
+        from: String = required("'from = \"ap\"'"),
+        /// receiving node, or all nodes of this name with a count; the reverse direction has the same power, unless it is
+        /// given
+        to: String = required("'to = \"laptop\"'"),
+        /// received power, dBm
+        dbm: Decibels = required("'dbm = -70'"),
+    }
+}
+
+fields! {
     /// A link on a medium, or a station of a wireless LAN.
     pub(super) struct RadioFields {
-        /// 802.11n: modulation and coding scheme
-        mcs: Option<u8> = absent("the medium's") in 0..=7,
-        /// 802.11n: spatial streams
+        /// 802.11n, 802.11ac: modulation and coding scheme
+        mcs: Option<u8> = absent("the medium's") in 0..=9,
+        /// 802.11n, 802.11ac: spatial streams
         streams: Option<u8> = absent("the medium's") in 1..=4,
-        /// 802.11n: a guard interval of 400 ns
+        /// 802.11n, 802.11ac: a guard interval of 400 ns
         short_guard: Option<bool> = absent("the medium's"),
         /// probability that noise destroys a data frame
         frame_error: Option<Probability> = absent("the medium's"),

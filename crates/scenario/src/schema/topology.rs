@@ -6,7 +6,7 @@ use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Tables};
 
 use super::medium::Medium;
 use super::networks::{Dumbbell, NamedLink, Node, ParkingLot, Wlan, NAMED_LINK};
-use super::radio_fields::{Place, Propagation, Received};
+use super::radio_fields::{Propagation, Received};
 
 /// Fields of a flow that only some topologies support.
 const FLOW_FIELDS: &[(&str, &[&str])] = &[
@@ -33,10 +33,10 @@ fields! {
         node: Tables<Node> = absent("the nodes of the links", Vec::new()),
         /// media of 802.11 that links of a graph share
         medium: Tables<Medium> = absent("", Vec::new()),
-        /// path loss between the nodes of media with a channel
-        propagation: Option<Propagation> = absent(""),
-        /// powers that are known, in place of those by positions
-        received: Tables<Received> = absent("", Vec::new()),
+        /// path loss between stations on media with a channel
+        propagation: Option<Propagation> = absent("log-distance, exponent 3"),
+        /// received powers of stations on media with a channel
+        received: Tables<Received> = absent("by positions", Vec::new()),
         /// links of a graph
         link: NamedLinks = absent("", Vec::new()),
     }
@@ -49,9 +49,9 @@ pub struct Network {
     pub topology: Topology,
     /// Media of a graph.
     pub media: Vec<Medium>,
-    /// Path loss between nodes.
+    /// Path loss between stations on media with a channel.
     pub propagation: Propagation,
-    /// Received powers that are known.
+    /// Received powers in place of those by positions.
     pub received: Vec<Received>,
 }
 
@@ -78,8 +78,24 @@ pub struct Graph {
     pub links: Vec<NamedLink>,
     /// Nodes with a count.
     pub groups: BTreeMap<String, u64>,
-    /// Places of nodes.
+    /// By name of the node, position and transmit power.
     pub places: BTreeMap<String, Place>,
+}
+
+/// Position in metres, and transmit power in dBm.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Position.
+    pub position: Option<[f64; 2]>,
+    /// Transmit power.
+    pub transmit_dbm: f64,
+}
+
+impl Default for Place {
+    /// ns-3's transmit power.
+    fn default() -> Self {
+        Self { position: None, transmit_dbm: 16.0 }
+    }
 }
 
 impl Graph {
@@ -125,6 +141,11 @@ impl Network {
                 graph(&node, all_nodes, link, faults)
             }
         };
+        for key in ["propagation", "received"].into_iter().filter(|key| table.gives(key)) {
+            if medium.iter().all(|one| one.channel.is_none()) {
+                faults.add(key, "no medium has a channel", "write 'channel = 1' in a '[[medium]]'");
+            }
+        }
         Some(Self { topology, media: medium, propagation: propagation.unwrap_or_default(), received })
     }
 }
@@ -180,7 +201,7 @@ impl FieldType for NamedLinks {
 fn graph(declared: &[Node], all_nodes: bool, links: Vec<NamedLink>, faults: &mut Faults) -> Topology {
     let mut graph = Graph { nodes: Vec::new(), links, groups: BTreeMap::new(), places: BTreeMap::new() };
     let mut known = BTreeSet::new();
-    for Node { path, name, place, count } in declared {
+    for Node { path, name, count, position, transmit_power } in declared {
         let members: Vec<String> = match *count {
             Some(count) => {
                 graph.groups.insert(name.clone(), count);
@@ -194,7 +215,10 @@ fn graph(declared: &[Node], all_nodes: bool, links: Vec<NamedLink>, faults: &mut
                 faults.add(format!("{path}.name"), format!("'{one}' is the name of another node"), "names are unique");
             }
         }
-        graph.places.extend(members.iter().map(|member| (member.clone(), *place)));
+        let default = Place::default();
+        let transmit_dbm = transmit_power.unwrap_or(default.transmit_dbm);
+        let place = Place { position: *position, transmit_dbm };
+        graph.places.extend(members.iter().map(|member| (member.clone(), place)));
         graph.nodes.extend(members);
     }
     let mut names = BTreeSet::new();

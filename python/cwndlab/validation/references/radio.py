@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import fmean
 from typing import Any
 
@@ -16,6 +17,8 @@ from cwndlab.simulate import run_many
 
 #: Largest deviations: of the sum, relative, and of the share of each flow.
 THROUGHPUT, SHARE = 0.05, 0.05
+#: The power between nodes that do not receive each other.
+_NONE_DBM = -150
 #: IP and UDP headers, bytes.
 _UDP_HEADERS = 28
 #: Seconds before the measurement, and our seeds.
@@ -72,7 +75,7 @@ def document(cell: Mapping[str, Any], seed: int) -> dict[str, Any]:
         "duration": f"{_FROM_S + cell['seconds']} s",
         "sample_interval": f"{_FROM_S} s",
         "medium": [medium],
-        "received": [{"from": f"n{a}", "to": f"n{b}", "dbm": dbm} for a, b, dbm in cell["powers"]],
+        "received": _received(cell["powers"]),
         "link": [
             {"from": f"n{a}", "to": f"n{b}", "medium": "air", "queue": queue, "duplex": [b, a] not in cell["flows"]}
             for a, b in cell["flows"]
@@ -88,6 +91,16 @@ def document(cell: Mapping[str, Any], seed: int) -> dict[str, Any]:
             for index, (a, b) in enumerate(cell["flows"])
         ],
     }
+
+
+def _received(powers: Iterable[tuple[int, int, float]]) -> list[dict[str, Any]]:
+    """The power between every two nodes."""
+    known = {frozenset((a, b)): dbm for a, b, dbm in powers}
+    nodes = sorted({node for pair in known for node in pair})
+    return [
+        {"from": f"n{a}", "to": f"n{b}", "dbm": known.get(frozenset((a, b)), _NONE_DBM)}
+        for a, b in combinations(nodes, 2)
+    ]
 
 
 def deviations(cells: Iterable[Mapping[str, Any]], *, workers: int | None = None) -> list[Deviation]:

@@ -1,23 +1,15 @@
 //! Transmission opportunities and internal collisions of EDCA.
 
-use std::ops::Range;
-
 use cwndlab_units::Time;
 
 use super::{Exchange, Medium, Path, Txop};
 use crate::wifi::phy::SIFS;
 
 impl<P: Copy> Medium<P> {
-    /// The access functions of a station, or the paths of their frames for a path.
-    pub(super) fn by_category(&self, index: u32) -> Range<usize> {
-        let first = index as usize * self.categories;
-        first..first + self.categories
-    }
-
     /// After an exchange from `at` to `end`, the access function holds its TXOP, or begins one.
     #[cold]
     pub(super) fn hold_txop(&mut self, at: Time, index: usize, end: Time) {
-        let limit = self.txop.map_or(at + self.functions[index].access.txop_limit, |txop| txop.end);
+        let limit = self.txop.map_or(at + self.stations.functions[index].access.txop_limit, |txop| txop.end);
         self.txop = Some(Txop { function: index as u32, start: end + SIFS, end: limit });
     }
 
@@ -26,7 +18,7 @@ impl<P: Copy> Medium<P> {
     #[inline(never)]
     pub(super) fn continue_txop(&mut self) -> bool {
         let Some(Txop { function, start, end }) = self.txop else { return false };
-        if self.functions[function as usize].device > 0 {
+        if self.stations.functions[function as usize].device > 0 {
             let Exchange { data_end, acknowledgement, .. } = self.exchange(function as usize);
             if start + data_end + acknowledgement <= end {
                 self.start = start;
@@ -55,7 +47,7 @@ impl<P: Copy> Medium<P> {
     #[cold]
     #[inline(never)]
     pub(super) fn collide_internally(&mut self, at: Time, winners: &mut Vec<u32>) {
-        let station = |index: u32| index as usize / self.categories;
+        let station = |index: u32| index as usize / self.stations.categories;
         let lost = |pair: &&[u32]| station(pair[0]) == station(pair[1]);
         let losers: Vec<u32> = winners.windows(2).filter(lost).map(|pair| pair[0]).collect();
         winners.retain(|index| !losers.contains(index));

@@ -2,13 +2,17 @@
 
 use cwndlab_units::{Duration, Time};
 
-use super::station::{FrameKind, OwnExchange};
-use super::{Event, Neighbourhood, ResponseKind, Signal};
+use super::transceiver::{FrameKind, OwnExchange};
+use super::{Event, Neighbourhood, ResponseKind, Signal, BROADCAST};
+use crate::wifi::access_function::State;
+use crate::wifi::contention::NEVER;
 use crate::wifi::medium::FrameOutcome;
-use crate::wifi::phy::{
-    subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, BLOCK_ACK_REQUEST_BYTES, DELIMITER_BYTES, RTS_BYTES, SIFS,
-};
+use crate::wifi::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, BLOCK_ACK_REQUEST_BYTES, RTS_BYTES, SIFS};
 use crate::wifi::rules::Deferral;
+use crate::wifi::stations::Stations;
+
+/// The rate at which beacons are decoded, 6 Mbit/s: they are sent at 1 Mbit/s, whose preamble others detect.
+const BEACON_MODE: Mode = Mode::Ofdm { bits: 24 };
 
 impl OwnExchange {
     /// Bytes of the response to its data.
@@ -20,6 +24,11 @@ impl OwnExchange {
         }
     }
 
+    /// Whether its data were sent: neither after an RTS without a response nor after an internal collision.
+    fn sends_data(&self) -> bool {
+        (self.reserved || !self.with_rts) && self.sent_until > self.start
+    }
+
     /// SIFS and the response to its data.
     fn acknowledgement(&self) -> Duration {
         SIFS + self.mode.control().airtime(self.response_bytes())
@@ -27,172 +36,264 @@ impl OwnExchange {
 }
 
 impl<P: Copy> Neighbourhood<P> {
-    /// Starts contention for a frame that arrived at an empty queue.
-    pub(super) fn begin_contending(&mut self, now: Time, index: u32) {
-        let slot = self.rules.slot;
-        let aifs = self.rules.aifs(&self.rules.access);
-        let station = &mut self.stations[index as usize];
-        if station.exchange.is_some() || (station.backoff.slots > 0 && station.backoff.expiry(slot) > now) {
+    /// Starts contention for a frame that arrived at an empty device.
+    pub(super) fn begin_contending(&mut self, now: Time, index: usize) {
+        let station = index / self.stations.categories;
+        let rules = &self.rules[self.transceivers[station].rules as usize];
+        let transceiver = &self.transceivers[station];
+        let backoff = &mut self.backoffs[index];
+        let busy = transceiver.is_busy(now);
+        if backoff.slots > 0 && (busy || backoff.expiry(rules.slot) > now) {
             return self.arm(now, index); // the backoff after the last frame is still in progress
         }
-        let in_gap = self.rules.deferral == Deferral::Keeps && now >= station.gap_from && now - station.gap_from < SIFS;
-        if station.is_busy(now) && !in_gap {
-            let cw = station.backoff.cw;
-            station.back_off(cw);
+        let gap = now >= transceiver.gap_from && now - transceiver.gap_from < SIFS;
+        if busy && !(gap && rules.deferral == Deferral::Keeps) {
+            self.back_off(index, self.stations.functions[index].cw);
             return self.arm(now, index);
         }
-        station.backoff.slots = 0;
-        station.backoff.immediate = true;
-        let ready = station.backoff.ready;
+        backoff.slots = 0;
+        backoff.immediate = true;
+        let ready = backoff.ready;
         if now > ready {
-            station.backoff.ready = match self.rules.deferral {
-                Deferral::Draws if self.rules.counts_busy_slot => {
-                    ready + Duration::from_nanos((now - ready).as_nanos().next_multiple_of(slot.as_nanos()))
+            backoff.ready = match rules.deferral {
+                Deferral::Draws if rules.counts_busy_slot => {
+                    ready + Duration::from_nanos((now - ready).as_nanos().next_multiple_of(rules.slot.as_nanos()))
                 }
                 Deferral::Draws => now,
-                Deferral::Keeps => now + aifs,
+                Deferral::Keeps => now + self.stations.functions[index].aifs,
             };
         }
         self.arm(now, index);
     }
 
-    /// Schedules the access of a station that has a frame and an idle channel.
-    pub(super) fn arm(&mut self, now: Time, index: u32) {
-        let station = &mut self.stations[index as usize];
-        station.backoff.generation += 1;
-        let idle = station.activity == super::Activity::Idle;
-        if station.backlog > 0 && station.exchange.is_none() && idle {
-            let at = station.backoff.expiry(self.rules.slot).max(now);
-            let generation = station.backoff.generation;
-            self.schedule(at, Event::Access(index, generation));
-        }
-    }
-
-    /// The channel becomes busy for a station at `at`: its backoff freezes. All stations whose backoff ends at
-    /// `at` have started to send.
-    pub(super) fn freeze(&mut self, at: Time, index: u32) {
-        let more = u64::from(self.rules.counts_busy_slot);
-        let draws = self.rules.deferral == Deferral::Draws;
-        let slot = self.rules.slot;
-        let station = &mut self.stations[index as usize];
-        let counted = station.backoff.counted(at, slot, more);
-        station.backoff.slots = station.backoff.slots.saturating_sub(counted);
-        station.backoff.generation += 1;
-        if station.backoff.immediate && station.exchange.is_none() {
-            station.backoff.immediate = !draws;
-            if draws {
-                let cw = station.backoff.cw;
-                station.back_off(cw);
+    /// Schedules the access of a function that has a frame and an idle channel.
+    pub(super) fn arm(&mut self, now: Time, index: usize) {
+        let transceiver = &self.transceivers[index / self.stations.categories];
+        let backoff = &mut self.backoffs[index];
+        let due = if self.stations.functions[index].device > 0 && transceiver.is_free() {
+            backoff.expiry(self.rules[transceiver.rules as usize].slot).max(now)
+        } else {
+            NEVER
+        };
+        if backoff.due != due {
+            backoff.due = due;
+            if due < NEVER {
+                self.schedule(due, Event::Access(index as u32));
             }
         }
     }
 
-    /// The channel becomes idle for a station at `at`: its interframe space starts.
-    pub(super) fn unfreeze(&mut self, at: Time, index: u32) {
-        let aifs = self.rules.aifs(&self.rules.access);
-        let eifs = self.rules.after_collision();
-        let station = &mut self.stations[index as usize];
-        let idle_from = at.max(station.nav);
-        let more = if std::mem::take(&mut station.failed_reception) { eifs } else { Duration::ZERO };
-        station.backoff.idle_from = idle_from;
-        station.backoff.ready = idle_from.max(at + more) + aifs;
-        self.arm(at, index);
+    /// Schedules the beacon and the access functions of a station.
+    fn arm_all(&mut self, now: Time, station: u32) {
+        let transceiver = &mut self.transceivers[station as usize];
+        if transceiver.beacon_waits && transceiver.is_free() {
+            let pifs = self.rules[transceiver.rules as usize].pifs();
+            transceiver.beacon_at = now.max(transceiver.idle_from + pifs);
+            let at = transceiver.beacon_at;
+            self.schedule(at, Event::SendBeacon(station));
+        }
+        for index in self.stations.by_category(station) {
+            self.arm(now, index);
+        }
     }
 
-    /// The end of a station's backoff: its exchange starts.
-    pub(super) fn access(&mut self, at: Time, index: u32, generation: u64) {
-        if self.stations[index as usize].backoff.generation != generation {
+    /// Draws a backoff from a contention window.
+    fn back_off(&mut self, index: usize, cw: u32) {
+        self.stations.functions[index].cw = cw;
+        let random = &mut self.transceivers[index / self.stations.categories].random;
+        self.backoffs[index].slots = random.below(u64::from(cw) + 1);
+    }
+
+    /// The channel becomes busy for a station at `at`: its backoffs freeze. All stations whose backoff ends at `at` have
+    /// started to send.
+    pub(super) fn freeze(&mut self, at: Time, station: u32) {
+        let transceiver = &mut self.transceivers[station as usize];
+        transceiver.beacon_at = NEVER;
+        let rules = &self.rules[transceiver.rules as usize];
+        let more = u64::from(rules.counts_busy_slot);
+        let draws = rules.deferral == Deferral::Draws;
+        let slot = rules.slot;
+        for index in self.stations.by_category(station) {
+            let backoff = &mut self.backoffs[index];
+            backoff.slots = backoff.slots.saturating_sub(backoff.counted(at, slot, more));
+            backoff.due = NEVER;
+            if backoff.immediate {
+                backoff.immediate = !draws;
+                if draws {
+                    self.back_off(index, self.stations.functions[index].cw);
+                }
+            }
+        }
+    }
+
+    /// The channel becomes idle for a station at `at`: its interframe spaces start.
+    pub(super) fn unfreeze(&mut self, at: Time, station: u32) {
+        let transceiver = &mut self.transceivers[station as usize];
+        let eifs = self.rules[transceiver.rules as usize].after_collision();
+        let more = if std::mem::take(&mut transceiver.failed_reception) { eifs } else { Duration::ZERO };
+        transceiver.idle_from = at.max(transceiver.nav);
+        let from = transceiver.idle_from.max(at + more);
+        for index in self.stations.by_category(station) {
+            self.backoffs[index].ready = from + self.stations.functions[index].aifs;
+        }
+        self.arm_all(at, station);
+    }
+
+    /// The end of a function's backoff: its exchange starts, unless a function of a higher category, or a beacon, starts at
+    /// the same time.
+    pub(super) fn access(&mut self, at: Time, index: usize) {
+        if self.backoffs[index].due != at {
             return;
         }
-        if let Some(request) = self.stations[index as usize].request.take() {
-            return self.send_request(at, index, request);
+        let station = (index / self.stations.categories) as u32;
+        let all = self.stations.by_category(station);
+        if self.transceivers[station as usize].sending.is_some() {
+            self.lose_slot(at, index);
+            self.back_off(index, self.stations.functions[index].cw);
+        } else if self.backoffs[index + 1..all.end].iter().any(|higher| higher.due == at) {
+            self.lose_slot(at, index);
+            self.collide_internally(at, index);
+        } else if let Some(request) = self.requests[index].take() {
+            self.transceivers[station as usize].txop = None;
+            self.send_request(at, station, request);
+        } else {
+            self.transceivers[station as usize].txop = None;
+            let path = self.stations.first_path(index);
+            let max_bytes = self.adapt(at, index, path as usize);
+            let mut exchange = self.exchange(at, index, max_bytes);
+            let rules = &self.rules[self.transceivers[station as usize].rules as usize];
+            let rts = rules.rts_above.is_some_and(|above| exchange.mpdus.iter().sum::<u32>() > above);
+            exchange.with_rts = rts;
+            self.begin_exchange(at, station, exchange, rts);
         }
-        let mut exchange = self.exchange(at, index);
-        let rts = self.rules.rts_above.is_some_and(|above| exchange.mpdus.iter().sum::<u32>() > above);
+    }
+
+    /// Sets the mode of a path by its rate adaptation; returns the maximum size of an aggregate.
+    fn adapt(&mut self, at: Time, index: usize, path: usize) -> u32 {
+        let number = path / self.stations.categories;
+        let transceiver = &mut self.transceivers[index / self.stations.categories];
+        let path = &mut self.stations.paths[path];
+        let Some(minstrel) = &mut self.minstrels[number] else { return path.max_bytes };
+        let (mode, probe) = minstrel.select(at, &mut transceiver.random);
+        if path.mode != mode {
+            path.set_mode(mode, &self.stations.functions[index].access, &self.rules[transceiver.rules as usize]);
+        }
+        if probe {
+            0
+        } else {
+            path.max_bytes
+        }
+    }
+
+    /// The backoff of a function that may not send in this slot does not count it.
+    fn lose_slot(&mut self, at: Time, index: usize) {
+        let backoff = &mut self.backoffs[index];
+        backoff.due = NEVER;
+        backoff.immediate = false;
+        backoff.ready = at + Duration::from_nanos(1);
+    }
+
+    /// An access function whose first frame loses an internal collision backs off as after a collision, and the frame has
+    /// failed once more (10.22.2.4, 10.22.2.11.1).
+    #[cold]
+    fn collide_internally(&mut self, at: Time, index: usize) {
+        let path = self.stations.first_path(index);
+        let mut exchange = self.exchange(at, index, 0);
+        exchange.overlapped[0] = true;
+        let lost = self.settle(at, at, &exchange, false);
+        let function = &self.stations.functions[index];
+        let cw = if lost { function.access.cw_min } else { function.access.widened(function.cw) };
+        self.back_off(index, cw);
+        self.flush(path);
+    }
+
+    /// The next exchange of a TXOP, a SIFS after the last one. Without a frame, or if its exchange exceeds the limit, the
+    /// TXOP ends.
+    #[cold]
+    pub(super) fn continue_txop(&mut self, at: Time, station: u32) {
+        let transceiver = &mut self.transceivers[station as usize];
+        let Some((index, end)) = transceiver.txop.filter(|_| transceiver.is_free()) else { return };
+        let index = index as usize;
+        if self.stations.functions[index].device > 0 {
+            let path = self.stations.first_path(index);
+            let path = &self.stations.paths[path as usize];
+            let rules = &self.rules[self.transceivers[station as usize].rules as usize];
+            let rest = end.saturating_since(at).saturating_sub(SIFS + path.airtimes.block_ack);
+            let max_bytes = if path.max_bytes == 0 { 0 } else { rules.max_bytes(path.mode, rest) };
+            let exchange = self.exchange(at, index, max_bytes);
+            if at + exchange.data + exchange.acknowledgement() <= end {
+                return self.begin_exchange(at, station, exchange, false);
+            }
+        }
+        self.transceivers[station as usize].txop = None;
+    }
+
+    /// Sends the first frame of an exchange.
+    fn begin_exchange(&mut self, at: Time, station: u32, exchange: OwnExchange, rts: bool) {
         let acknowledgement = exchange.acknowledgement();
         let control = exchange.mode.control();
-        let (path, mode, data) = (exchange.path, exchange.mode, exchange.data);
-        let to = self.paths[path as usize].to;
-        let station = &mut self.stations[index as usize];
-        station.backoff.immediate = false;
-        station.counters.attempts += 1;
-        exchange.after_rts = rts;
-        station.exchange = Some(exchange);
+        let (mode, data) = (exchange.mode, exchange.data);
+        let to = self.stations.paths[exchange.path as usize].to.unwrap_or(BROADCAST);
+        let function = &mut self.stations.functions[exchange.function as usize];
+        function.counters.attempts += 1;
+        let bytes = exchange.mpdus.iter().map(|&bytes| u64::from(bytes)).sum();
+        function.queue_length.transmitting = (exchange.serials.len() as u64, bytes);
+        self.backoffs[exchange.function as usize].immediate = false;
+        self.transceivers[station as usize].exchange = Some(exchange);
         if rts {
             let nav = SIFS + control.airtime(ACK_BYTES) + SIFS + data + acknowledgement;
-            self.send(at, index, to, FrameKind::Rts, control, control.airtime(RTS_BYTES), nav, RTS_BYTES);
+            self.send(at, station, to, FrameKind::Rts, control, control.airtime(RTS_BYTES), nav, RTS_BYTES);
         } else {
-            self.send(at, index, to, FrameKind::Data, mode, data, acknowledgement, 0);
+            self.send(at, station, to, FrameKind::Data, mode, data, acknowledgement, 0);
         }
     }
 
-    /// Asks for the BlockAck that did not come (10.24.7).
-    fn send_request(&mut self, at: Time, index: u32, request: OwnExchange) {
-        let control = request.mode.control();
-        let to = self.paths[request.path as usize].to;
-        let nav = request.acknowledgement();
-        let station = &mut self.stations[index as usize];
-        station.backoff.immediate = false;
-        station.counters.attempts += 1;
-        station.exchange = Some(OwnExchange { start: at, overlapped: [false; 2], timed_out: false, ..request });
-        let airtime = control.airtime(BLOCK_ACK_REQUEST_BYTES);
-        self.send(at, index, to, FrameKind::BlockAckRequest, control, airtime, nav, BLOCK_ACK_REQUEST_BYTES);
-    }
-
-    /// The next exchange of a station: its oldest frame, and with aggregation those that follow on the same path.
-    fn exchange(&mut self, at: Time, index: u32) -> OwnExchange {
-        let oldest = |path: &u32| {
-            let mut waiting = self.paths[*path as usize].frames.iter().filter(|frame| !frame.done);
-            waiting.next().map(|frame| (frame.serial, *path))
-        };
-        let first = self.stations[index as usize].paths.iter().filter_map(oldest).min();
-        let (_, index) = first.expect("a station that contends has a frame");
-        let rules = &self.rules;
-        let path = &mut self.paths[index as usize];
-        let random = &mut self.stations[path.from as usize].random;
-        let (mode, is_sample) = match (path.mode, &mut path.minstrel) {
-            (Some(mode), _) => (mode, false),
-            (None, Some(minstrel)) => minstrel.select(at, path.misses, random),
-            (None, None) => unreachable!("a path has a mode or statistics"),
-        };
-        let max_bytes = match path.max_bytes {
-            Some((known, bytes)) if known == mode => bytes,
-            _ if rules.access.aggregates => rules.max_bytes(mode, Duration::MAX),
-            _ => 0,
-        };
-        path.max_bytes = Some((mode, max_bytes));
-        let window = rules.aggregation.filter(|_| !is_sample).map_or(1, |aggregation| aggregation.frames as usize);
-        let (mut serials, mut mpdus, mut padded) = (Vec::new(), Vec::new(), 0);
-        let mut bytes = 0;
-        for frame in path.frames.iter().take(window.max(1)).filter(|frame| !frame.done) {
-            let mpdu = frame.one.size + rules.overhead;
-            let with = padded + mpdu + DELIMITER_BYTES;
-            if !serials.is_empty() && with > max_bytes {
-                break;
-            }
-            serials.push(frame.serial);
-            mpdus.push(subframe_bytes(mpdu));
-            bytes = with;
-            padded += subframe_bytes(mpdu);
-        }
-        if mpdus.len() == 1 {
-            bytes -= DELIMITER_BYTES;
-            mpdus[0] = bytes;
-        }
+    /// The next exchange of an access function: its oldest frame, and with aggregation those that follow on the same path.
+    fn exchange(&mut self, at: Time, index: usize, max_bytes: u32) -> OwnExchange {
+        let number = self.stations.first_path(index);
+        let path = &self.stations.paths[number as usize];
+        let rules = &self.rules[self.transceivers[index / self.stations.categories].rules as usize];
+        let (count, bytes) = Stations::aggregate(path, rules, max_bytes);
+        let pending = path.frames.iter().filter(|frame| frame.state.is_pending()).take(count as usize);
+        let (serials, mpdus) = pending
+            .map(|frame| {
+                let mpdu = frame.one.size + rules.overhead;
+                (frame.serial, if count > 1 { subframe_bytes(mpdu) } else { mpdu })
+            })
+            .unzip();
         OwnExchange {
-            path: index,
+            function: index as u32,
+            path: number,
             serials,
             mpdus,
-            mode,
-            data: mode.airtime(bytes),
+            mode: path.mode,
+            data: path.mode.airtime(bytes),
             start: at,
             sent_until: at,
+            with_rts: false,
             reserved: false,
-            after_rts: false,
             requests: 0,
             overlapped: [false; 2],
             timeout: 0,
             timed_out: false,
+        }
+    }
+
+    /// A beacon is due.
+    pub(super) fn queue_beacon(&mut self, at: Time, rules: u32) {
+        let Some(beacon) = self.rules[rules as usize].beacon else { return };
+        self.schedule(at + beacon.interval, Event::Beacon(rules));
+        self.transceivers[beacon.station as usize].beacon_waits = true;
+        self.arm_all(at, beacon.station);
+    }
+
+    /// Sends a beacon a PIFS after the channel became idle.
+    pub(super) fn send_beacon(&mut self, at: Time, station: u32) {
+        let transceiver = &mut self.transceivers[station as usize];
+        let Some(beacon) = self.rules[transceiver.rules as usize].beacon else { return };
+        if transceiver.beacon_at == at {
+            transceiver.beacon_waits = false;
+            self.send(at, station, BROADCAST, FrameKind::Beacon, BEACON_MODE, beacon.airtime, Duration::ZERO, 0);
         }
     }
 
@@ -213,11 +314,11 @@ impl<P: Copy> Neighbourhood<P> {
         self.next_signal += 1;
         let end = at + airtime;
         let signal = Signal { number, from, to, kind, mode, start: at, nav, bytes };
-        let timeout = self.rules.timeout();
-        let station = &mut self.stations[from as usize];
-        station.sending = Some(number);
-        let lost_reception = station.reception.take().is_some();
-        if let Some(exchange) = &mut station.exchange {
+        let transceiver = &mut self.transceivers[from as usize];
+        let timeout = self.rules[transceiver.rules as usize].timeout();
+        transceiver.sending = Some(number);
+        let lost_reception = transceiver.reception.take().is_some();
+        if let Some(exchange) = &mut transceiver.exchange {
             if kind.asks() {
                 exchange.sent_until = end;
                 exchange.timeout = number;
@@ -245,8 +346,8 @@ impl<P: Copy> Neighbourhood<P> {
         mode: Mode,
         bytes: u32,
     ) {
-        let station = &mut self.stations[index as usize];
-        if station.sending.is_some() {
+        let transceiver = &mut self.transceivers[index as usize];
+        if transceiver.sending.is_some() {
             // A frame of its own is on the air.
             if kind == ResponseKind::Data {
                 self.complete(at, index, false);
@@ -257,7 +358,7 @@ impl<P: Copy> Neighbourhood<P> {
             ResponseKind::Ack => self.send(at, index, to, FrameKind::Ack, mode, mode.airtime(bytes), nav, bytes),
             ResponseKind::Cts => self.send(at, index, to, FrameKind::Cts, mode, mode.airtime(bytes), nav, bytes),
             ResponseKind::Data => {
-                let Some(exchange) = &mut station.exchange else { return };
+                let Some(exchange) = &mut transceiver.exchange else { return };
                 exchange.reserved = true;
                 let (mode, data, nav) = (exchange.mode, exchange.data, exchange.acknowledgement());
                 self.send(at, index, to, FrameKind::Data, mode, data, nav, 0);
@@ -267,12 +368,12 @@ impl<P: Copy> Neighbourhood<P> {
 
     /// The response to a station's last frame did not start in time. During a reception, its end decides.
     pub(super) fn time_out(&mut self, at: Time, index: u32, number: u64) {
-        let station = &mut self.stations[index as usize];
-        let Some(exchange) = &mut station.exchange else { return };
+        let transceiver = &mut self.transceivers[index as usize];
+        let Some(exchange) = &mut transceiver.exchange else { return };
         if exchange.timeout != number {
             return;
         }
-        if station.reception.is_some() || station.sending.is_some() {
+        if transceiver.reception.is_some() || transceiver.sending.is_some() {
             exchange.timed_out = true;
         } else {
             self.complete(at, index, false);
@@ -280,125 +381,129 @@ impl<P: Copy> Neighbourhood<P> {
     }
 
     /// Ends the exchange of a station, with or without the acknowledgement of its data, and draws a backoff.
-    pub(super) fn complete(&mut self, at: Time, index: u32, acknowledged: bool) {
-        let station = &mut self.stations[index as usize];
-        let Some(exchange) = station.exchange.take() else { return };
-        if exchange.requests > 0 {
-            return self.complete_request(at, index, acknowledged, exchange);
+    pub(super) fn complete(&mut self, at: Time, station: u32, acknowledged: bool) {
+        let Some(exchange) = self.transceivers[station as usize].exchange.take() else { return };
+        let index = exchange.function as usize;
+        let end = if acknowledged { at } else { exchange.sent_until };
+        let lost = self.settle(at, end, &exchange, acknowledged);
+        let rules = &self.rules[self.transceivers[station as usize].rules as usize];
+        let asks = rules.block_ack_request && exchange.serials.len() > 1 && exchange.sends_data();
+        let function = &mut self.stations.functions[index];
+        let transceiver = &mut self.transceivers[station as usize];
+        function.queue_length.transmitting = (0, 0);
+        if !acknowledged {
+            function.counters.failures += 1;
+            function.counters.collisions += u64::from(exchange.overlapped != [false; 2]);
+            match exchange.overlapped {
+                [true, _] => transceiver.causes.same_slot += 1,
+                [_, true] => transceiver.causes.hidden += 1,
+                _ => transceiver.causes.noise += 1,
+            }
         }
+        let access = function.access;
+        let cw = if acknowledged || lost { access.cw_min } else { access.widened(function.cw) };
+        let txop = transceiver.txop.take_if(|txop| txop.0 == exchange.function);
+        if acknowledged && access.txop_limit > Duration::ZERO {
+            transceiver.txop = Some(txop.unwrap_or((exchange.function, exchange.start + access.txop_limit)));
+            self.schedule(at + SIFS, Event::Continue(station));
+        }
+        self.back_off(index, cw);
+        for index in self.stations.by_category(station) {
+            let backoff = &mut self.backoffs[index];
+            backoff.ready = backoff.ready.max(at);
+        }
+        let path = exchange.path;
+        if asks && !acknowledged && !(exchange.requests > 0 && lost) && self.stations.functions[index].device > 0 {
+            self.requests[index] = Some(OwnExchange { requests: exchange.requests + 1, ..exchange });
+        }
+        self.arm_all(at, station);
+        self.flush(path);
+    }
+
+    /// Asks for the BlockAck that did not come (10.24.7).
+    fn send_request(&mut self, at: Time, station: u32, request: OwnExchange) {
+        let control = request.mode.control();
+        let to = self.stations.paths[request.path as usize].to.unwrap_or(BROADCAST);
+        let nav = SIFS + control.airtime(BLOCK_ACK_BYTES);
+        self.stations.functions[request.function as usize].counters.attempts += 1;
+        self.backoffs[request.function as usize].immediate = false;
+        let request = OwnExchange { start: at, overlapped: [false; 2], timed_out: false, with_rts: false, ..request };
+        self.transceivers[station as usize].exchange = Some(request);
+        let airtime = control.airtime(BLOCK_ACK_REQUEST_BYTES);
+        self.send(at, station, to, FrameKind::BlockAckRequest, control, airtime, nav, BLOCK_ACK_REQUEST_BYTES);
+    }
+
+    /// Counts the frames of an exchange that ends at `end`. Those that are acknowledged, or have failed in the last attempt,
+    /// leave the queue at `at`. Returns whether any of them was given up.
+    fn settle(&mut self, at: Time, end: Time, exchange: &OwnExchange, acknowledged: bool) -> bool {
+        let index = exchange.function as usize;
+        let rules = &self.rules[self.transceivers[index / self.stations.categories].rules as usize];
         let which = usize::from(exchange.reserved);
-        let limit = [self.rules.short_attempts, self.rules.long_attempts][which];
-        let path = &mut self.paths[exchange.path as usize];
-        let mut lost = false;
-        path.misses = if acknowledged { 0 } else { path.misses + 1 };
-        if let Some(minstrel) = path.minstrel.as_mut().filter(|_| exchange.reserved || !exchange.after_rts) {
-            let has = |serial: &&u64| path.frames[path.frames.partition_point(|one| one.serial < **serial)].received;
-            let acknowledged = if acknowledged { exchange.serials.iter().filter(has).count() } else { 0 };
-            minstrel.count(exchange.mode, exchange.serials.len() as u32, acknowledged as u32);
-        }
+        let limit = [rules.short_attempts, rules.long_attempts][which];
+        let Stations { functions, paths, flow_airtimes, pending, categories, .. } = &mut self.stations;
+        let (function, path) = (&mut functions[index], &mut paths[exchange.path as usize]);
+        let (mut departed, mut lost, mut sent) = (false, false, 0);
+        let is_request = exchange.requests > 0;
         for serial in &exchange.serials {
             let position = path.frames.partition_point(|frame| frame.serial < *serial);
-            let frame = &mut path.frames[position];
-            self.flow_airtimes.add(&mut path.known_flow, frame.one.flow, frame.one.size);
-            let size = u64::from(frame.one.size);
-            if acknowledged && frame.received {
-                station.counters.sent += 1;
-                station.counters.sent_bytes += size;
+            let Some(frame) = path.frames.get_mut(position).filter(|frame| frame.serial == *serial) else { continue };
+            flow_airtimes.add(&mut path.known_flow, frame.one.flow, frame.one.size);
+            let received = frame.state == State::Unacknowledged;
+            if !frame.state.is_pending() {
+                continue;
+            }
+            if acknowledged && received {
+                sent += 1;
+                function.counters.sent += 1;
+                function.counters.sent_bytes += u64::from(frame.one.size);
                 path.totals.sent += 1;
-                path.totals.sent_bytes += size;
+                path.totals.sent_bytes += u64::from(frame.one.size);
+            } else if is_request {
+                continue; // its failure was counted with the data
             } else {
                 frame.failures[which] += 1;
-                station.counters.errors += u64::from(exchange.overlapped == [false; 2]);
+                function.counters.errors += u64::from(exchange.overlapped == [false; 2]);
                 if frame.failures[which] < limit {
                     continue;
                 }
                 lost = true;
-                station.counters.given_up += 1;
+                function.counters.given_up += 1;
                 path.totals.given_up += 1;
             }
-            frame.done = true;
-            station.backlog -= 1;
+            departed = true;
+            frame.state = if received { State::Received } else { State::Lost };
+            function.device -= 1;
             path.queue_length.drop_one(at, frame.one.size);
-            station.queue_length.drop_one(at, frame.one.size);
+            function.queue_length.drop_one(at, frame.one.size);
         }
-        self.end_exchange(at, index, acknowledged, lost, exchange);
-    }
-
-    /// Ends a request for a BlockAck: frames that the receiver has are done. The last attempt gives the request up.
-    fn complete_request(&mut self, at: Time, index: u32, acknowledged: bool, mut exchange: OwnExchange) {
-        let station = &mut self.stations[index as usize];
-        let path = &mut self.paths[exchange.path as usize];
-        for serial in &exchange.serials {
-            let position = path.frames.partition_point(|frame| frame.serial < *serial);
-            let Some(frame) = path.frames.get_mut(position).filter(|frame| frame.serial == *serial) else { continue };
-            self.flow_airtimes.add(&mut path.known_flow, frame.one.flow, frame.one.size);
-            if acknowledged && frame.received && !frame.done {
-                let size = u64::from(frame.one.size);
-                station.counters.sent += 1;
-                station.counters.sent_bytes += size;
-                path.totals.sent += 1;
-                path.totals.sent_bytes += size;
-                frame.done = true;
-                station.backlog -= 1;
-                path.queue_length.drop_one(at, frame.one.size);
-                station.queue_length.drop_one(at, frame.one.size);
-            }
+        let airtime = end - exchange.start;
+        flow_airtimes.end(airtime);
+        function.counters.airtime_ns += airtime.as_nanos();
+        let minstrel = &mut self.minstrels[exchange.path as usize / *categories];
+        if let Some(minstrel) = minstrel.as_mut().filter(|_| exchange.sends_data() && !is_request) {
+            minstrel.count(exchange.mode, exchange.serials.len() as u32, sent, acknowledged);
         }
-        let lost = !acknowledged && exchange.requests >= self.rules.short_attempts;
-        if acknowledged || lost {
-            exchange.requests = 0;
-            exchange.serials.clear();
+        if departed && function.queue.is_some() {
+            function.pending = true;
+            pending.push(exchange.function);
         }
-        self.end_exchange(at, index, acknowledged, lost, exchange);
-    }
-
-    /// Accounts the airtime of an exchange, refills the device, and draws a backoff.
-    fn end_exchange(&mut self, at: Time, index: u32, acknowledged: bool, lost: bool, exchange: OwnExchange) {
-        let airtime = if acknowledged { at } else { exchange.sent_until } - exchange.start;
-        self.flow_airtimes.end(airtime);
-        self.stations[index as usize].counters.airtime_ns += airtime.as_nanos();
-        let path = exchange.path;
-        self.refill(at, index);
-        self.back_off_after(at, index, acknowledged, lost, exchange);
-        self.flush(path);
-    }
-
-    /// The contention window and backoff after an exchange, and the cause of a failure.
-    fn back_off_after(&mut self, at: Time, index: u32, acknowledged: bool, lost: bool, exchange: OwnExchange) {
-        let access = self.rules.access;
-        let station = &mut self.stations[index as usize];
-        if !acknowledged {
-            station.counters.failures += 1;
-            station.counters.collisions += u64::from(exchange.overlapped != [false; 2]);
-            match exchange.overlapped {
-                [true, _] => station.causes.same_slot += 1,
-                [_, true] => station.causes.hidden += 1,
-                _ => station.causes.noise += 1,
-            }
-        }
-        let is_aggregate = exchange.serials.len() > 1 && (exchange.reserved || !exchange.after_rts);
-        if self.rules.block_ack_request && !acknowledged && (is_aggregate || exchange.requests > 0) {
-            station.request = Some(OwnExchange { requests: exchange.requests + 1, ..exchange });
-        }
-        let cw = if acknowledged || lost { access.cw_min } else { access.widened(station.backoff.cw) };
-        station.back_off(cw);
-        station.backoff.ready = station.backoff.ready.max(at);
-        self.arm(at, index);
+        lost || is_request && !acknowledged && exchange.requests >= limit
     }
 
     /// Moves frames with known outcomes from the front of a path's queue to the outcomes, in order.
     pub(super) fn flush(&mut self, path: u32) {
-        let frames = &mut self.paths[path as usize].frames;
+        let frames = &mut self.stations.paths[path as usize].frames;
         for frame in frames.iter_mut() {
-            if !frame.received && !frame.done {
-                break;
-            }
+            let outcome = match frame.state {
+                State::Waiting => break,
+                State::Lost => FrameOutcome::Lost,
+                State::Received | State::Unacknowledged => FrameOutcome::Delivered,
+            };
             if !std::mem::replace(&mut frame.reported, true) {
-                let outcome = if frame.received { FrameOutcome::Delivered } else { FrameOutcome::Lost };
                 self.outcomes.push(outcome(frame.one));
             }
         }
-        while frames.front().is_some_and(|frame| frame.reported && frame.done) {
+        while frames.front().is_some_and(|frame| frame.reported && !frame.state.is_pending()) {
             frames.pop_front();
         }
     }

@@ -10,7 +10,7 @@ use super::radio::decibels;
 use crate::wifi::phy::Mode;
 
 /// Ratios for error rates of 50 %, 10 % and 1 % by MCS, dB.
-const SNR_DB: [[f64; 3]; 8] = [
+const SNR_DB: [[f64; 3]; 10] = [
     [0.3, 0.9, 1.6],
     [3.3, 3.9, 4.6],
     [5.8, 6.4, 7.1],
@@ -19,6 +19,8 @@ const SNR_DB: [[f64; 3]; 8] = [
     [16.2, 17.0, 18.0],
     [17.5, 18.4, 19.3],
     [18.8, 19.6, 20.5],
+    [22.8, 23.7, 24.8],
+    [24.3, 25.1, 26.2],
 ];
 /// The error rates of [`SNR_DB`].
 const RATES: [f64; 3] = [0.5, 0.1, 0.01];
@@ -69,8 +71,9 @@ pub fn ln_success(mode: Mode, sinr: f64, bytes: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wifi::phy::Format;
 
-    const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false };
+    const MCS7: Mode = Mode::Ht { mcs: 7, streams: 1, short_guard: false, format: Format::HT20 };
 
     /// The table, and twice the length at 10 %: 1 − 0.9² = 19 %.
     #[test]

@@ -1,122 +1,158 @@
-//! Minstrel-HT: the rate of a path by statistics of its own transmissions.
+//! Rate adaptation by the published rules of Minstrel-HT (Linux, `rc80211_minstrel_ht`).
 //!
-//! Source: the description of the algorithm in Linux' documentation of mac80211 and in ns-3's `MinstrelHtWifiManager`:
-//!
-//! ```text
-//! every 50 ms, for each rate that was tried: p ← p + (s/a − p)/4; s of a frames were acknowledged        (1)
-//! throughput = min(p, 0.9) / airtime of 1200 bytes, 0 if p < 0.1                                         (2)
-//! best, second: by (2); reliable: the fastest with p > 0.75, else that with the largest p                (3)
-//! transmissions 1 and 2 without a response: best; 3 and 4: second; later ones: reliable                  (4)
-//! each 16 + 2 · (mean length of an aggregate) frames: one frame at another rate, at random               (5)
-//! ```
+//! Each mode has a success probability, an exponentially weighted mean over intervals of 50 ms. The mode of the highest
+//! throughput is used, for later attempts of a frame the second one and then the most reliable one. Of every 16 frames and
+//! two aggregates, one frame is a probe of another mode.
 
 use cwndlab_units::{Duration, Time};
 
 use crate::random::Stream;
-use crate::wifi::phy::Mode;
+use crate::wifi::phy::{Mode, BLOCK_ACK_BYTES, SIFS};
 
-/// Interval of the statistics.
+/// Time between updates of the probabilities.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Weight of the history in (1).
+/// Weight of the history.
 const HISTORY: f64 = 0.75;
-/// Rates below this success probability have no throughput, and above the second one gain nothing.
-const LEAST_SUCCESS: f64 = 0.1;
-const FULL_SUCCESS: f64 = 0.9;
-/// A reliable rate has at least this success probability.
+/// Probability above which more reliability has no value for the throughput, and below which a mode has none.
+const USEFUL: [f64; 2] = [0.1, 0.9];
+/// Probability above which the most reliable mode is the fastest one.
 const RELIABLE: f64 = 0.75;
-/// Frame by whose airtime rates are compared, bytes.
-const FRAME_BYTES: u32 = 1200;
-/// Frames between two samples, without aggregates.
-const SAMPLE_FRAMES: f64 = 16.0;
+/// Size of the packets of which the throughput is estimated, bytes.
+const PACKET_BYTES: u32 = 1200;
+/// Attempts of a frame with each mode of the chain.
+const TRIES: u32 = 2;
+/// Probes of modes slower than the best one that are left out before one is sent.
+const SKIPPED: u32 = 20;
 
-/// Statistics of a rate.
-#[derive(Clone, Copy, Debug, Default)]
-struct Statistics {
+/// The statistics of a mode.
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    mode: Mode,
+    /// Time per packet: of its bits, and of what an aggregate shares.
+    packet_ns: [f64; 2],
+    /// Frames and acknowledged frames in the present interval.
     attempts: u32,
     successes: u32,
-    /// Success probability; `None` before the first try.
     probability: Option<f64>,
 }
 
-/// The state of a path.
-#[derive(Clone, Debug)]
+/// The state of Minstrel for a receiver.
+#[derive(Debug)]
 pub(super) struct Minstrel {
-    modes: Vec<Mode>,
-    statistics: Vec<Statistics>,
-    /// Rates by index: best, second, reliable.
+    rates: Vec<Rate>,
+    /// Indices of the best, the second and the most reliable mode.
     chain: [usize; 3],
-    updated: Time,
-    /// Frames since the last sample, and mean length of an aggregate.
-    frames: f64,
-    aggregate: f64,
-    /// The rate of the present sample.
-    sample: Option<usize>,
+    next_update: Time,
+    /// Mean length of aggregates, frames.
+    mean_length: f64,
+    /// Frames until the next probe.
+    until_probe: f64,
+    skipped: u32,
+    /// Transmissions without a response since the last one with it.
+    misses: u32,
 }
 
 impl Minstrel {
-    /// A path that has tried nothing, with its rates in ascending order.
-    pub(super) fn new(modes: Vec<Mode>) -> Self {
-        let statistics = vec![Statistics::default(); modes.len()];
-        Self { statistics, chain: [0; 3], updated: Time::ZERO, frames: 0.0, aggregate: 1.0, sample: None, modes }
-    }
-
-    /// The mode of a transmission after this many without a response: (4) and (5). The second value is whether it is a
-    /// sample, of one frame.
-    pub(super) fn select(&mut self, now: Time, failures: u32, random: &mut Stream) -> (Mode, bool) {
-        if now >= self.updated + INTERVAL {
-            self.update();
-            self.updated = now;
-        }
-        self.sample = None;
-        if self.frames >= SAMPLE_FRAMES + 2.0 * self.aggregate {
-            self.frames = 0.0;
-            let candidate = random.below(self.modes.len() as u64) as usize;
-            // A rate that is slower than the second and the reliable one can gain nothing.
-            if !self.chain.contains(&candidate) && candidate > self.chain[1].min(self.chain[2]) {
-                self.sample = Some(candidate);
-                return (self.modes[candidate], true);
-            }
-        }
-        let step = (failures / 2).min(2) as usize;
-        (self.modes[self.chain[step]], false)
-    }
-
-    /// Counts the frames of a transmission, and those of them that were acknowledged.
-    pub(super) fn count(&mut self, mode: Mode, frames: u32, acknowledged: u32) {
-        let Some(rate) = self.modes.iter().position(|one| *one == mode) else { return };
-        let statistics = &mut self.statistics[rate];
-        statistics.attempts += frames;
-        statistics.successes += acknowledged;
-        self.frames += f64::from(frames);
-        self.aggregate = HISTORY * self.aggregate + (1.0 - HISTORY) * f64::from(frames);
-    }
-
-    /// (1), (2) and (3).
-    fn update(&mut self) {
-        for one in &mut self.statistics {
-            if one.attempts > 0 {
-                let now = f64::from(one.successes) / f64::from(one.attempts);
-                one.probability = Some(one.probability.map_or(now, |old| HISTORY * old + (1.0 - HISTORY) * now));
-            }
-            (one.attempts, one.successes) = (0, 0);
-        }
-        let known = |rate: usize| self.statistics[rate].probability.unwrap_or(0.0);
-        let throughput = |rate: usize| {
-            let probability = known(rate);
-            let airtime = self.modes[rate].airtime(FRAME_BYTES).as_nanos() as f64;
-            if probability < LEAST_SUCCESS {
-                0.0
-            } else {
-                probability.min(FULL_SUCCESS) / airtime
+    /// The modes of the standard of `mode`, with up to as many streams.
+    pub(super) fn new(mode: Mode) -> Self {
+        let streams = match mode {
+            Mode::Ofdm { .. } => 1,
+            Mode::Ht { streams, .. } => streams,
+        };
+        let modes = (1..=streams).flat_map(|streams| mode.alternatives(streams));
+        let rate = |mode: Mode| {
+            let overhead = mode.airtime(0) + SIFS + mode.control().airtime(BLOCK_ACK_BYTES);
+            let bits_ns = f64::from(PACKET_BYTES) * 8e9 / mode.rate_bps() as f64;
+            Rate {
+                mode,
+                packet_ns: [bits_ns, overhead.as_nanos() as f64],
+                attempts: 0,
+                successes: 0,
+                probability: None,
             }
         };
-        let mut order: Vec<usize> = (0..self.modes.len()).collect();
-        order.sort_by(|a, b| throughput(*b).total_cmp(&throughput(*a)));
-        let reliable = (0..self.modes.len()).rfind(|&rate| known(rate) > RELIABLE);
-        let reliable = reliable.unwrap_or_else(|| {
-            (0..self.modes.len()).max_by(|a, b| known(*a).total_cmp(&known(*b)).then(b.cmp(a))).unwrap_or(0)
-        });
-        self.chain = [order[0], order.get(1).copied().unwrap_or(0), reliable];
+        Self {
+            rates: modes.map(rate).collect(),
+            chain: [0; 3],
+            next_update: Time::ZERO + INTERVAL,
+            mean_length: 1.0,
+            until_probe: 0.0,
+            skipped: 0,
+            misses: 0,
+        }
+    }
+
+    /// Estimated packets per nanosecond.
+    fn throughput(&self, rate: &Rate) -> f64 {
+        let probability = rate.probability.unwrap_or(0.0);
+        if probability < USEFUL[0] {
+            return 0.0;
+        }
+        probability.min(USEFUL[1]) / (rate.packet_ns[0] + rate.packet_ns[1] / self.mean_length)
+    }
+
+    /// The mode of the next transmission, and whether it is a probe, which is a single frame. Transmissions without a response
+    /// descend the chain; frames of an aggregate that fail alone do not.
+    pub(super) fn select(&mut self, now: Time, random: &mut Stream) -> (Mode, bool) {
+        if now >= self.next_update {
+            self.update();
+            self.next_update = now + INTERVAL;
+        }
+        if self.until_probe <= 0.0 && self.rates.len() > 1 {
+            let index = random.below(self.rates.len() as u64) as usize;
+            self.until_probe = 16.0 + 2.0 * self.mean_length;
+            let slower = self.rates[index].packet_ns[0] > self.rates[self.chain[0]].packet_ns[0];
+            self.skipped += u32::from(slower);
+            if !self.chain.contains(&index) && (!slower || self.skipped > SKIPPED) {
+                self.skipped = if slower { 0 } else { self.skipped };
+                return (self.rates[index].mode, true);
+            }
+        }
+        let link = (self.misses / TRIES).min(2) as usize;
+        (self.rates[self.chain[link]].mode, false)
+    }
+
+    /// Counts the frames of an exchange, of which `successes` were acknowledged; `answered`: it had a response.
+    pub(super) fn count(&mut self, mode: Mode, attempts: u32, successes: u32, answered: bool) {
+        self.misses = if answered { 0 } else { self.misses + 1 };
+        self.until_probe -= f64::from(attempts);
+        self.mean_length = HISTORY * self.mean_length + (1.0 - HISTORY) * f64::from(attempts);
+        if let Some(rate) = self.rates.iter_mut().find(|rate| rate.mode == mode) {
+            rate.attempts += attempts;
+            rate.successes += successes;
+        }
+    }
+
+    /// Ends an interval: updates the probabilities and selects the modes.
+    fn update(&mut self) {
+        for rate in self.rates.iter_mut().filter(|rate| rate.attempts > 0) {
+            let now = f64::from(rate.successes) / f64::from(rate.attempts);
+            rate.probability = Some(rate.probability.map_or(now, |old| HISTORY * old + (1.0 - HISTORY) * now));
+            (rate.attempts, rate.successes) = (0, 0);
+        }
+        let best = self.highest(|one, rate| (0.0, one.throughput(rate)), usize::MAX);
+        let second = self.highest(|one, rate| (0.0, one.throughput(rate)), best);
+        let reliable = self.highest(
+            |one, rate| {
+                let probability = rate.probability.unwrap_or(0.0);
+                (probability.min(RELIABLE), if probability > RELIABLE { one.throughput(rate) } else { 0.0 })
+            },
+            usize::MAX,
+        );
+        self.chain = [best, second, reliable];
+    }
+
+    /// The index of the mode with the highest value, except one; of equal ones the first.
+    fn highest(&self, value: impl Fn(&Self, &Rate) -> (f64, f64), except: usize) -> usize {
+        let mut found = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+        let mut at = 0;
+        for (index, rate) in self.rates.iter().enumerate().filter(|one| one.0 != except) {
+            let value = value(self, rate);
+            if value > found {
+                (found, at) = (value, index);
+            }
+        }
+        at
     }
 }
 
@@ -124,54 +160,24 @@ impl Minstrel {
 mod tests {
     use super::*;
     use crate::random::Purpose;
+    use crate::wifi::phy::Format;
 
-    fn modes() -> Vec<Mode> {
-        (0..8).map(|mcs| Mode::Ht { mcs, streams: 1, short_guard: false }).collect()
-    }
-
-    fn mcs(mode: Mode) -> u8 {
-        match mode {
-            Mode::Ht { mcs, .. } => mcs,
-            Mode::Ofdm { .. } => 99,
-        }
-    }
-
-    /// By hand: rates up to MCS 4 succeed and others fail. Samples find MCS 4 within seconds, and it remains the best one.
+    /// By hand: 1, then 0.75 · 1 + 0.25 · 0.5 = 0.875, then 0.75 · 0.875 = 0.65625; a mode below 10 % has no throughput, and
+    /// that of MCS 1 exceeds that of MCS 0 while its probability exceeds about a half.
     #[test]
-    fn it_finds_the_fastest_rate_that_succeeds() {
-        let mut minstrel = Minstrel::new(modes());
+    fn probabilities_are_weighted_means_over_intervals() {
+        let mut all = Minstrel::new(Mode::Ht { mcs: 7, streams: 1, short_guard: false, format: Format::HT20 });
         let mut random = Stream::new(1, Purpose::Medium, 0);
-        let mut used = [0; 8];
-        for step in 0..20_000u64 {
-            let (mode, _) = minstrel.select(Time::from_nanos(step * 500_000), 0, &mut random);
-            used[usize::from(mcs(mode))] += u32::from(step >= 10_000);
-            minstrel.count(mode, 1, u32::from(mcs(mode) <= 4));
+        let mode = |mcs| Mode::Ht { mcs, streams: 1, short_guard: false, format: Format::HT20 };
+        for (interval, successes, probability) in [(1, 10, 1.0), (2, 5, 0.875), (3, 0, 0.65625)] {
+            all.count(mode(1), 10, successes);
+            all.count(mode(0), 1000, 1000);
+            all.count(mode(7), 1000, 50);
+            let selected = all.select(Time::ZERO + INTERVAL * interval, 6, &mut random);
+            assert!((all.rates[1].probability.unwrap() - probability).abs() < 1e-12, "{interval}");
+            assert_eq!(all.throughput(&all.rates[7]), 0.0);
+            assert_eq!(selected, (mode(if interval < 3 { 1 } else { 0 }), false), "the most reliable mode");
+            assert_eq!(all.chain[..2], [1, 0], "best and second");
         }
-        assert!(used[4] > 9000, "{used:?}");
-    }
-
-    /// By hand: 0.75 of 0 and 0.25 of 1 are 0.25; then 0.75 · 0.25 + 0.25 = 0.4375.
-    #[test]
-    fn probabilities_are_averages_with_the_weight_of_three_quarters() {
-        let mut minstrel = Minstrel::new(modes());
-        for (acknowledged, expected) in [(0, 0.0), (4, 0.25), (4, 0.4375)] {
-            minstrel.count(modes()[2], 4, acknowledged);
-            minstrel.update();
-            assert_eq!(minstrel.statistics[2].probability, Some(expected));
-        }
-    }
-
-    /// (4): two attempts each at the best and the second rate, then the reliable one.
-    #[test]
-    fn failures_descend_the_chain() {
-        let mut minstrel = Minstrel::new(modes());
-        for (rate, acknowledged) in [(7, 6), (5, 6), (1, 10)] {
-            minstrel.count(modes()[rate], 10, acknowledged);
-        }
-        minstrel.update();
-        let mut random = Stream::new(1, Purpose::Medium, 0);
-        let chain: Vec<u8> = (0..6).map(|failures| mcs(minstrel.select(Time::ZERO, failures, &mut random).0)).collect();
-        // 0.6 of 65 and of 52 Mbit/s; 0.9 of 13 Mbit/s.
-        assert_eq!(chain, [7, 7, 5, 5, 1, 1]);
     }
 }

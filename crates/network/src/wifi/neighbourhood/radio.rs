@@ -56,14 +56,18 @@ impl PathLoss {
         self.at_1_m_db + self.exponent * decibels(metres.max(1.0))
     }
 
+    /// Distance of two positions.
+    #[must_use]
+    pub fn distance(a: [f64; 2], b: [f64; 2]) -> f64 {
+        let (x, y) = (a[0] - b[0], a[1] - b[1]);
+        sqrt(x * x + y * y)
+    }
+
     /// Received power in dBm, by sender and receiver, from positions in metres and transmit powers in dBm.
     #[must_use]
     pub fn powers(&self, positions: &[[f64; 2]], transmit_dbm: &[f64]) -> Vec<Vec<f64>> {
-        let distance = |a: &[f64; 2], b: &[f64; 2]| {
-            let (x, y) = (a[0] - b[0], a[1] - b[1]);
-            sqrt(x * x + y * y)
-        };
-        let row = |(a, dbm): (&[f64; 2], &f64)| positions.iter().map(|b| dbm - self.db(distance(a, b))).collect();
+        let row =
+            |(&a, dbm): (&[f64; 2], &f64)| positions.iter().map(|&b| dbm - self.db(Self::distance(a, b))).collect();
         positions.iter().zip(transmit_dbm).map(row).collect()
     }
 }
@@ -114,17 +118,14 @@ pub struct Radio {
     channels: Vec<Channel>,
     /// The preamble threshold, mW.
     preamble_mw: f64,
-    /// The threshold of energy detection, mW.
-    energy_mw: f64,
     /// Noise floor of each station, mW.
     noise_mw: Vec<f64>,
 }
 
 impl Radio {
-    /// Creates it from the received power in dBm, by sender and receiver, the channel of each station, and the threshold of
-    /// energy detection in dBm.
+    /// Creates it from the received power in dBm, by sender and receiver, and the channel of each station.
     #[must_use]
-    pub fn new(received_dbm: &[Vec<f64>], channels: &[Channel], energy_dbm: f64) -> Self {
+    pub fn new(received_dbm: &[Vec<f64>], channels: &[Channel]) -> Self {
         let stations = channels.len();
         let mut power_mw = vec![0.0; stations * stations];
         let mut audible = vec![Vec::new(); stations];
@@ -139,15 +140,7 @@ impl Radio {
         }
         let noise_mw = channels.iter().map(|channel| milliwatts(channel.noise_dbm())).collect();
         let preamble_mw = milliwatts(PREAMBLE_DBM);
-        Self {
-            stations,
-            power_mw,
-            audible,
-            channels: channels.to_vec(),
-            preamble_mw,
-            energy_mw: milliwatts(energy_dbm),
-            noise_mw,
-        }
+        Self { stations, power_mw, audible, channels: channels.to_vec(), preamble_mw, noise_mw }
     }
 
     /// Received power, mW.
@@ -173,12 +166,6 @@ impl Radio {
     #[must_use]
     pub fn decodes(&self, from: u32, to: u32) -> bool {
         self.channels[from as usize] == self.channels[to as usize] && self.power(from, to) >= self.preamble_mw
-    }
-
-    /// The threshold of energy detection, mW.
-    #[must_use]
-    pub fn energy(&self) -> f64 {
-        self.energy_mw
     }
 
     /// Number of stations.

@@ -5,8 +5,9 @@ use cwndlab_units::{Duration, Time};
 
 use super::error_rate::ln_success;
 use super::radio::{CAPTURE_RATIO, CAPTURE_WINDOW, PREAMBLE_SNR};
-use super::station::{Activity, Chunk, FrameKind, Reception};
+use super::transceiver::{Activity, Chunk, FrameKind, Reception};
 use super::{Event, Neighbourhood, ResponseKind, Signal};
+use crate::wifi::access_function::State;
 use crate::wifi::phy::{Mode, ACK_BYTES, BLOCK_ACK_BYTES, SIFS};
 
 /// Legacy preamble and SIGNAL, with 24 bits at 6 Mbit/s.
@@ -49,13 +50,13 @@ impl<P: Copy> Neighbourhood<P> {
         for index in 0..self.signals.len() {
             let old = self.signals[index];
             for (one, other) in [(&old, new), (new, &old)] {
+                let Some(receiver) = self.transceivers.get(one.to as usize) else { continue };
                 let power = self.radio.power(one.from, one.to);
-                let receiver = &self.stations[one.to as usize];
                 let occupied = receiver.reception.as_ref().is_some_and(|present| present.signal == other.number);
                 let audible = self.radio.power(other.from, one.to) > power * HARMLESS;
                 let audible = audible || occupied || other.from == one.to;
                 let owner = if one.kind.asks() { one.from } else { one.to };
-                if let Some(exchange) = self.stations[owner as usize].exchange.as_mut().filter(|_| audible) {
+                if let Some(exchange) = self.transceivers[owner as usize].exchange.as_mut().filter(|_| audible) {
                     exchange.overlapped[usize::from(old.start != new.start)] = true;
                 }
             }
@@ -85,9 +86,9 @@ impl<P: Copy> Neighbourhood<P> {
 
     /// Ends the period of constant SINR of a station's reception.
     fn end_chunk(&mut self, at: Time, station: u32) {
-        let Some(reception) = &self.stations[station as usize].reception else { return };
+        let Some(reception) = &self.transceivers[station as usize].reception else { return };
         let sinr = self.sinr(station, reception.signal, reception.from);
-        if let Some(reception) = &mut self.stations[station as usize].reception {
+        if let Some(reception) = &mut self.transceivers[station as usize].reception {
             let before = std::mem::replace(&mut reception.sinr, sinr);
             let since = reception.chunks.last().map_or(reception.start, |chunk| chunk.until);
             if at > since {
@@ -99,7 +100,7 @@ impl<P: Copy> Neighbourhood<P> {
     /// A station begins to receive a frame if it detects the preamble and receives no other frame, or one that is weaker
     /// and began within the capture window.
     fn try_detect(&mut self, at: Time, index: u32, signal: &Signal) {
-        let station = &self.stations[index as usize];
+        let station = &self.transceivers[index as usize];
         if station.sending.is_some() || !self.radio.decodes(signal.from, index) {
             return;
         }
@@ -121,22 +122,22 @@ impl<P: Copy> Neighbourhood<P> {
             chunks: Vec::with_capacity(2),
             sinr,
         };
-        let station = &mut self.stations[index as usize];
-        station.reception = Some(reception);
-        station.nav_of_rts = false;
+        let transceiver = &mut self.transceivers[index as usize];
+        transceiver.reception = Some(reception);
+        transceiver.nav_of_rts = false;
     }
 
     /// Updates the activity of a station at `at`. Its backoff freezes when the channel becomes busy.
     pub(super) fn update(&mut self, at: Time, index: u32) {
-        let station = &self.stations[index as usize];
+        let station = &self.transceivers[index as usize];
         let activity = match &station.reception {
             _ if station.sending.is_some() => Activity::Sending,
             Some(reception) if reception.addressed => Activity::Receiving,
             Some(_) => Activity::Overhearing,
-            None if self.interference(index, u64::MAX) >= self.radio.energy() => Activity::Energy,
+            None if self.interference(index, u64::MAX) >= self.energy_mw[station.rules as usize] => Activity::Energy,
             None => Activity::Idle,
         };
-        let station = &mut self.stations[index as usize];
+        let station = &mut self.transceivers[index as usize];
         if activity == station.activity {
             return;
         }
@@ -158,11 +159,11 @@ impl<P: Copy> Neighbourhood<P> {
             self.end_chunk(at, receiver);
         }
         self.signals.remove(position);
-        let sender = &mut self.stations[signal.from as usize];
+        let sender = &mut self.transceivers[signal.from as usize];
         sender.sending = sender.sending.filter(|&sending| sending != number);
         for index in 0..self.radio.audible(signal.from).len() {
             let receiver = self.radio.audible(signal.from)[index];
-            let reception = &mut self.stations[receiver as usize].reception;
+            let reception = &mut self.transceivers[receiver as usize].reception;
             if let Some(reception) = reception.take_if(|one| one.signal == number) {
                 self.receive(at, receiver, &signal, &reception);
             } else {
@@ -175,7 +176,7 @@ impl<P: Copy> Neighbourhood<P> {
 
     /// Whether a part of a frame is received: a random draw.
     fn draw(&mut self, station: u32, ln_probability: f64) -> bool {
-        self.stations[station as usize].random.unit() < exp(ln_probability)
+        self.transceivers[station as usize].random.unit() < exp(ln_probability)
     }
 
     /// The end of a reception.
@@ -191,14 +192,14 @@ impl<P: Copy> Neighbourhood<P> {
                 let ln_probability = ln_success_between(reception, payload, at, signal.mode, bytes);
                 self.draw(index, ln_probability)
             };
-        let station = &mut self.stations[index as usize];
+        let station = &mut self.transceivers[index as usize];
         station.failed_reception = !received;
         if received && signal.to == index {
             self.process(at, index, signal);
         } else if received {
             self.reserve(at, index, signal);
         }
-        let exchange = &self.stations[index as usize].exchange;
+        let exchange = &self.transceivers[index as usize].exchange;
         if exchange.as_ref().is_some_and(|exchange| exchange.timed_out) {
             self.complete(at, index, false);
         }
@@ -206,7 +207,7 @@ impl<P: Copy> Neighbourhood<P> {
 
     /// Sets the NAV by a frame for another station. That of an RTS ends if no frame follows it (10.3.2.4).
     fn reserve(&mut self, at: Time, index: u32, signal: &Signal) {
-        let station = &mut self.stations[index as usize];
+        let station = &mut self.transceivers[index as usize];
         let nav = at + signal.nav;
         if nav <= station.nav {
             return;
@@ -214,14 +215,15 @@ impl<P: Copy> Neighbourhood<P> {
         station.nav = nav;
         station.nav_of_rts = signal.kind == FrameKind::Rts;
         if station.nav_of_rts {
+            let slot = self.rules[station.rules as usize].slot;
             let response = signal.mode.control().airtime(ACK_BYTES);
-            self.schedule(at + SIFS * 2 + response + self.rules.slot * 2, Event::ResetNav(index, nav));
+            self.schedule(at + SIFS * 2 + response + slot * 2, Event::ResetNav(index, nav));
         }
     }
 
     /// Resets the NAV of an RTS, unless a frame was detected since.
     pub(super) fn reset_nav(&mut self, at: Time, index: u32, nav: Time) {
-        let station = &mut self.stations[index as usize];
+        let station = &mut self.transceivers[index as usize];
         if station.nav == nav && std::mem::take(&mut station.nav_of_rts) {
             station.nav = at;
             if station.activity == Activity::Idle {
@@ -233,7 +235,7 @@ impl<P: Copy> Neighbourhood<P> {
     /// The end of a data frame: its receiver gets the MPDUs without errors; other stations decode the first one for its
     /// duration field. Returns whether any was decoded.
     fn receive_data(&mut self, at: Time, index: u32, signal: &Signal, reception: &Reception) -> bool {
-        let Some(exchange) = self.stations[signal.from as usize].exchange.take() else { return false };
+        let Some(exchange) = self.transceivers[signal.from as usize].exchange.take() else { return false };
         let payload = (signal.start + HEADER).min(at);
         let span = (at - payload).as_nanos();
         let total = exchange.mpdus.iter().map(|&bytes| u64::from(bytes)).sum::<u64>().max(1);
@@ -245,21 +247,25 @@ impl<P: Copy> Neighbourhood<P> {
             sent += u64::from(bytes);
             let to = payload + Duration::from_nanos(span * sent / total);
             let ln_probability = ln_success_between(reception, from, to, signal.mode, f64::from(bytes));
-            let ln_probability = ln_probability + self.paths[exchange.path as usize].ln_noise;
             if !self.draw(index, ln_probability) {
                 continue;
             }
-            any = true;
-            if mine {
-                let frames = &mut self.paths[exchange.path as usize].frames;
-                let position = frames.partition_point(|frame| frame.serial < *serial);
-                frames[position].received = true;
+            if !mine {
+                any = true;
+                continue;
             }
+            let path = &mut self.stations.paths[exchange.path as usize];
+            if path.error > 0.0 && self.transceivers[index as usize].random.unit() < path.error {
+                continue;
+            }
+            any = true;
+            let position = path.frames.partition_point(|frame| frame.serial < *serial);
+            path.frames[position].state = State::Unacknowledged;
         }
         if mine {
             self.flush(exchange.path);
         }
-        self.stations[signal.from as usize].exchange = Some(exchange);
+        self.transceivers[signal.from as usize].exchange = Some(exchange);
         any
     }
 
@@ -273,28 +279,27 @@ impl<P: Copy> Neighbourhood<P> {
             Event::Respond { station: index, kind, to, nav, mode_bits, bytes }
         };
         match signal.kind {
-            FrameKind::Rts if self.stations[index as usize].nav <= at => {
+            FrameKind::Rts if self.transceivers[index as usize].nav <= at => {
                 self.schedule(at + SIFS, respond(ResponseKind::Cts, ACK_BYTES));
             }
             FrameKind::Rts => {}
             FrameKind::Cts => {
-                if let Some(exchange) = &mut self.stations[index as usize].exchange {
+                if let Some(exchange) = &mut self.transceivers[index as usize].exchange {
                     exchange.timeout = u64::MAX;
                     exchange.timed_out = false;
                     self.schedule(at + SIFS, respond(ResponseKind::Data, 0));
                 }
             }
             FrameKind::Data => {
-                self.stations[index as usize].gap_from = at;
+                self.transceivers[index as usize].gap_from = at;
                 let aggregate =
-                    self.stations[to as usize].exchange.as_ref().is_some_and(|exchange| exchange.serials.len() > 1);
+                    self.transceivers[to as usize].exchange.as_ref().is_some_and(|exchange| exchange.serials.len() > 1);
                 let bytes = if aggregate { BLOCK_ACK_BYTES } else { ACK_BYTES };
                 self.schedule(at + SIFS, respond(ResponseKind::Ack, bytes));
             }
-            FrameKind::BlockAckRequest => {
-                self.schedule(at + SIFS, respond(ResponseKind::Ack, BLOCK_ACK_BYTES));
-            }
+            FrameKind::BlockAckRequest => self.schedule(at + SIFS, respond(ResponseKind::Ack, BLOCK_ACK_BYTES)),
             FrameKind::Ack => self.complete(at, index, true),
+            FrameKind::Beacon => {}
         }
     }
 }

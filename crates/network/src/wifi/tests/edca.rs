@@ -143,7 +143,7 @@ fn voice_wins_an_internal_collision_and_video_backs_off() {
                 FrameOutcome::Lost(_) => panic!("nothing is lost"),
             }));
         }
-        let counters = medium.counters(NEVER, 0);
+        let counters = medium.stations().counters(NEVER, 0);
         assert_eq!((counters.attempts, counters.failures, counters.collisions, counters.sent), (2, 0, 0, 2));
         let [(3, voice), (2, video)] = times[..] else { panic!("{times:?}") };
         assert_eq!(voice, Time::ZERO + Duration::from_micros(28 + 258));

@@ -1,15 +1,8 @@
-//! The state of a station: its view of the channel, its backoff, its exchange, and its frames.
-
-use std::collections::VecDeque;
+//! The state of a transceiver: its view of the channel, its exchange, and the backoff of its access functions.
 
 use cwndlab_units::{Duration, Time};
 
-use super::minstrel::Minstrel;
-use crate::aqm::{Discipline, QueuedPacket};
-use crate::queue::Limit;
 use crate::random::Stream;
-use crate::wifi::access_function::{Counters, PathTotals, QueueLength, Routed};
-use crate::wifi::airtimes::KnownFlow;
 use crate::wifi::phy::Mode;
 
 /// Failed exchanges of a station by cause, which is determined at the receiver.
@@ -47,21 +40,17 @@ pub(super) enum Activity {
     Energy,
 }
 
-/// The backoff of a station.
+/// The backoff of an access function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backoff {
     /// Remaining slots after `ready`.
     pub(super) slots: u64,
     /// End of the interframe space.
     pub(super) ready: Time,
-    /// Start of the idle period by carrier sense and NAV.
-    pub(super) idle_from: Time,
     /// Access without a backoff, unless another station sends before.
     pub(super) immediate: bool,
-    /// Contention window, slots.
-    pub(super) cw: u32,
-    /// Number of the valid access event: earlier ones are void.
-    pub(super) generation: u64,
+    /// Time of its valid access event; those at other times are void.
+    pub(super) due: Time,
 }
 
 impl Backoff {
@@ -109,6 +98,7 @@ pub(super) enum FrameKind {
     BlockAckRequest,
     /// ACK or BlockAck.
     Ack,
+    Beacon,
 }
 
 impl FrameKind {
@@ -121,6 +111,7 @@ impl FrameKind {
 /// The frame exchange of a station.
 #[derive(Debug)]
 pub(super) struct OwnExchange {
+    pub(super) function: u32,
     pub(super) path: u32,
     /// Serial numbers of its data frames.
     pub(super) serials: Vec<u64>,
@@ -131,10 +122,10 @@ pub(super) struct OwnExchange {
     pub(super) start: Time,
     /// End of its last own frame.
     pub(super) sent_until: Time,
+    /// It begins with an RTS.
+    pub(super) with_rts: bool,
     /// A CTS was received.
     pub(super) reserved: bool,
-    /// It begins with an RTS.
-    pub(super) after_rts: bool,
     /// Number of this request for a BlockAck, from 1; 0: it has data.
     pub(super) requests: u32,
     /// Another frame overlapped with one of its frames at the receiver: in the same slot, or at another time.
@@ -145,46 +136,11 @@ pub(super) struct OwnExchange {
     pub(super) timed_out: bool,
 }
 
-/// A frame in the queue of its sender.
+/// The transceiver of a station.
 #[derive(Debug)]
-pub(super) struct SentFrame<P> {
-    pub(super) one: QueuedPacket<P>,
-    pub(super) serial: u64,
-    /// Failed attempts without RTS, and with RTS.
-    pub(super) failures: [u32; 2],
-    /// The receiver has it.
-    pub(super) received: bool,
-    /// The sender has its acknowledgement, or dropped it.
-    pub(super) done: bool,
-    /// Its outcome was returned.
-    pub(super) reported: bool,
-}
-
-/// The frames of a station to one receiver.
-#[derive(Debug)]
-pub(super) struct NeighbourPath<P> {
-    pub(super) from: u32,
-    pub(super) to: u32,
-    /// The mode of all transmissions, unless statistics select it.
-    pub(super) mode: Option<Mode>,
-    /// The statistics.
-    pub(super) minstrel: Option<Minstrel>,
-    /// Transmissions without a response since the last one with it.
-    pub(super) misses: u32,
-    /// Logarithm of the probability that other noise does not destroy a frame.
-    pub(super) ln_noise: f64,
-    pub(super) frames: VecDeque<SentFrame<P>>,
-    pub(super) queue_length: QueueLength,
-    pub(super) totals: PathTotals,
-    pub(super) known_flow: KnownFlow,
-    /// Maximum size of an aggregate in the last mode, bytes.
-    pub(super) max_bytes: Option<(Mode, u32)>,
-}
-
-/// The state of a station.
-#[derive(Debug)]
-pub(super) struct Station<P> {
-    pub(super) backoff: Backoff,
+pub(super) struct Transceiver {
+    /// Index of the rules of its medium.
+    pub(super) rules: u32,
     /// The frame that it sends.
     pub(super) sending: Option<u64>,
     pub(super) reception: Option<Reception>,
@@ -196,37 +152,30 @@ pub(super) struct Station<P> {
     pub(super) nav: Time,
     /// It is that of an RTS, and no frame was detected since.
     pub(super) nav_of_rts: bool,
+    /// Start of the idle period by carrier sense and NAV.
+    pub(super) idle_from: Time,
     /// End of the last data frame to which it responds.
     pub(super) gap_from: Time,
     pub(super) exchange: Option<OwnExchange>,
-    /// The next exchange, if it is a request for a BlockAck.
-    pub(super) request: Option<OwnExchange>,
-    /// Its paths.
-    pub(super) paths: Vec<u32>,
-    /// Frames in the device, or in the queue without a discipline, that are neither acknowledged nor dropped.
-    pub(super) backlog: u64,
-    pub(super) limit: Limit,
-    /// The frame in service counts towards the limit.
-    pub(super) counts_in_service: bool,
-    /// A queue discipline above the device.
-    pub(super) queue: Option<Box<dyn Discipline<Routed<P>>>>,
-    /// Frames of the device if there is a discipline.
-    pub(super) room: u64,
-    pub(super) queue_length: QueueLength,
-    pub(super) counters: Counters,
+    /// The access function that holds a TXOP, and the end of its last exchange at the latest.
+    pub(super) txop: Option<(u32, Time)>,
+    /// A beacon is due.
+    pub(super) beacon_waits: bool,
+    /// Time at which it is sent, unless the channel becomes busy before.
+    pub(super) beacon_at: Time,
     pub(super) causes: LossCauses,
     pub(super) busy: BusyTimes,
     pub(super) random: Stream,
 }
 
-impl<P> Station<P> {
+impl Transceiver {
     /// Accounts the time until `now` for the present activity.
     pub(super) fn account(&mut self, now: Time) {
         self.busy = self.busy_until(now);
         self.since = now;
     }
 
-    /// The time by activity until `now`.
+    /// Its time by activity until `now`.
     pub(super) fn busy_until(&self, now: Time) -> BusyTimes {
         let span = now.saturating_since(self.since);
         let mut busy = self.busy;
@@ -240,14 +189,13 @@ impl<P> Station<P> {
         busy
     }
 
-    /// Whether the channel is busy by carrier sense or NAV.
+    /// Whether the channel is busy by carrier sense or NAV, or by its own exchange.
     pub(super) fn is_busy(&self, now: Time) -> bool {
-        self.activity != Activity::Idle || now < self.backoff.idle_from
+        self.activity != Activity::Idle || now < self.idle_from || self.exchange.is_some()
     }
 
-    /// Draws a backoff from a contention window.
-    pub(super) fn back_off(&mut self, cw: u32) {
-        self.backoff.cw = cw;
-        self.backoff.slots = self.random.below(u64::from(cw) + 1);
+    /// Whether an access function may send after its backoff.
+    pub(super) fn is_free(&self) -> bool {
+        self.activity == Activity::Idle && self.exchange.is_none()
     }
 }

@@ -2,22 +2,28 @@
 
 use cwndlab_units::Time;
 
-use super::{AccessFunction, Frame, Medium, Routed, State};
+use super::{AccessCategory, AccessFunction, Frame, Routed, Stations};
 use crate::aqm::QueuedPacket;
 use crate::dscp::Dscp;
 use crate::queue::Limit;
+use crate::wifi::access_function::State;
 
-impl<P: Copy> Medium<P> {
-    /// Enqueues a packet for a path. Appends the packets that are dropped to `dropped`.
-    #[allow(clippy::inline_always)] // its only caller is the event loop
+impl<P: Copy> Stations<P> {
+    /// Enqueues a packet for a path. Appends the packets that are dropped to `dropped`. Returns the access function whose
+    /// device was empty, if it has a frame now.
+    #[allow(clippy::inline_always)] // called for every packet
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, path: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
-        self.process_until(now);
+    pub(in crate::wifi) fn offer(
+        &mut self,
+        now: Time,
+        path: u32,
+        one: QueuedPacket<P>,
+        dropped: &mut Vec<QueuedPacket<P>>,
+    ) -> Option<usize> {
         let path = if self.categories > 1 { self.path_of(path, one.dscp) } else { path };
         let index = self.paths[path as usize].from as usize;
         if self.functions[index].queue.is_some() {
-            self.enqueue(now, index, path, one, dropped);
-            return;
+            return self.enqueue(now, index, path, one, dropped).then_some(index);
         }
         let first = self.first_size(index);
         let function = &mut self.functions[index];
@@ -26,7 +32,7 @@ impl<P: Copy> Medium<P> {
             function.counters.dropped += 1;
             to.totals.dropped += 1;
             dropped.push(one);
-            return;
+            return None;
         }
         let idle = function.device == 0;
         to.totals.accepted += 1;
@@ -36,19 +42,16 @@ impl<P: Copy> Medium<P> {
             self.count_max_length(now, index, path);
         }
         self.load(index, path, one);
-        if idle {
-            self.begin_contending(now, index);
-            if self.outcomes.is_empty() {
-                self.schedule_with(index);
-            }
-        }
+        idle.then_some(index)
     }
 
     /// The path of a packet: that of its access category.
     #[cold]
     fn path_of(&self, path: u32, dscp: Dscp) -> u32 {
-        let category = self.rules.edca.as_ref().map_or(0, |edca| edca.category(dscp) as u32);
-        path * self.categories as u32 + category
+        let first = path as usize * self.categories;
+        let mapping = self.mappings[self.paths[first].from as usize / self.categories];
+        let category = mapping.map_or(AccessCategory::BestEffort, |mapping| mapping.category(dscp));
+        (first + category as usize) as u32
     }
 
     /// The first access category has the maximum length of all queues of the station, or of the path.
@@ -66,17 +69,16 @@ impl<P: Copy> Medium<P> {
     /// Adds a frame to the device.
     fn load(&mut self, index: usize, path: u32, one: QueuedPacket<P>) {
         self.serial += 1;
-        let frame = Frame { one, serial: self.serial, failures: [0; 2], state: State::Waiting };
+        let frame = Frame { one, serial: self.serial, failures: [0; 2], state: State::Waiting, reported: false };
         self.paths[path as usize].frames.push_back(frame);
         let function = &mut self.functions[index];
         if function.sole_path.is_none() {
             function.order.push_back((path, self.serial));
         }
         function.device += 1;
-        self.contention.set_sends(index, true);
     }
 
-    /// Enqueues a packet at an access function with a discipline.
+    /// Enqueues a packet at an access function with a discipline. Returns whether its device was empty and has a frame now.
     fn enqueue(
         &mut self,
         now: Time,
@@ -84,10 +86,10 @@ impl<P: Copy> Medium<P> {
         path: u32,
         one: QueuedPacket<P>,
         dropped: &mut Vec<QueuedPacket<P>>,
-    ) {
+    ) -> bool {
         let serving = self.serving(index);
         let function = &mut self.functions[index];
-        let Some(queue) = &mut function.queue else { return };
+        let Some(queue) = &mut function.queue else { return false };
         let to = &mut self.paths[path as usize];
         to.totals.accepted += 1;
         to.queue_length.join(now, one.size);
@@ -98,16 +100,30 @@ impl<P: Copy> Medium<P> {
         }
         self.count_drops(now, index, dropped);
         let idle = self.functions[index].device == 0;
-        if idle && !self.functions[index].pending && self.refill(now, index, dropped) {
-            self.begin_contending(now, index);
-            if self.outcomes.is_empty() {
-                self.schedule_with(index);
+        idle && !self.functions[index].pending && self.refill(now, index, dropped)
+    }
+
+    /// Refills the devices of access functions whose outcomes were taken, and calls `refilled` with each of them and
+    /// whether its device has frames.
+    pub(in crate::wifi) fn refill_pending(
+        &mut self,
+        now: Time,
+        dropped: &mut Vec<QueuedPacket<P>>,
+        mut refilled: impl FnMut(usize, bool),
+    ) {
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.sort_unstable();
+        for index in pending.drain(..).map(|index| index as usize) {
+            // The backoff after its last frame is already in progress.
+            if std::mem::take(&mut self.functions[index].pending) {
+                refilled(index, self.refill(now, index, dropped));
             }
         }
+        self.pending = pending;
     }
 
     /// Fills the device from the discipline: one frame, or the maximum of an aggregate. Returns whether it has frames.
-    pub(super) fn refill(&mut self, now: Time, index: usize, dropped: &mut Vec<QueuedPacket<P>>) -> bool {
+    fn refill(&mut self, now: Time, index: usize, dropped: &mut Vec<QueuedPacket<P>>) -> bool {
         while self.functions[index].device < self.functions[index].room {
             let Some(queue) = &mut self.functions[index].queue else { break };
             let Some(one) = queue.dequeue(now, &mut self.dropped) else { break };
@@ -149,7 +165,7 @@ impl<P: Copy> Medium<P> {
     }
 
     /// The path of an access function's oldest frame.
-    pub(super) fn first_path(&mut self, index: usize) -> u32 {
+    pub(in crate::wifi) fn first_path(&mut self, index: usize) -> u32 {
         let AccessFunction { sole_path, order, .. } = &mut self.functions[index];
         if let Some(path) = *sole_path {
             return path;
@@ -165,7 +181,7 @@ impl<P: Copy> Medium<P> {
 }
 
 /// The queued packet with another payload type.
-pub(in crate::wifi) fn with<P, Q>(one: QueuedPacket<P>, packet: Q) -> QueuedPacket<Q> {
+fn with<P, Q>(one: QueuedPacket<P>, packet: Q) -> QueuedPacket<Q> {
     let QueuedPacket { since, size, flow, ecn, dscp, marked, .. } = one;
     QueuedPacket { since, size, flow, ecn, dscp, marked, packet }
 }

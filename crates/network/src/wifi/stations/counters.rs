@@ -1,20 +1,20 @@
-//! Counters and queue lengths of a medium, its stations and paths: the sums over their access categories.
+//! Counters and queue lengths of stations and paths: the sums over their access categories.
 
 use std::ops::Add;
 
 use cwndlab_units::{Duration, Time};
 
-use super::{AccessFunction, Counters, Medium, Path, PathTotals};
+use super::{AccessFunction, Counters, Path, PathTotals, Stations};
 
 /// The sum of pairs.
 fn sum<T: Default + Add<Output = T>>(pairs: impl Iterator<Item = (T, T)>) -> (T, T) {
     pairs.fold(Default::default(), |(a, b), (c, d)| (a + c, b + d))
 }
 
-impl<P: Copy> Medium<P> {
+impl<P: Copy> Stations<P> {
     /// Number of stations.
     #[must_use]
-    pub fn stations(&self) -> u32 {
+    pub fn number(&self) -> u32 {
         (self.functions.len() / self.categories) as u32
     }
 
@@ -109,11 +109,5 @@ impl<P: Copy> Medium<P> {
     /// aggregate is shared in proportion to the bytes of the packets. All flows together have the airtime of the stations.
     pub fn flow_airtimes(&self) -> impl Iterator<Item = (u64, Duration)> + '_ {
         self.flow_airtimes.all()
-    }
-
-    /// Beacons sent.
-    #[must_use]
-    pub fn beacons(&self) -> u64 {
-        self.beacons
     }
 }
