@@ -1,0 +1,165 @@
+//! The parameters of a cell.
+
+use cwndlab_config::{fields, words, Positive, Probability};
+use cwndlab_units::{Bytes, Duration};
+
+words! {
+    /// Radio access technology.
+    pub enum Technology {
+        /// LTE, FDD: a TTI of 1 ms
+        Lte = "lte",
+        /// 5G NR with a subcarrier spacing of 30 kHz: a TTI (slot) of 0.5 ms
+        Nr = "nr",
+    }
+}
+
+words! {
+    /// How a direction assigns its resource blocks in each TTI.
+    pub enum SchedulerKind {
+        /// the highest ratio of achievable rate to mean throughput
+        ProportionalFair = "proportional-fair",
+        /// the user that was served longest ago
+        RoundRobin = "round-robin",
+        /// the highest achievable rate
+        MaxRate = "max-rate",
+    }
+}
+
+words! {
+    /// Mode of RLC (TS 36.322).
+    pub enum RlcMode {
+        /// acknowledged: blocks that HARQ gave up are retransmitted
+        Acknowledged = "am",
+        /// unacknowledged: packets in these blocks are lost
+        Unacknowledged = "um",
+    }
+}
+
+fields! {
+    /// HARQ. Attempts fail independently; retransmissions add their SNR to that of the attempts before (Chase combining),
+    /// and take the same resource blocks before new data.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Harq {
+        /// probability that an attempt fails whose SNR suffices for the selected CQI
+        error: Probability = 0.1,
+        /// time from an attempt to the next one
+        round: Option<Positive<Duration>> = absent("8 ms with LTE, 4 ms with NR"),
+        /// maximum number of retransmissions
+        retransmissions: u32 = 3 in 0..=100,
+    }
+}
+
+fields! {
+    /// RLC.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Rlc {
+        /// acknowledged or unacknowledged mode
+        mode: RlcMode = "am",
+        /// acknowledged mode: time from the last attempt of HARQ to the retransmission (as t-PollRetransmit, TS 36.322)
+        recovery: Duration = "45 ms",
+        /// unacknowledged mode: time for which the receiver waits for a missing block (as t-Reordering, TS 36.322)
+        reordering: Duration = "35 ms",
+    }
+}
+
+fields! {
+    /// Grants of the uplink. Each transmission reports the backlog, from which the base station grants further blocks.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Grants {
+        /// time between two opportunities for a scheduling request
+        request_interval: Option<Positive<Duration>> = absent("10 ms with LTE, 5 ms with NR"),
+        /// time from a request or report to the transmission that it enables
+        delay: Option<Duration> = absent("8 ms with LTE, 4 ms with NR"),
+        /// size of the grant that answers a request: the base station does not know the backlog yet
+        first: Bytes = "200 B",
+    }
+}
+
+fields! {
+    /// The states of RRC: a user without packets is released, and a packet connects it again.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Rrc {
+        /// time from the last packet to the release
+        inactivity: Duration = "10 s",
+        /// time from idle to connected
+        promotion: Duration = "100 ms",
+        /// cycle in which an idle user listens for paging; a downlink packet waits for it
+        paging_cycle: Positive<Duration> = "1.28 s",
+    }
+}
+
+/// The parameters of a cell with explicit values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Configuration {
+    /// Technology.
+    pub technology: Technology,
+    /// Resource blocks of the bandwidth.
+    pub resource_blocks: u32,
+    /// Resource elements for data in a resource block and TTI, downlink and uplink.
+    pub elements: [u32; 2],
+    /// Scheduler of each direction.
+    pub scheduler: SchedulerKind,
+    /// Averaging window of the mean throughput, TTIs.
+    pub averaging: f64,
+    /// Age of the SNR from which the CQI is selected.
+    pub cqi_delay: Duration,
+    /// HARQ.
+    pub harq: Harq,
+    /// RLC.
+    pub rlc: Rlc,
+    /// Grants of the uplink.
+    pub grants: Grants,
+    /// States of RRC; `None`: always connected.
+    pub rrc: Option<Rrc>,
+    /// A hand-over forwards the queue, and acknowledged blocks are sent again; otherwise all is lost.
+    pub forwarding: bool,
+}
+
+impl Technology {
+    /// Transmission time interval.
+    #[must_use]
+    pub fn tti(self) -> Duration {
+        Duration::from_micros(match self {
+            Self::Lte => 1000,
+            Self::Nr => 500,
+        })
+    }
+
+    /// Resource elements for data in a resource block and TTI, downlink and uplink. LTE: of 12 × 14, three symbols of
+    /// control and the reference signals of one antenna port outside of them are no data in the reference resource of
+    /// the CQI (TS 36.213, 7.2.3), and two symbols of the uplink (TS 36.211, 5.5.2.1). NR: one symbol of control and one
+    /// of DM-RS (TS 38.214, 5.1.3.2).
+    #[must_use]
+    pub fn elements(self) -> [u32; 2] {
+        match self {
+            Self::Lte => [12 * 11 - 6, 12 * 12],
+            Self::Nr => [12 * 12, 12 * 12],
+        }
+    }
+
+    fn by_technology(self, lte_ms: u64, nr_ms: u64) -> Duration {
+        Duration::from_millis(match self {
+            Self::Lte => lte_ms,
+            Self::Nr => nr_ms,
+        })
+    }
+}
+
+impl Configuration {
+    pub(super) fn tti(&self) -> Duration {
+        self.technology.tti()
+    }
+
+    /// Time from an attempt of HARQ to the next one.
+    pub(super) fn round(&self) -> Duration {
+        self.harq.round.unwrap_or_else(|| self.technology.by_technology(8, 4))
+    }
+
+    pub(super) fn request_interval(&self) -> Duration {
+        self.grants.request_interval.unwrap_or_else(|| self.technology.by_technology(10, 5))
+    }
+
+    pub(super) fn grant_delay(&self) -> Duration {
+        self.grants.delay.unwrap_or_else(|| self.technology.by_technology(8, 4))
+    }
+}
