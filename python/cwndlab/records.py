@@ -32,6 +32,8 @@ TABLES = (
     "messages",
     "packets",
     "stations",
+    "cell_users",
+    "link_events",
     "lateness",
     "calibration",
     "named_values",
@@ -273,6 +275,16 @@ class Records:
     def stations(self) -> pl.DataFrame:
         """Stations of 802.11 at the sampling interval and at the end; counters are cumulative."""
         return self.frame("stations")
+
+    @cached_property
+    def cell_users(self) -> pl.DataFrame:
+        """Users of cells of LTE and NR by direction, at the sampling interval and at the end; counters are cumulative."""
+        return self.frame("cell_users")
+
+    @cached_property
+    def link_events(self) -> pl.DataFrame:
+        """Hand-overs and promotions of links on a cell."""
+        return self.frame("link_events")
 
     @cached_property
     def lateness(self) -> pl.DataFrame:

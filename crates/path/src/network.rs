@@ -421,6 +421,12 @@ impl Network {
                 self.arm_medium(server);
                 return;
             }
+            Server::Cell(cell) => {
+                cell.offer(now, link, one, &mut self.dropped);
+                self.record_drops();
+                self.arm_medium(server);
+                return;
+            }
         };
         if let Some(at) = next {
             self.agenda.push(at, self.sources.server(server));
@@ -446,11 +452,21 @@ impl Network {
         }
     }
 
-    /// Runs a medium, whose event is the top of the agenda.
+    /// Runs a medium or a cell, whose event is the top of the agenda.
     fn serve_medium(&mut self, now: Time, server: ServerId) {
-        let Server::Wifi(wifi) = &mut self.servers[server] else { return };
-        let mut taken = std::mem::take(&mut wifi.taken);
-        let next = wifi.serve(now, &mut taken, &mut self.dropped);
+        let (mut taken, next) = match &mut self.servers[server] {
+            Server::Wifi(wifi) => {
+                let mut taken = std::mem::take(&mut wifi.taken);
+                let next = wifi.serve(now, &mut taken, &mut self.dropped);
+                (taken, next)
+            }
+            Server::Cell(cell) => {
+                let mut taken = std::mem::take(&mut cell.taken);
+                let next = cell.serve(now, &mut taken, &mut self.dropped);
+                (taken, next)
+            }
+            Server::Line { .. } => return,
+        };
         match next {
             Some(at) => self.agenda.replace_top(at, self.sources.server(server)),
             None => self.agenda.pop(),
@@ -464,18 +480,22 @@ impl Network {
         if let Some(outcome) = last {
             self.leave_medium(now, server, outcome);
         }
-        if let Server::Wifi(wifi) = &mut self.servers[server] {
-            wifi.taken = taken;
+        match &mut self.servers[server] {
+            Server::Wifi(wifi) => wifi.taken = taken,
+            Server::Cell(cell) => cell.taken = taken,
+            Server::Line { .. } => {}
         }
     }
 
-    /// Handles a packet that left a medium.
+    /// Handles a packet that left a medium or a cell.
     fn leave_medium(&mut self, now: Time, server: ServerId, outcome: FrameOutcome<Packet>) {
         let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
         let link = self.routes.current(&one.packet).link;
         if matches!(outcome, FrameOutcome::Delivered(_)) {
-            if let (true, Server::Wifi(wifi)) = (one.marked, &mut self.servers[server]) {
-                wifi.count_mark(link);
+            match &mut self.servers[server] {
+                Server::Wifi(wifi) if one.marked => wifi.count_mark(link),
+                Server::Cell(cell) if one.marked => cell.count_mark(link),
+                _ => {}
             }
             self.on_departure(now, link, one);
         } else {
@@ -484,10 +504,14 @@ impl Network {
         }
     }
 
-    /// Adds an entry of a medium to the agenda, if it precedes the existing one.
+    /// Adds an entry of a medium or a cell to the agenda, if it precedes the existing one.
     fn arm_medium(&mut self, server: ServerId) {
-        let Server::Wifi(wifi) = &mut self.servers[server] else { return };
-        if let Some(next) = wifi.arm() {
+        let next = match &mut self.servers[server] {
+            Server::Wifi(wifi) => wifi.arm(),
+            Server::Cell(cell) => cell.arm(),
+            Server::Line { .. } => None,
+        };
+        if let Some(next) = next {
             self.agenda.push(next, self.sources.server(server));
         }
     }
@@ -518,8 +542,8 @@ impl Network {
     fn backlog_time(&self, now: Time, link: LinkId) -> Duration {
         match self.servers.get(self.server_of[link].index()) {
             Some(Server::Line { aqm_link, .. }) => aqm_link.backlog_time(now),
-            // Only router agents use this time, and a medium has none.
-            Some(Server::Wifi(_)) => Duration::ZERO,
+            // Only router agents use this time, and media and cells have none.
+            Some(Server::Wifi(_) | Server::Cell(_)) => Duration::ZERO,
             None => self.links[link].backlog_time(now),
         }
     }

@@ -2,6 +2,7 @@
 
 mod access;
 mod builder;
+mod cell_links;
 mod dumbbell;
 mod flow_plan;
 mod forwarding;
@@ -25,7 +26,7 @@ use cwndlab_units::{Fault, FlowId};
 use serde_json::Value;
 
 use crate::perturbation;
-use crate::plan::{MediumPlan, Plan};
+use crate::plan::{CellPlan, MediumPlan, Plan};
 use crate::schema::{Flow, Schema, Topology};
 use builder::Network;
 use dumbbell::dumbbell;
@@ -69,6 +70,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         return Err(faults.0);
     }
     let (routed, media) = build_topology(schema, &mut network, &mut faults);
+    let cells = plan_cells(schema, &network, &mut faults);
     radio_links::reject_shapers(&network, &mut faults);
     reject_equal_names(&routed, &mut faults);
     reject_long_routes(&routed, &mut faults);
@@ -97,6 +99,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         nodes: network.nodes,
         links: network.links,
         media,
+        cells,
         flows,
         subscribers,
     };
@@ -137,6 +140,14 @@ fn build_topology<'a>(
             (routed, radio_links::media(schema, network, faults))
         }
         Topology::Wlan(lan) => wlan(schema, lan, network, faults),
+    }
+}
+
+/// The cells of the scenario's graph.
+fn plan_cells(schema: &Schema, network: &Network, faults: &mut Faults) -> Vec<CellPlan> {
+    match &schema.network.topology {
+        Topology::Graph(declared) => cell_links::cells(schema, &declared.links, network, faults),
+        _ => Vec::new(),
     }
 }
 

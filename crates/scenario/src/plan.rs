@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use cwndlab_config::{fields, words, Faults, FieldType, Kind, Positive, Probability, RateOrOutage, Reader};
 use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
+use cwndlab_network::cell;
 use cwndlab_network::dscp::Dscp;
 use cwndlab_network::wifi::{AccessCategory, DscpMapping};
 use cwndlab_network::{aqm, loss, router_assist};
@@ -45,6 +46,8 @@ pub struct Plan {
     pub links: IndexVec<LinkId, LinkPlan>,
     /// Shared media of 802.11.
     pub media: Vec<MediumPlan>,
+    /// Cells of LTE or NR.
+    pub cells: Vec<CellPlan>,
     /// The flows.
     pub flows: IndexVec<FlowId, FlowPlan>,
     /// The flows that send on the messages of a flow.
@@ -125,6 +128,30 @@ pub struct LinkKind {
     pub sampled: bool,
     /// Radio parameters of a link on a medium, which replaces the line. Links that leave a node there share one queue.
     pub radio: Option<RadioPlan>,
+    /// Channel of a link on a cell, which replaces the line.
+    pub cell: Option<ChannelPlan>,
+}
+
+/// A cell of LTE or NR.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellPlan {
+    /// Unique name.
+    pub name: String,
+    /// Its parameters.
+    pub configuration: cell::Configuration,
+}
+
+/// The channel of a link on a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChannelPlan {
+    /// Index of the cell.
+    pub cell: u32,
+    /// The link leads to the base station.
+    pub uplink: bool,
+    /// Mean SNR before the first step of the schedule that changes it, dB.
+    pub snr_db: f64,
+    /// Coherence time of Rayleigh fading.
+    pub fading: Option<Duration>,
 }
 
 impl Deref for LinkPlan {
@@ -366,6 +393,24 @@ fields! {
         delay: Option<Duration> = absent("as before"),
         /// loss probability from then on, in addition to the link's `loss`
         loss: Option<Probability> = absent("as before"),
+        /// on a cell: mean SNR from then on, dB
+        snr: Option<Decibels> = absent("as before"),
+        /// on a cell: interruption by a hand-over that begins then
+        handover: Option<Duration> = absent("no hand-over"),
+    }
+}
+
+/// A ratio in dB, which may be negative.
+#[derive(Debug)]
+pub enum Decibels {}
+
+impl FieldType for Decibels {
+    type Value = f64;
+
+    const KIND: Kind = Kind::Number(-60.0, 100.0);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<f64> {
+        table.number(name, faults)
     }
 }
 

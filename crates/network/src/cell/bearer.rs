@@ -125,26 +125,64 @@ pub(super) struct Bearer<P> {
     first: u64,
     /// Blocks that RLC repeats.
     pub(super) again: VecDeque<u64>,
-    /// Mean throughput at the start of the TTI number `average_at`, bits per TTI.
-    average: f64,
-    average_at: u64,
-    /// The last TTI with a transmission, from 1.
-    pub(super) served: u64,
+    pub(super) service: Service,
     /// Position in the stream of bytes.
     position: u64,
     pub(super) grants: GrantState,
     /// End of the interruption by a hand-over.
     pub(super) interrupted: Time,
-    handovers: Vec<(Duration, Duration)>,
-    repeat: Option<Duration>,
-    /// Number of the next hand-over.
-    next_handover: usize,
+    handovers: Handovers,
     pub(super) counters: BearerCounters,
-    /// Packets and bytes of the bearer: waiting and in transport blocks.
-    held: (u64, u64),
+    held: Held,
+}
+
+/// The hand-overs of a bearer.
+struct Handovers {
+    /// Times and interruptions.
+    list: Vec<(Duration, Duration)>,
+    repeat: Option<Duration>,
+    /// Number of the next one.
+    next: usize,
+}
+
+/// Packets and bytes of a bearer, waiting and in transport blocks, and their integrals over time, ns.
+#[derive(Debug, Default)]
+struct Held {
+    packets: u64,
+    bytes: u64,
     counted: Time,
     packet_ns: u128,
     byte_ns: u128,
+}
+
+/// The service of a bearer so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Service {
+    /// Mean throughput at the start of the TTI number `at`, bits per TTI.
+    mean: f64,
+    at: u64,
+    /// The last TTI with a transmission, from 1.
+    pub(super) last: u64,
+}
+
+impl Service {
+    /// No service; the mean of 1 is that of ns-3.
+    pub(super) const NONE: Self = Self { mean: 1.0, at: 0, last: 0 };
+
+    /// The mean throughput at the start of the TTI number `tti`, bits per TTI; T ← (1 − 1/w) T in a TTI without service.
+    pub(super) fn mean(&self, tti: u64, window: f64) -> f64 {
+        match tti - self.at {
+            0 => self.mean,
+            1 => self.mean * (1.0 - 1.0 / window),
+            idle => self.mean * maths::pow(1.0 - 1.0 / window, idle as f64),
+        }
+    }
+
+    /// T ← (1 − 1/w) T + served / w, after the TTI number `tti`.
+    pub(super) fn add(&mut self, tti: u64, window: f64, bits: f64) {
+        let mean = self.mean(tti, window) * (1.0 - 1.0 / window) + bits / window;
+        *self = Self { mean, at: tti + 1, last: tti };
+    }
 }
 
 impl<P> fmt::Debug for Bearer<P> {
@@ -173,26 +211,19 @@ impl<P: Copy> Bearer<P> {
             blocks: VecDeque::new(),
             first: 0,
             again: VecDeque::new(),
-            average: 1.0,
-            average_at: 0,
-            served: 0,
+            service: Service::NONE,
             position: 0,
             grants,
             interrupted: Time::ZERO,
-            handovers: one.handovers,
-            repeat: one.repeat,
-            next_handover: 0,
+            handovers: Handovers { list: one.handovers, repeat: one.repeat, next: 0 },
             counters: BearerCounters::default(),
-            held: (0, 0),
-            counted: Time::ZERO,
-            packet_ns: 0,
-            byte_ns: 0,
+            held: Held::default(),
         }
     }
 
     /// Packets and bytes: waiting and in transport blocks.
     pub(super) fn held(&self) -> (u64, u64) {
-        self.held
+        (self.held.packets, self.held.bytes)
     }
 
     /// Bytes that are in no transport block yet.
@@ -208,17 +239,18 @@ impl<P: Copy> Bearer<P> {
 
     /// Integrals over time of packets and bytes until `now`, ns.
     pub(super) fn integrals(&mut self, now: Time) -> (u128, u128) {
-        let span = u128::from(now.saturating_since(self.counted).as_nanos());
-        self.packet_ns += u128::from(self.held.0) * span;
-        self.byte_ns += u128::from(self.held.1) * span;
-        self.counted = now;
-        (self.packet_ns, self.byte_ns)
+        let held = &mut self.held;
+        let span = u128::from(now.saturating_since(held.counted).as_nanos());
+        held.packet_ns += u128::from(held.packets) * span;
+        held.byte_ns += u128::from(held.bytes) * span;
+        held.counted = now;
+        (held.packet_ns, held.byte_ns)
     }
 
     fn remove(&mut self, now: Time, one: &QueuedPacket<P>) {
         self.integrals(now);
-        self.held.0 -= 1;
-        self.held.1 -= u64::from(one.size);
+        self.held.packets -= 1;
+        self.held.bytes -= u64::from(one.size);
     }
 
     fn count_dropped(&mut self, now: Time, dropped: &[QueuedPacket<P>]) {
@@ -235,13 +267,13 @@ impl<P: Copy> Bearer<P> {
             one.mark();
         }
         self.counters.offered += 1;
-        self.held.0 += 1;
-        self.held.1 += u64::from(one.size);
+        self.held.packets += 1;
+        self.held.bytes += u64::from(one.size);
         let before = dropped.len();
         let serving = self.head.map_or(0, |head| head.size);
         self.queue.enqueue(now, serving, one, dropped);
         self.count_dropped(now, &dropped[before..]);
-        self.counters.max_packets = self.counters.max_packets.max(self.held.0);
+        self.counters.max_packets = self.counters.max_packets.max(self.held.packets);
     }
 
     /// Segments packets of up to `room` bytes into a transport block; returns its number, or `None` if the queue had none.
@@ -300,7 +332,7 @@ impl<P: Copy> Bearer<P> {
 
     /// Appends packets that are delivered in order, or lost, to `outcomes`; returns their number.
     pub(super) fn deliver(&mut self, now: Time, outcomes: &mut Vec<FrameOutcome<P>>) -> u64 {
-        let before = self.held.0;
+        let before = self.held.packets;
         while let Some(&Block { ends, cut, state, .. }) = self.blocks.front() {
             let lost = state == BlockState::Lost;
             if !lost && state != BlockState::Received {
@@ -318,7 +350,7 @@ impl<P: Copy> Bearer<P> {
                 self.damaged = lost && cut;
             }
         }
-        before - self.held.0
+        before - self.held.packets
     }
 
     fn leave(&mut self, now: Time, one: QueuedPacket<P>, lost: bool, outcomes: &mut Vec<FrameOutcome<P>>) {
@@ -340,7 +372,7 @@ impl<P: Copy> Bearer<P> {
         outcomes: &mut Vec<FrameOutcome<P>>,
         dropped: &mut Vec<QueuedPacket<P>>,
     ) -> u64 {
-        let (held, drops) = (self.held.0, dropped.len());
+        let (held, drops) = (self.held.packets, dropped.len());
         self.blocks.iter_mut().for_each(|block| block.state = BlockState::Lost);
         self.again.clear();
         self.deliver(now, outcomes);
@@ -352,7 +384,7 @@ impl<P: Copy> Bearer<P> {
             next = self.queue.dequeue(now, dropped);
         }
         self.count_dropped(now, &dropped[drops..]);
-        held - self.held.0
+        held - self.held.packets
     }
 
     /// All blocks that the receiver does not have are sent again by RLC, or are lost.
@@ -372,13 +404,10 @@ impl<P: Copy> Bearer<P> {
 
     /// The next hand-over: its time and its interruption.
     pub(super) fn next_handover(&self) -> Option<(Time, Duration)> {
-        let count = self.handovers.len();
-        if count == 0 {
-            return None;
-        }
-        let &(at, interruption) = &self.handovers[self.next_handover % count];
-        let round = (self.next_handover / count) as u64;
-        match self.repeat {
+        let Handovers { list, repeat, next } = &self.handovers;
+        let (at, interruption) = *list.get(next % list.len().max(1))?;
+        let round = (next / list.len()) as u64;
+        match *repeat {
             None if round > 0 => None,
             period => Some((Time::ZERO + at + period.unwrap_or(Duration::ZERO) * round, interruption)),
         }
@@ -386,25 +415,10 @@ impl<P: Copy> Bearer<P> {
 
     /// Counts a hand-over whose interruption lasts until `end`.
     pub(super) fn begin_handover(&mut self, end: Time) {
-        self.next_handover += 1;
+        self.handovers.next += 1;
         self.counters.handovers += 1;
         self.interrupted = end;
         self.grants.reset(self.position);
-    }
-
-    /// The mean throughput at the start of the TTI number `tti`, bits per TTI; T ← (1 − 1/w) T in a TTI without service.
-    pub(super) fn mean_throughput(&self, tti: u64, window: f64) -> f64 {
-        match tti - self.average_at {
-            0 => self.average,
-            1 => self.average * (1.0 - 1.0 / window),
-            idle => self.average * maths::pow(1.0 - 1.0 / window, idle as f64),
-        }
-    }
-
-    /// T ← (1 − 1/w) T + served / w, after the TTI number `tti`.
-    pub(super) fn add_service(&mut self, tti: u64, window: f64, bits: f64) {
-        self.average = self.mean_throughput(tti, window) * (1.0 - 1.0 / window) + bits / window;
-        self.average_at = tti + 1;
     }
 
     /// Memory in use, bytes.

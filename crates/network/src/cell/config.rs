@@ -1,7 +1,8 @@
 //! The parameters of a cell.
 
-use cwndlab_config::{fields, words, Positive, Probability};
+use cwndlab_config::{fields, words, Faults, Positive, Probability, Reader, Table, TableType};
 use cwndlab_units::{Bytes, Duration};
+use serde_json::json;
 
 words! {
     /// Radio access technology.
@@ -86,6 +87,38 @@ fields! {
         /// cycle in which an idle user listens for paging; a downlink packet waits for it
         paging_cycle: Positive<Duration> = "1.28 s",
     }
+}
+
+/// Declares the tables of configurations.
+macro_rules! tables {
+    ($($config:ident = $name:literal, $about:literal;)+) => {$(
+        impl TableType for $config {
+            const TABLE: &'static Table = {
+                static TABLE: Table = Table::new($name, $about, &[$config::FIELDS]);
+                &TABLE
+            };
+
+            fn read_table(table: &Reader<'_>, faults: &mut Faults) -> Option<Self> {
+                Self::read(table, faults)
+            }
+        }
+
+        /// The defaults of the fields.
+        impl Default for $config {
+            fn default() -> Self {
+                let (empty, mut faults) = (json!({}), Faults::default());
+                let table = Reader::new(&empty, $name, Self::TABLE, &mut faults);
+                table.and_then(|table| Self::read(&table, &mut faults)).expect("every field has a default")
+            }
+        }
+    )+};
+}
+
+tables! {
+    Harq = "cell_harq", "HARQ of a cell.";
+    Rlc = "rlc", "Radio link control (RLC) of a cell.";
+    Grants = "grants", "Scheduling requests and grants of the uplink of a cell.";
+    Rrc = "rrc", "States of radio resource control (RRC): a packet connects an idle user.";
 }
 
 /// The parameters of a cell with explicit values.

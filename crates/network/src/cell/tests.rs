@@ -3,6 +3,7 @@
 use cwndlab_units::{maths, Bytes, Duration, Time};
 use proptest::prelude::*;
 
+use super::bearer::Service;
 use super::channel::Channel;
 use super::config::{Configuration, Grants, Harq, Rlc, RlcMode, Rrc, SchedulerKind, Technology};
 use super::{cqi_at, transport_block_bytes, BearerConfig, Cell, CellEventKind, CQI_EFFICIENCY, NEVER};
@@ -317,11 +318,11 @@ fn nothing_is_delivered_during_a_hand_over() {
 /// T ← (1 − 1/99) T + served / 99: after 99 TTIs without service the mean falls to (1 − 1/99)⁹⁹ = 0.366 of it.
 #[test]
 fn the_mean_throughput_decays_exponentially() {
-    let mut one = super::bearer::Bearer::new(0, bearer(0, false, 20.0), &plain());
-    one.add_service(10, 99.0, 9900.0);
-    let after = one.mean_throughput(11, 99.0);
+    let mut one = Service::NONE;
+    one.add(10, 99.0, 9900.0);
+    let after = one.mean(11, 99.0);
     assert!((after - 100.0 - maths::pow(98.0 / 99.0, 11.0)).abs() < 1e-9, "{after}");
-    assert!((one.mean_throughput(110, 99.0) / after - 0.366).abs() < 1e-3);
+    assert!((one.mean(110, 99.0) / after - 0.366).abs() < 1e-3);
 }
 
 proptest! {

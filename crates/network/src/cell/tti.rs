@@ -318,8 +318,8 @@ impl<P: Copy + Debug> Cell<P> {
             bearer: index,
             cqi,
             efficiency: CQI_EFFICIENCY[usize::from(cqi)],
-            mean: bearer.mean_throughput(self.number, self.configuration.averaging),
-            served: bearer.served,
+            mean: bearer.service.mean(self.number, self.configuration.averaging),
+            served: bearer.service.last,
             bytes,
         })
     }
@@ -361,9 +361,7 @@ impl<P: Copy + Debug> Cell<P> {
                 None => self.bearers[index].counters.resource_blocks += u64::from(used - repeated),
             }
         }
-        let bearer = &mut self.bearers[index];
-        bearer.add_service(self.number, window, bits);
-        bearer.served = self.number;
+        self.bearers[index].service.add(self.number, window, bits);
         used
     }
 
