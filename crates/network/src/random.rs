@@ -1,6 +1,6 @@
 //! Random streams: one generator, with a separate stream for each consumer.
 
-use cwndlab_units::{maths, random};
+use cwndlab_units::random;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -67,18 +67,6 @@ impl Stream {
     #[inline]
     pub fn below(&mut self, end: u64) -> u64 {
         random::below(self.0.next_u64(), end)
-    }
-
-    /// Standard normal, by Marsaglia's polar method (SIAM Review 6(3), 1964); the second value of each pair is discarded.
-    pub fn normal(&mut self) -> f64 {
-        loop {
-            let u = 2.0 * self.unit() - 1.0;
-            let v = 2.0 * self.unit() - 1.0;
-            let s = u * u + v * v;
-            if s > 0.0 && s < 1.0 {
-                return u * maths::sqrt(-2.0 * maths::ln(s) / s);
-            }
-        }
     }
 
     /// 64 random bits.

@@ -10,6 +10,18 @@ fn above_zero(stream: &mut Stream) -> f64 {
     1.0 - stream.unit()
 }
 
+/// Standard normal, by Marsaglia's polar method (SIAM Review 6(3), 1964); the second value of each pair is discarded.
+fn normal(stream: &mut Stream) -> f64 {
+    loop {
+        let u = 2.0 * stream.unit() - 1.0;
+        let v = 2.0 * stream.unit() - 1.0;
+        let s = u * u + v * v;
+        if s > 0.0 && s < 1.0 {
+            return u * maths::sqrt(-2.0 * maths::ln(s) / s);
+        }
+    }
+}
+
 /// Gamma of scale 1 (Marsaglia and Tsang, ACM TOMS 26(3), 2000; shapes below 1 by their section 6).
 fn gamma(shape: f64, stream: &mut Stream) -> f64 {
     if shape < 1.0 {
@@ -19,7 +31,7 @@ fn gamma(shape: f64, stream: &mut Stream) -> f64 {
     let d = shape - 1.0 / 3.0;
     let c = 1.0 / maths::sqrt(9.0 * d);
     loop {
-        let x = stream.normal();
+        let x = normal(stream);
         let base = 1.0 + c * x;
         if base <= 0.0 {
             continue;
@@ -43,7 +55,7 @@ pub fn sample(distribution: &Distribution, stream: &mut Stream) -> f64 {
             let tail = beyond + (1.0 - beyond) * above_zero(stream);
             min * maths::pow(tail, -1.0 / shape)
         }
-        Distribution::LogNormal { mu, sigma } => maths::exp(mu + sigma * stream.normal()),
+        Distribution::LogNormal { mu, sigma } => maths::exp(mu + sigma * normal(stream)),
         Distribution::Gamma { shape, scale } => scale * gamma(shape, stream),
         Distribution::Table(ref points) => {
             let probability = stream.unit();

@@ -1,10 +1,10 @@
 """Scenarios: the classes of all their tables, and the modules that hold them.
 
-`queues`, `losses`, `media`, `routers` and `workloads` hold one family of classes each, `presets` the bundled
+`queues`, `losses`, `media`, `cells`, `routers` and `workloads` hold one family of classes each, `presets` the bundled
 scenarios, `traces` the traces of links, `stacks` the profiles of hosts.
 """
 
-from cwndlab.scenario import losses, media, presets, queues, routers, stacks, traces, workloads
+from cwndlab.scenario import cells, losses, media, presets, queues, routers, stacks, traces, workloads
 from cwndlab.scenario.document import NamedValues, Scenario
 from cwndlab.scenario.flows import Control, Flow, Service, WriteStep
 from cwndlab.scenario.like import ScenarioLike
@@ -30,6 +30,7 @@ __all__ = [
     "TokenBucket",
     "Trace",
     "WriteStep",
+    "cells",
     "losses",
     "media",
     "presets",

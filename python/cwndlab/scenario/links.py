@@ -89,7 +89,8 @@ class Police(Table):
 
 @dataclass(frozen=True)
 class Step(Table):
-    """A step of a schedule: from ``at`` on this ``rate`` (0 is an outage), ``delay``, ``loss`` probability.
+    """A step of a schedule: from ``at`` on this ``rate`` (0 is an outage), ``delay``, ``loss`` probability, on a cell
+    ``snr`` and the interruption by a ``handover``.
 
     Examples
     --------
@@ -105,6 +106,8 @@ class Step(Table):
     rate: str | None = None
     delay: str | None = None
     loss: float | None = None
+    snr: float | None = None
+    handover: str | None = None
 
 
 @dataclass(frozen=True)
@@ -181,6 +184,12 @@ class Link(Table):
         802.11n: a guard interval of 400 ns (default: the medium's).
     frame_error
         Probability that noise destroys a data frame (default: the medium's).
+    cell
+        Cell of LTE or NR, in place of a line.
+    snr
+        Mean signal-to-noise ratio on the cell, dB (required on a cell).
+    fading
+        Coherence time of Rayleigh fading on the cell (default: no fading).
 
     Examples
     --------
@@ -219,6 +228,10 @@ class Link(Table):
     streams: int | None = None
     short_guard: bool | None = None
     frame_error: float | None = None
+    cell: str | None = None
+    """It is on this cell of LTE or NR; then with ``snr``, and ``fading`` if the channel varies."""
+    snr: float | None = None
+    fading: str | None = None
 
 
 TABLES.update({"jitter": Jitter, "trace": Trace, "token_bucket": TokenBucket, "schedule": Step, "harq": Harq})

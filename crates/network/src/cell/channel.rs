@@ -1,46 +1,60 @@
 //! The channel of a bearer: mean SNR by a schedule, and Rayleigh fading.
 
 use std::collections::VecDeque;
+use std::f64::consts::PI;
 
 use cwndlab_units::{maths, Duration, Time};
 
 use super::radio::ratio;
 use crate::random::Stream;
 
-/// Rayleigh fading: the complex gain h is a stationary Gauss-Markov process with E|h|² = 1 and the autocorrelation
-/// exp(−τ / coherence), so that the power gain |h|² is exponentially distributed.
+/// Number of waves of a fading channel.
+const WAVES: usize = 32;
+
+/// Rayleigh fading by Clarke's model: the gain is the sum of equal waves with random angles of arrival and phases (Y. Zheng,
+/// C. Xiao, "Simulation models with correct statistical properties for Rayleigh fading channels", IEEE Trans. Commun.
+/// 51(6), 2003). Its power has mean 1 and is nearly exponential; the autocorrelation of the gain is J₀(2π f τ). The
+/// Doppler frequency f follows from the coherence time, 9 / (16π f) (T. Rappaport, "Wireless communications", 5.4.3).
 #[derive(Clone, Debug)]
 struct Fading {
-    coherence: Duration,
-    real: f64,
-    imaginary: f64,
-    at: Time,
-    /// The last span, its correlation, and the standard deviation of the innovation of each component.
-    step: (Duration, f64, f64),
-    stream: Stream,
+    /// Phases at 0 s, and angular frequencies per nanosecond.
+    waves: [(f64, f64); WAVES],
+    /// Components of the waves at the time `at`.
+    now: [(f64, f64); WAVES],
+    /// Rotation in a TTI.
+    step: [(f64, f64); WAVES],
+    at: Option<Time>,
+    tti: Duration,
+}
+
+fn unit_vector(phase: f64) -> (f64, f64) {
+    (maths::cos(phase), maths::sin(phase))
 }
 
 impl Fading {
-    fn new(coherence: Duration, mut stream: Stream) -> Self {
-        let component = maths::sqrt(0.5);
-        let (real, imaginary) = (component * stream.normal(), component * stream.normal());
-        Self { coherence, real, imaginary, at: Time::ZERO, step: (Duration::ZERO, 1.0, 0.0), stream }
+    fn new(coherence: Duration, tti: Duration, mut stream: Stream) -> Self {
+        let doppler = 9.0 / (16.0 * PI * coherence.as_nanos() as f64);
+        let waves = std::array::from_fn(|_| {
+            let (angle, phase) = (2.0 * PI * stream.unit(), 2.0 * PI * stream.unit());
+            (phase, 2.0 * PI * doppler * maths::cos(angle))
+        });
+        let step = waves.map(|(_, frequency)| unit_vector(frequency * tti.as_nanos() as f64));
+        Self { waves, now: waves.map(|(phase, _)| unit_vector(phase)), step, at: None, tti }
     }
 
-    /// The power gain at `now`, which does not precede that of the last call.
+    /// The power gain at `now`.
     fn gain(&mut self, now: Time) -> f64 {
-        let span = now.saturating_since(self.at);
-        if span > Duration::ZERO {
-            if span != self.step.0 {
-                let correlation = maths::exp(-(span.as_nanos() as f64) / self.coherence.as_nanos() as f64);
-                self.step = (span, correlation, maths::sqrt(0.5 * (1.0 - correlation * correlation)));
+        if self.at.is_some_and(|at| at + self.tti == now) {
+            for ((re, im), (cos, sin)) in self.now.iter_mut().zip(&self.step) {
+                (*re, *im) = (*re * cos - *im * sin, *re * sin + *im * cos);
             }
-            let (_, correlation, innovation) = self.step;
-            self.real = correlation * self.real + innovation * self.stream.normal();
-            self.imaginary = correlation * self.imaginary + innovation * self.stream.normal();
-            self.at = now;
+        } else {
+            let since = now.as_nanos() as f64;
+            self.now = self.waves.map(|(phase, frequency)| unit_vector(phase + frequency * since));
         }
-        self.real * self.real + self.imaginary * self.imaginary
+        self.at = Some(now);
+        let (re, im) = self.now.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        (re * re + im * im) / WAVES as f64
     }
 }
 
@@ -50,7 +64,7 @@ pub(super) struct Channel {
     /// Mean SNR from each time on, a ratio; the first time is 0.
     means: Vec<(Duration, f64)>,
     repeat: Option<Duration>,
-    fading: Option<Fading>,
+    fading: Option<Box<Fading>>,
     /// SNR of the last TTIs, the newest last; only with fading.
     history: VecDeque<f64>,
     /// TTI of the newest one.
@@ -72,7 +86,7 @@ impl Channel {
         Self {
             means: means_db.iter().map(|&(at, db)| (at, ratio(db))).collect(),
             repeat,
-            fading: fading.map(|coherence| Fading::new(coherence, stream)),
+            fading: fading.map(|coherence| Box::new(Fading::new(coherence, tti, stream))),
             history: VecDeque::new(),
             newest: Time::ZERO,
             tti,

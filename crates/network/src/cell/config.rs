@@ -1,6 +1,6 @@
 //! The parameters of a cell.
 
-use cwndlab_config::{fields, words, Faults, Positive, Probability, Reader, Table, TableType};
+use cwndlab_config::{fields, words, Faults, Positive, Reader, Table, TableType};
 use cwndlab_units::{Bytes, Duration};
 use serde_json::json;
 
@@ -36,18 +36,16 @@ words! {
     }
 }
 
-fields! {
-    /// HARQ. Attempts fail independently; retransmissions add their SNR to that of the attempts before (Chase combining),
-    /// and take the same resource blocks before new data.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct Harq {
-        /// probability that an attempt fails whose SNR suffices for the selected CQI
-        error: Probability = 0.1,
-        /// time from an attempt to the next one
-        round: Option<Positive<Duration>> = absent("8 ms with LTE, 4 ms with NR"),
-        /// maximum number of retransmissions
-        retransmissions: u32 = 3 in 0..=100,
-    }
+/// HARQ. Attempts fail independently; retransmissions add their SNR to that of the attempts before (Chase combining), and
+/// take the same resource blocks before new data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Harq {
+    /// Probability that an attempt fails whose SNR suffices for the selected CQI.
+    pub error: f64,
+    /// Time from an attempt to the next one.
+    pub round: Duration,
+    /// Maximum number of retransmissions.
+    pub retransmissions: u32,
 }
 
 fields! {
@@ -115,7 +113,6 @@ macro_rules! tables {
 }
 
 tables! {
-    Harq = "cell_harq", "HARQ of a cell.";
     Rlc = "rlc", "Radio link control (RLC) of a cell.";
     Grants = "grants", "Scheduling requests and grants of the uplink of a cell.";
     Rrc = "rrc", "States of radio resource control (RRC): a packet connects an idle user.";
@@ -170,6 +167,12 @@ impl Technology {
         }
     }
 
+    /// Time from an attempt of HARQ to the next one.
+    #[must_use]
+    pub fn harq_round(self) -> Duration {
+        self.by_technology(8, 4)
+    }
+
     fn by_technology(self, lte_ms: u64, nr_ms: u64) -> Duration {
         Duration::from_millis(match self {
             Self::Lte => lte_ms,
@@ -181,11 +184,6 @@ impl Technology {
 impl Configuration {
     pub(super) fn tti(&self) -> Duration {
         self.technology.tti()
-    }
-
-    /// Time from an attempt of HARQ to the next one.
-    pub(super) fn round(&self) -> Duration {
-        self.harq.round.unwrap_or_else(|| self.technology.by_technology(8, 4))
     }
 
     pub(super) fn request_interval(&self) -> Duration {

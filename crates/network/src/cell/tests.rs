@@ -27,7 +27,7 @@ fn plain() -> Configuration {
         scheduler: SchedulerKind::ProportionalFair,
         averaging: 99.0,
         cqi_delay: Duration::ZERO,
-        harq: Harq { error: 0.0, round: None, retransmissions: 3 },
+        harq: Harq { error: 0.0, round: Technology::Lte.harq_round(), retransmissions: 3 },
         rlc: Rlc { mode: RlcMode::Acknowledged, recovery: ms(45), reordering: ms(35) },
         grants: Grants { request_interval: None, delay: None, first: Bytes(200) },
         rrc: None,
@@ -166,27 +166,29 @@ fn proportional_fair_exploits_fading_channels() {
         let bits: f64 = (0..users).map(|user| run.bits(user)).sum();
         let mean = bits / (100.0 * 126.0 * 40_000.0);
         let expected = expected(users as i32);
-        assert!((mean / expected - 1.0).abs() < 0.02, "{users} users: {mean}, expected {expected}");
+        assert!((mean / expected - 1.0).abs() < 0.03, "{users} users: {mean}, expected {expected}");
     }
 }
 
-/// An exponential power gain has mean 1 and variance 1, is below x with probability 1 − e⁻ˣ, and the gains of a complex
-/// Gaussian process with correlation ρ have the correlation ρ².
+/// An exponential power gain has mean 1 and is below x with probability 1 − e⁻ˣ; Clarke's model has the autocorrelation
+/// J₀²(2π f τ) of the power. At f τ = 9 / (16π) = 0.179, the coherence time, J₀(1.125) = 0.708 (Abramowitz and Stegun,
+/// table 9.1), so that the correlation is 1/2.
 #[test]
 fn rayleigh_fading_is_exponential_with_its_coherence_time() {
-    let stream = Stream::of_part(1, Purpose::Cell, 1, 9);
-    let mut channel = Channel::new(&[(Duration::ZERO, 0.0)], None, Some(ms(10)), (ms(1), Duration::ZERO), stream);
-    let gains: Vec<f64> = (0..400_000).map(|n| channel.snr(Time::from_nanos(n * MS)).0).collect();
-    let n = gains.len() as f64;
-    let mean = gains.iter().sum::<f64>() / n;
-    assert!((mean - 1.0).abs() < 0.03, "{mean}");
-    let below = gains.iter().filter(|&&gain| gain < 0.5).count() as f64 / n;
-    assert!((below - (1.0 - maths::exp(-0.5))).abs() < 0.015, "{below}");
-    let lag = 5;
-    let products = gains.windows(lag + 1).map(|pair| (pair[0] - mean) * (pair[lag] - mean)).sum::<f64>() / n;
-    let variance = gains.iter().map(|gain| (gain - mean) * (gain - mean)).sum::<f64>() / n;
-    let expected = maths::exp(-2.0 * lag as f64 / 10.0);
-    assert!((products / variance - expected).abs() < 0.03, "{} {expected}", products / variance);
+    let (mut mean, mut below, mut products, mut squares, mut n) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for user in 0..200 {
+        let stream = Stream::of_part(1, Purpose::Cell, 1, user);
+        let mut channel = Channel::new(&[(Duration::ZERO, 0.0)], None, Some(ms(10)), (ms(1), Duration::ZERO), stream);
+        let gains: Vec<f64> = (0..2000).map(|n| channel.snr(Time::from_nanos(n * MS)).0).collect();
+        mean += gains.iter().sum::<f64>();
+        below += gains.iter().filter(|&&gain| gain < 0.5).count() as f64;
+        products += gains.windows(11).map(|pair| (pair[0] - 1.0) * (pair[10] - 1.0)).sum::<f64>();
+        squares += gains.windows(11).map(|pair| (pair[0] - 1.0) * (pair[0] - 1.0)).sum::<f64>();
+        n += gains.len() as f64;
+    }
+    assert!((mean / n - 1.0).abs() < 0.02, "{}", mean / n);
+    assert!((below / n - (1.0 - maths::exp(-0.5))).abs() < 0.01, "{}", below / n);
+    assert!((products / squares - 0.5).abs() < 0.03, "{}", products / squares);
 }
 
 /// A packet at an idle buffer waits for the next opportunity (0 to 10 ms), 8 ms for the grant, and 1 ms for its TTI. One
@@ -345,7 +347,7 @@ proptest! {
         let configuration = Configuration {
             technology,
             resource_blocks,
-            harq: Harq { error, round: None, retransmissions: 2 },
+            harq: Harq { error, round: technology.harq_round(), retransmissions: 2 },
             rlc: Rlc { mode, ..plain().rlc },
             rrc: Some(Rrc { inactivity: ms(30), promotion: ms(5), paging_cycle: ms(40) }),
             cqi_delay: ms(3),

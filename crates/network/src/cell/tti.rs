@@ -224,7 +224,7 @@ impl<P: Copy + Debug> Cell<P> {
             }
             let Configuration { harq, rlc, .. } = &self.configuration;
             // The attempt began a TTI ago.
-            let at = now - self.configuration.tti() + self.configuration.round();
+            let at = now - self.configuration.tti() + self.configuration.harq.round;
             let bearer = &mut self.bearers[index];
             let Some(block) = bearer.block(number) else { continue };
             let first = block.attempts == 1;

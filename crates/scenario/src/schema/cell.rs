@@ -5,7 +5,7 @@ use cwndlab_network::cell::{cqi_at, Configuration, Grants, Harq, Rlc, Rrc, Sched
 use cwndlab_units::Duration;
 
 use super::table::tables;
-use crate::plan::{Decibels, StepPlan};
+use crate::plan::{Decibels, HarqPlan, StepPlan};
 
 tables! {
     /// A cell.
@@ -37,7 +37,7 @@ fields! {
         /// age of the SNR from which the CQI is selected
         cqi_delay: Duration = "6 ms",
         /// retransmissions of the physical layer
-        harq: Harq = absent("its defaults", Harq::default()),
+        harq: Option<HarqPlan> = absent("its defaults; with NR rounds of 4 ms"),
         /// radio link control
         rlc: Rlc = absent("acknowledged mode", Rlc::default()),
         /// grants of the uplink
@@ -65,7 +65,10 @@ impl Cell {
             scheduler: self.scheduler,
             averaging: self.averaging.map_or(99.0, |span| (span.as_nanos() as f64 / tti.as_nanos() as f64).max(1.0)),
             cqi_delay: self.cqi_delay,
-            harq: self.harq,
+            harq: self.harq.map_or(
+                Harq { error: 0.1, round: technology.harq_round(), retransmissions: 3 },
+                |HarqPlan { probability, round, most }| Harq { error: probability, round, retransmissions: most },
+            ),
             rlc: self.rlc,
             grants: self.grants,
             rrc: self.rrc,
