@@ -20,6 +20,8 @@ _MOST_COLUMNS = 5
 # Left and right of a legend, in inches.
 _MARGINS = 0.1
 _GRAY = "#808080"
+# Lines of the kinds of moments.
+_DOTTED = (":", "--")
 # Letters of a lane's name in a line of a whole figure.
 _LETTERS = 110
 
@@ -94,6 +96,10 @@ def _panel(made: Any, axis: Any, figure: Description, panel: Panel, style: Style
         elif series.kind in ("line", "points", "steps"):
             _line(axis, series, figure, style)
     _marks(axis, panel.events)
+    for number_, moments in enumerate(panel.moments):
+        look = {"color": _GRAY, "linestyle": _DOTTED[number_ % len(_DOTTED)], "linewidth": 0.8, "zorder": 1.5}
+        for place, x in enumerate(moments.x):
+            axis.axvline(x, label=moments.label if place == 0 else None, **look)
     for one in panel.words:
         axis.text(one.x, one.place, one.text, va="center", fontsize=6.5)
     for value, label in panel.thresholds:
