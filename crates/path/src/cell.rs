@@ -204,14 +204,16 @@ impl CellServer {
 
     /// Appends the events so far to `rows`.
     pub(crate) fn take_events(&mut self, rows: &mut Vec<LinkEventRow>) {
-        rows.extend(self.cell.take_events().into_iter().map(|CellEvent { time, bearer, kind, duration }| LinkEventRow {
-            time_ns: time.as_nanos(),
-            link: self.links[bearer as usize].0.into(),
-            kind: match kind {
-                CellEventKind::Handover => "handover",
-                CellEventKind::Promotion => "promotion",
-            },
-            duration_ns: duration.as_nanos(),
+        rows.extend(self.cell.take_events().into_iter().map(|CellEvent { time, bearer, kind, duration }| {
+            LinkEventRow {
+                time_ns: time.as_nanos(),
+                link: self.links[bearer as usize].0.into(),
+                kind: match kind {
+                    CellEventKind::Handover => "handover",
+                    CellEventKind::Promotion => "promotion",
+                },
+                duration_ns: duration.as_nanos(),
+            }
         }));
     }
 }

@@ -655,7 +655,10 @@ mod tests {
     #[test]
     fn tables_of_special_runs_are_optional() {
         let optional: Vec<&str> = TABLES.iter().filter(|table| table.optional).map(|table| table.name).collect();
-        assert_eq!(optional, ["stations", "cell_users", "link_events", "lateness", "calibration", "named_values", "findings"]);
+        assert_eq!(
+            optional,
+            ["stations", "cell_users", "link_events", "lateness", "calibration", "named_values", "findings"]
+        );
     }
 
     #[test]

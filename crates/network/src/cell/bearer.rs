@@ -194,10 +194,13 @@ impl<P> fmt::Debug for Bearer<P> {
 impl<P: Copy> Bearer<P> {
     /// The bearer number `index`.
     pub(super) fn new(index: usize, one: BearerConfig<P>, cell: &Configuration) -> Self {
-        let channel =
-            Channel::new(&one.snr_db, one.repeat, one.fading, (cell.tti(), cell.cqi_delay), one.stream);
-        let grants =
-            GrantState::new(cell.request_interval(), cell.tti() * index as u64, cell.grant_delay(), cell.grants.first.0);
+        let channel = Channel::new(&one.snr_db, one.repeat, one.fading, (cell.tti(), cell.cqi_delay), one.stream);
+        let grants = GrantState::new(
+            cell.request_interval(),
+            cell.tti() * index as u64,
+            cell.grant_delay(),
+            cell.grants.first.0,
+        );
         Self {
             user: one.user as usize,
             uplink: one.uplink,

@@ -5,8 +5,8 @@ use cwndlab_units::maths;
 /// Spectral efficiency by CQI, bit per resource element (3GPP TS 36.213, table 7.2.3-1; TS 38.214, table 5.2.2.1-2). CQI
 /// 0 is out of range.
 pub const CQI_EFFICIENCY: [f64; 16] = [
-    0.0, 0.1523, 0.2344, 0.3770, 0.6016, 0.8770, 1.1758, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223, 3.9023, 4.5234, 5.1152,
-    5.5547,
+    0.0, 0.1523, 0.2344, 0.3770, 0.6016, 0.8770, 1.1758, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223, 3.9023, 4.5234,
+    5.1152, 5.5547,
 ];
 
 /// Bit error rate of the gap to capacity, as in ns-3.

@@ -296,13 +296,9 @@ fn an_idle_user_waits_for_paging_and_promotion() {
 #[test]
 fn nothing_is_delivered_during_a_hand_over() {
     for forwarding in [true, false] {
-        let moving = BearerConfig {
-            handovers: vec![(ms(500), ms(50))],
-            repeat: Some(ms(1000)),
-            ..bearer(0, false, 20.0)
-        };
-        let configuration =
-            Configuration { forwarding, harq: Harq { error: 0.1, ..plain().harq }, ..plain() };
+        let moving =
+            BearerConfig { handovers: vec![(ms(500), ms(50))], repeat: Some(ms(1000)), ..bearer(0, false, 20.0) };
+        let configuration = Configuration { forwarding, harq: Harq { error: 0.1, ..plain().harq }, ..plain() };
         let mut run = Run::new(configuration, vec![moving]);
         run.saturate(1, ms(4000));
         let interrupted = |at: Time| (500 * MS + 1..550 * MS).contains(&(at.as_nanos() % (1000 * MS)));

@@ -126,13 +126,7 @@ impl<P: Copy + Debug> Cell<P> {
     }
 
     /// Adds a packet to the queue of a bearer.
-    pub fn offer(
-        &mut self,
-        now: Time,
-        bearer: u32,
-        one: QueuedPacket<P>,
-        dropped: &mut Vec<QueuedPacket<P>>,
-    ) {
+    pub fn offer(&mut self, now: Time, bearer: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         let index = bearer as usize;
         let Bearer { user, uplink, .. } = self.bearers[index];
         if let Some(duration) = self.users[user].on_arrival(now, uplink, self.configuration.rrc.as_ref()) {
@@ -151,12 +145,7 @@ impl<P: Copy + Debug> Cell<P> {
 
     /// Processes the start of a TTI at `now`: the end of the transmissions before it, hand-overs, and its assignment of
     /// resource blocks. Appends the packets that leave to `outcomes`, and those that queue disciplines drop to `dropped`.
-    pub fn process(
-        &mut self,
-        now: Time,
-        outcomes: &mut Vec<FrameOutcome<P>>,
-        dropped: &mut Vec<QueuedPacket<P>>,
-    ) {
+    pub fn process(&mut self, now: Time, outcomes: &mut Vec<FrameOutcome<P>>, dropped: &mut Vec<QueuedPacket<P>>) {
         let tti = self.configuration.tti();
         self.number = now.as_nanos() / tti.as_nanos() + 1;
         self.last = Some(now);
@@ -283,7 +272,8 @@ impl<P: Copy + Debug> Cell<P> {
     /// Retransmissions of HARQ, as far as their resource blocks are left.
     fn retransmit(&mut self, now: Time, direction: usize, left: &mut u32) {
         while let Some(&(at, index, number)) = self.directions[direction].retransmissions.front() {
-            let wanted = self.bearers[index].block(number).filter(|block| block.state == BlockState::Retransmission(at));
+            let wanted =
+                self.bearers[index].block(number).filter(|block| block.state == BlockState::Retransmission(at));
             let blocks = wanted.map_or(0, |block| block.resource_blocks);
             if at > now || blocks > *left {
                 break;

@@ -4,7 +4,8 @@ use super::*;
 use crate::findings::NEVER_STARTS;
 use crate::hash::hash;
 use crate::rows::{
-    CalibrationRow, CellUserRow, EventRow, FlowRow, LatenessRow, LinkEventRow, LinkRow, NamedValueRow, PacketRow, Records, SampleRow, StationRow,
+    CalibrationRow, CellUserRow, EventRow, FlowRow, LatenessRow, LinkEventRow, LinkRow, NamedValueRow, PacketRow,
+    Records, SampleRow, StationRow,
 };
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};

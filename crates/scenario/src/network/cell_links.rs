@@ -38,7 +38,11 @@ pub(super) fn cells(schema: &Schema, links: &[NamedLink], network: &Network, fau
         let on: Vec<&NamedLink> = links.iter().filter(|link| link.cell.cell.as_ref() == Some(name)).collect();
         if !network.index.contains_key(cell.base_station.as_str()) {
             let what = format!("no node is called '{}'", cell.base_station);
-            faults.add(format!("{}.base_station", cell.path), what, "name the node at which the links of the cell meet");
+            faults.add(
+                format!("{}.base_station", cell.path),
+                what,
+                "name the node at which the links of the cell meet",
+            );
         } else if on.is_empty() {
             faults.add(&*cell.path, "has no links", format!("write 'cell = \"{name}\"' in a link"));
         }

@@ -6,9 +6,9 @@ use cwndlab_config::Faults;
 use cwndlab_network::aqm::CapacitySpec;
 
 use super::builder::{Network, SharedMedium};
-use super::{cell_links, radio_links};
 use super::routed_flows::{flow_instances, RoutedFlow};
 use super::routes::Routes;
+use super::{cell_links, radio_links};
 use crate::schema::{Cell, Flow, Graph, Link, Medium, NamedLink, Schema};
 
 /// Maximum number of nodes listed in a message.

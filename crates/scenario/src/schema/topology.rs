@@ -101,7 +101,8 @@ impl Network {
             }
             [_] => {}
         }
-        let NetworkFields { dumbbell, parking_lot, wlan, node, medium, cell, link } = NetworkFields::read(table, faults)?;
+        let NetworkFields { dumbbell, parking_lot, wlan, node, medium, cell, link } =
+            NetworkFields::read(table, faults)?;
         reject_equal_names("medium", medium.iter().map(|one| (&*one.path, &one.name)), faults);
         reject_equal_names("cell", cell.iter().map(|one| (&*one.path, &one.name)), faults);
         let topology = match (dumbbell, parking_lot, wlan) {
