@@ -44,19 +44,19 @@ fn a_datagram_waits_for_its_tti() {
     assert_eq!(records.flows[0].max_delay_ns, Some(22_000_000));
 }
 
-/// Proportional fairness with full queues: equal shares of the resource blocks, throughputs in proportion to the
-/// efficiencies of CQI 5, 9 and 12 (TS 36.213, table 7.2.3-1).
+/// Proportional fairness with full queues: equal shares of the resource blocks, throughputs in proportion to the transport
+/// block sizes of CQI 5, 9 and 12 (TS 36.213, table 7.1.7.2.1-1).
 #[test]
 fn downloads_share_the_resource_blocks_of_a_cell() {
     let cell = json!({ "name": "lte", "base_station": "enb", "harq": { "probability": 0.0 } });
     let workload = json!({ "transport": "udp", "workload": { "kind": "cbr", "rate": "60 Mbps", "packet": "1500 B" } });
     let records = simulate(&downloads(&cell, &[7.5, 14.0, 20.0], &workload), 1);
-    for (user, efficiency) in [0.8770, 2.4063, 3.9023].into_iter().enumerate() {
+    for (user, bits) in [14_112.0, 30_576.0, 46_888.0].into_iter().enumerate() {
         let row = totals(&records, &format!("enb-ue{user}"));
         let share = row.resource_blocks as f64 / (100.0 * 9980.0);
         assert!((share - 1.0 / 3.0).abs() < 0.005, "{share} of user {user}");
         let rate = records.links.iter().find(|link| link.name == format!("enb-ue{user}")).unwrap().sent_bytes as f64;
-        let expected = efficiency * 126.0 * 100.0 / 8.0 * 9980.0 / 3.0;
+        let expected = bits / 8.0 * 9980.0 / 3.0;
         assert!((rate / expected - 1.0).abs() < 0.01, "{rate} {expected}");
     }
 }

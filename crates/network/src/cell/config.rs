@@ -4,6 +4,8 @@ use cwndlab_config::{fields, words, Faults, Positive, Reader, Table, TableType};
 use cwndlab_units::{Bytes, Duration};
 use serde_json::json;
 
+use super::radio::{element_bits, lte_block_bits};
+
 words! {
     /// Radio access technology.
     pub enum Technology {
@@ -125,8 +127,8 @@ pub struct Configuration {
     pub technology: Technology,
     /// Resource blocks of the bandwidth.
     pub resource_blocks: u32,
-    /// Resource elements for data in a resource block and TTI, downlink and uplink.
-    pub elements: [u32; 2],
+    /// Bits that a resource block carries in a TTI by CQI, downlink and uplink.
+    pub block_bits: [[f64; 16]; 2],
     /// Scheduler of each direction.
     pub scheduler: SchedulerKind,
     /// Averaging window of the mean throughput, TTIs.
@@ -155,15 +157,15 @@ impl Technology {
         })
     }
 
-    /// Resource elements for data in a resource block and TTI, downlink and uplink. LTE: of 12 × 14, three symbols of
-    /// control and the reference signals of one antenna port outside of them are no data in the reference resource of
-    /// the CQI (TS 36.213, 7.2.3), and two symbols of the uplink (TS 36.211, 5.5.2.1). NR: one symbol of control and one
-    /// of DM-RS (TS 38.214, 5.1.3.2).
+    /// Bits that a resource block carries in a TTI by CQI, downlink and uplink: with LTE the transport block sizes of TS
+    /// 36.213; with NR 144 resource elements for data, of 12 × 14 without one symbol of control and one of DM-RS (TS 38.214,
+    /// 5.1.3.2); or this number of `elements`.
     #[must_use]
-    pub fn elements(self) -> [u32; 2] {
-        match self {
-            Self::Lte => [12 * 11 - 6, 12 * 12],
-            Self::Nr => [12 * 12, 12 * 12],
+    pub fn block_bits(self, elements: Option<u32>) -> [[f64; 16]; 2] {
+        match (elements, self) {
+            (Some(elements), _) => [element_bits(elements); 2],
+            (None, Self::Lte) => lte_block_bits(),
+            (None, Self::Nr) => [element_bits(12 * 12); 2],
         }
     }
 

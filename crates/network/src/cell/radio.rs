@@ -35,15 +35,39 @@ pub fn cqi_at(snr_db: f64) -> u8 {
     cqi(&thresholds(), ratio(snr_db))
 }
 
-/// Size of a transport block of `resource_blocks`, each with `elements` resource elements in a TTI, bytes.
-#[must_use]
-pub fn transport_block_bytes(cqi: u8, resource_blocks: u32, elements: u32) -> u32 {
-    (f64::from(resource_blocks) * f64::from(elements) * CQI_EFFICIENCY[usize::from(cqi)] / 8.0) as u32
+/// Transport block sizes of LTE by CQI, bits for 100 resource blocks, downlink and uplink (TS 36.213, table
+/// 7.1.7.2.1-1). The MCS has the efficiency of the CQI; from MCS 10 on the two directions have other indices I_TBS (tables
+/// 7.1.7.1-1 and 8.6.1-1).
+const LTE_BLOCK_BITS: [[u32; 16]; 2] = [
+    [
+        0, 2792, 4584, 7224, 10_296, 14_112, 15_840, 19_848, 25_456, 30_576, 32_856, 39_232, 46_888, 55_056, 61_664,
+        75_376,
+    ],
+    [
+        0, 2792, 4584, 7224, 10_296, 14_112, 17_568, 19_848, 25_456, 30_576, 36_696, 43_816, 46_888, 55_056, 61_664,
+        75_376,
+    ],
+];
+
+/// Bits that a resource block of LTE carries in a TTI by CQI, downlink and uplink; proportional to those of 100 blocks,
+/// which the table rounds.
+pub(super) fn lte_block_bits() -> [[f64; 16]; 2] {
+    LTE_BLOCK_BITS.map(|direction| direction.map(|bits| f64::from(bits) / 100.0))
 }
 
-/// The least number of resource blocks whose transport block has `bytes`; the CQI is not 0.
-pub(super) fn blocks_for(cqi: u8, bytes: u64, elements: u32) -> u64 {
-    let bits = f64::from(elements) * CQI_EFFICIENCY[usize::from(cqi)];
+/// Bits that a resource block with this number of resource elements carries in a TTI, by CQI.
+pub(super) fn element_bits(elements: u32) -> [f64; 16] {
+    CQI_EFFICIENCY.map(|efficiency| f64::from(elements) * efficiency)
+}
+
+/// Size of a transport block of `resource_blocks` with `bits` each, bytes.
+#[must_use]
+pub fn transport_block_bytes(bits: f64, resource_blocks: u32) -> u32 {
+    (f64::from(resource_blocks) * bits / 8.0) as u32
+}
+
+/// The least number of resource blocks with `bits` each, above 0, whose transport block has `bytes`.
+pub(super) fn blocks_for(bits: f64, bytes: u64) -> u64 {
     let mut blocks = maths::ceil(bytes as f64 * 8.0 / bits) as u64;
     // The size is rounded down to bytes.
     while ((blocks as f64 * bits / 8.0) as u64) < bytes {

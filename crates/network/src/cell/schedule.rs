@@ -7,8 +7,8 @@ use super::config::SchedulerKind;
 pub(super) struct Candidate {
     pub(super) bearer: usize,
     pub(super) cqi: u8,
-    /// Achievable rate, bits per resource element.
-    pub(super) efficiency: f64,
+    /// Achievable rate, bits in a resource block and TTI.
+    pub(super) bits: f64,
     /// Mean throughput, bits per TTI.
     pub(super) mean: f64,
     /// The last TTI with a transmission.
@@ -23,9 +23,9 @@ pub(super) struct Candidate {
 /// `PfFfMacScheduler` of ns-3).
 pub(super) fn next(kind: SchedulerKind, candidates: &mut Vec<Candidate>) -> Option<Candidate> {
     let metric = |one: &Candidate| match kind {
-        SchedulerKind::ProportionalFair => one.efficiency / one.mean,
+        SchedulerKind::ProportionalFair => one.bits / one.mean,
         SchedulerKind::RoundRobin => 0.0,
-        SchedulerKind::MaxRate => one.efficiency,
+        SchedulerKind::MaxRate => one.bits,
     };
     let best = candidates.iter().enumerate().max_by(|(_, one), (_, other)| {
         let longer = (other.served, other.bearer).cmp(&(one.served, one.bearer));

@@ -23,7 +23,7 @@ fn plain() -> Configuration {
     Configuration {
         technology: Technology::Lte,
         resource_blocks: 100,
-        elements: Technology::Lte.elements(),
+        block_bits: Technology::Lte.block_bits(Some(126)),
         scheduler: SchedulerKind::ProportionalFair,
         averaging: 99.0,
         cqi_delay: Duration::ZERO,
@@ -110,7 +110,9 @@ impl Run {
 #[test]
 fn a_single_user_has_efficiency_times_resource_blocks() {
     assert_eq!([-3.0, -2.0, 20.0, 24.0, 24.1].map(cqi_at), [0, 1, 12, 14, 15]);
-    assert_eq!(transport_block_bytes(12, 100, 126), 6146);
+    assert_eq!(transport_block_bytes(3.9023 * 126.0, 100), 6146);
+    // The transport block of MCS 22, I_TBS 20, has 46,888 bit.
+    assert_eq!(transport_block_bytes(Technology::Lte.block_bits(None)[0][12], 100), 46_888 / 8);
     let mut run = Run::new(plain(), vec![bearer(0, false, 20.0)]);
     run.saturate(1, ms(2000));
     // The last TTI is not decoded yet, and a packet may be incomplete.
@@ -217,7 +219,7 @@ fn the_first_uplink_packet_waits_for_a_request_and_a_grant() {
 fn grants_are_pipelined_by_buffer_status_reports() {
     let mut run = Run::new(plain(), vec![bearer(0, true, 20.0)]);
     run.saturate(1, ms(2000));
-    let expected = f64::from(transport_block_bytes(12, 100, 144)) * 8.0 * 1.98e3;
+    let expected = 6146.0 * 8.0 * 1.98e3;
     assert!(run.bits(0) > expected, "{} of {expected}", run.bits(0));
     assert_eq!(run.cell.counters(0).requests, 1);
 }

@@ -7,7 +7,7 @@ use cwndlab_units::{Duration, Time};
 
 use super::bearer::{Bearer, BearerConfig, BearerCounters, BlockState};
 use super::config::{Configuration, RlcMode};
-use super::radio::{blocks_for, cqi, thresholds, transport_block_bytes, CQI_EFFICIENCY};
+use super::radio::{blocks_for, cqi, thresholds, transport_block_bytes};
 use super::schedule::{self, Candidate};
 use super::users::{RrcState, User};
 use crate::aqm::QueuedPacket;
@@ -307,7 +307,7 @@ impl<P: Copy + Debug> Cell<P> {
         (cqi > 0).then(|| Candidate {
             bearer: index,
             cqi,
-            efficiency: CQI_EFFICIENCY[usize::from(cqi)],
+            bits: self.configuration.block_bits[usize::from(bearer.uplink)][usize::from(cqi)],
             mean: bearer.service.mean(self.number, self.configuration.averaging),
             served: bearer.service.last,
             bytes,
@@ -323,14 +323,13 @@ impl<P: Copy + Debug> Cell<P> {
         available: u32,
         dropped: &mut Vec<QueuedPacket<P>>,
     ) -> u32 {
-        let elements = self.configuration.elements[direction];
         let window = self.configuration.averaging;
         let index = one.bearer;
         let (repeated, mut bits) = self.repeat_blocks(now, direction, one, available);
         let mut used = repeated;
         if one.bytes > 0 && used < available {
-            let blocks = blocks_for(one.cqi, one.bytes, elements).min(u64::from(available - used)) as u32;
-            let size = transport_block_bytes(one.cqi, blocks, elements);
+            let blocks = blocks_for(one.bits, one.bytes).min(u64::from(available - used)) as u32;
+            let size = transport_block_bytes(one.bits, blocks);
             let room = one.bytes.min(u64::from(size)) as u32;
             let bearer = &mut self.bearers[index];
             let before = bearer.held().0;
@@ -358,7 +357,6 @@ impl<P: Copy + Debug> Cell<P> {
     /// RLC repeats blocks; returns the resource blocks used and the bits. A block that needs more than are available is
     /// transmitted over several TTIs.
     fn repeat_blocks(&mut self, now: Time, direction: usize, one: &Candidate, available: u32) -> (u32, f64) {
-        let elements = self.configuration.elements[direction];
         let mut used = 0;
         let mut bits = 0.0;
         while let Some(&number) = self.bearers[one.bearer].again.front() {
@@ -367,8 +365,8 @@ impl<P: Copy + Debug> Cell<P> {
                 bearer.again.pop_front();
                 continue;
             };
-            let blocks = blocks_for(one.cqi, u64::from(block.left), elements).min(u64::from(available - used)) as u32;
-            let part = transport_block_bytes(one.cqi, blocks, elements).min(block.left);
+            let blocks = blocks_for(one.bits, u64::from(block.left)).min(u64::from(available - used)) as u32;
+            let part = transport_block_bytes(one.bits, blocks).min(block.left);
             if part == 0 {
                 break;
             }

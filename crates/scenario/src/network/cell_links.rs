@@ -24,8 +24,8 @@ pub(super) fn channel(
     let uplink = from != cell.base_station;
     let snr_db = link.cell.snr?;
     let configuration = cell.configuration();
-    let elements = configuration.elements[usize::from(uplink)];
-    let bytes = transport_block_bytes(cqi_at(snr_db), configuration.resource_blocks, elements);
+    let bits = configuration.block_bits[usize::from(uplink)][usize::from(cqi_at(snr_db))];
+    let bytes = transport_block_bytes(bits, configuration.resource_blocks);
     let rate = Rate::of(Bytes(u64::from(bytes)), configuration.technology.tti());
     Some((ChannelPlan { cell: index, uplink, snr_db, fading: link.cell.fading }, Rate(rate.0.max(1))))
 }

@@ -28,8 +28,9 @@ fields! {
         /// bandwidth of each direction; LTE: 6, 15, 25, 50, 75, 100 for 1.4, 3, 5, 10, 15, 20 MHz; NR: 51, 106, 217, 273 for
         /// 20, 40, 80, 100 MHz
         resource_blocks: Option<u32> = absent("100 with LTE, 273 with NR") in 1..=1000,
-        /// resource elements for data in a resource block and TTI
-        resource_elements: Option<u32> = absent("126 downlink and 144 uplink with LTE, 144 with NR") in 1..=168,
+        /// resource elements for data in a resource block and TTI; a transport block has their number times the efficiency of
+        /// the CQI
+        resource_elements: Option<u32> = absent("LTE: transport block sizes of TS 36.213; NR: 144") in 1..=168,
         /// which user is next in a TTI
         scheduler: SchedulerKind = "proportional-fair",
         /// proportional fair: averaging window of the mean throughput
@@ -61,7 +62,7 @@ impl Cell {
                 Technology::Lte => 100,
                 Technology::Nr => 273,
             }),
-            elements: self.resource_elements.map_or_else(|| technology.elements(), |elements| [elements; 2]),
+            block_bits: technology.block_bits(self.resource_elements),
             scheduler: self.scheduler,
             averaging: self.averaging.map_or(99.0, |span| (span.as_nanos() as f64 / tti.as_nanos() as f64).max(1.0)),
             cqi_delay: self.cqi_delay,
