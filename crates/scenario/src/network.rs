@@ -71,9 +71,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     }
     let (routed, media) = build_topology(schema, &mut network, &mut faults);
     let cells = plan_cells(schema, &network, &mut faults);
-    radio_links::reject_shapers(&network, &mut faults);
-    reject_equal_names(&routed, &mut faults);
-    reject_long_routes(&routed, &mut faults);
+    check_network(&network, &routed, &mut faults);
     if faults.0.is_empty() {
         size_queues(&mut network, &routed, &mut notes, &mut faults);
         radio_links::join_queues(&mut network.links);
@@ -141,6 +139,13 @@ fn build_topology<'a>(
         }
         Topology::Wlan(lan) => wlan(schema, lan, network, faults),
     }
+}
+
+/// Checks links and routes of a network whose queues have no size yet.
+fn check_network(network: &Network, routed: &[RoutedFlow<'_>], faults: &mut Faults) {
+    radio_links::reject_shapers(network, faults);
+    reject_equal_names(routed, faults);
+    reject_long_routes(routed, faults);
 }
 
 /// The cells of the scenario's graph.

@@ -169,17 +169,10 @@ impl Technology {
         }
     }
 
-    /// Time from an attempt of HARQ to the next one.
+    /// Time from an attempt of HARQ to the next one: eight TTIs.
     #[must_use]
     pub fn harq_round(self) -> Duration {
-        self.by_technology(8, 4)
-    }
-
-    fn by_technology(self, lte_ms: u64, nr_ms: u64) -> Duration {
-        Duration::from_millis(match self {
-            Self::Lte => lte_ms,
-            Self::Nr => nr_ms,
-        })
+        self.tti() * 8
     }
 }
 
@@ -189,10 +182,10 @@ impl Configuration {
     }
 
     pub(super) fn request_interval(&self) -> Duration {
-        self.grants.request_interval.unwrap_or_else(|| self.technology.by_technology(10, 5))
+        self.grants.request_interval.unwrap_or(self.tti() * 10)
     }
 
     pub(super) fn grant_delay(&self) -> Duration {
-        self.grants.delay.unwrap_or_else(|| self.technology.by_technology(8, 4))
+        self.grants.delay.unwrap_or(self.tti() * 8)
     }
 }

@@ -154,9 +154,10 @@ fn the_highest_rate_starves_the_others() {
 /// of round robin.)
 #[test]
 fn proportional_fair_exploits_fading_channels() {
-    let expected = |users: i32| {
+    let expected = |users: u32| {
         let step = 1e-4;
-        let density = |x: f64| f64::from(users) * maths::exp(-x) * (1.0 - maths::exp(-x)).powi(users - 1);
+        let power = f64::from(users) - 1.0;
+        let density = |x: f64| f64::from(users) * maths::exp(-x) * maths::pow(1.0 - maths::exp(-x), power);
         let efficiency = |x: f64| CQI_EFFICIENCY[usize::from(cqi_at(8.0 + 10.0 * x.log10()))];
         (0..200_000).map(|n| (f64::from(n) + 0.5) * step).map(|x| efficiency(x) * density(x) * step).sum::<f64>()
     };
@@ -167,7 +168,7 @@ fn proportional_fair_exploits_fading_channels() {
         run.saturate(users, ms(40_000));
         let bits: f64 = (0..users).map(|user| run.bits(user)).sum();
         let mean = bits / (100.0 * 126.0 * 40_000.0);
-        let expected = expected(users as i32);
+        let expected = expected(users);
         assert!((mean / expected - 1.0).abs() < 0.03, "{users} users: {mean}, expected {expected}");
     }
 }
@@ -209,7 +210,7 @@ fn the_first_uplink_packet_waits_for_a_request_and_a_grant() {
         }
         let mean = delays.iter().sum::<f64>() / delays.len() as f64;
         assert!(delays.iter().all(|delay| (least..=most).contains(delay)), "{size} B: {delays:?}");
-        assert!((mean - (least + most) / 2.0).abs() < 0.2, "{size} B: {mean}");
+        assert!((mean - f64::midpoint(least, most)).abs() < 0.2, "{size} B: {mean}");
         assert_eq!(run.cell.counters(0).requests, 400);
     }
 }
