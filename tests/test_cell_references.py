@@ -1,4 +1,4 @@
-"""Cells beside ns-3: throughputs and shares of full downlink queues (known-answers/ns3/lte_cell.csv)."""
+"""Cells beside ns-3: throughputs and shares of full downlink queues (known-answers/ns3-lte/cells.csv)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from cwndlab.simulate import run
 
-ROWS = Path(__file__).resolve().parents[1] / "known-answers" / "ns3" / "lte_cell.csv"
+ROWS = Path(__file__).resolve().parents[1] / "known-answers" / "ns3-lte" / "cells.csv"
 SCHEDULERS = {
     "PfFfMacScheduler": "proportional-fair",
     "RrFfMacScheduler": "round-robin",
@@ -28,8 +28,8 @@ def cells() -> list[pl.DataFrame]:
 
 
 def resource_blocks(cell: pl.DataFrame) -> int:
-    """What ns-3 assigns of the bandwidth: whole groups (TS 36.213, table 7.1.6.1-1), and by round robin the same number of
-    groups to each user."""
+    """What ns-3 assigns of the bandwidth: whole groups (TS 36.213, table 7.1.6.1-1), and by round robin the same number
+    of groups to each user."""
     bandwidth, users = cell["resource_blocks"][0], cell["users"][0]
     size = {25: 2, 50: 3, 100: 4}[bandwidth]
     groups = bandwidth // size

@@ -5,7 +5,7 @@
 // Build, with the Debian package libns3-dev 3.37:
 //   g++ -O2 -std=c++17 benches/peers/lte-cell.cc -o build/lte-cell-ns3 -Wl,--no-as-needed \
 //     $(pkg-config --libs ns3-lte | tr ' ' '\n' | grep '^-l')
-// The rows of known-answers/ns3/lte_cell.csv: benches/peers/lte-cell.sh
+// The rows of known-answers/ns3-lte/cells.csv: benches/peers/lte-cell.sh
 #include "ns3/core-module.h"
 #include "ns3/lte-module.h"
 #include "ns3/mobility-module.h"

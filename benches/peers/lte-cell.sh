@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the rows of known-answers/ns3/lte_cell.csv to standard output, with ns-3 3.37 (lte-cell.cc). Two minutes.
+# Writes the rows of known-answers/ns3-lte/cells.csv to standard output, with ns-3 3.37 (lte-cell.cc). Two minutes.
 set -eu
 program=$(realpath "${1:-build/lte-cell-ns3}")
 cd "$(mktemp -d)" # ns-3 writes its traces here

@@ -279,7 +279,7 @@ class Records:
 
     @cached_property
     def cell_users(self) -> pl.DataFrame:
-        """Users of cells of LTE and NR by direction, at the sampling interval and at the end; counters are cumulative."""
+        """Users of cells by direction, at the sampling interval and at the end; counters are cumulative."""
         return self.frame("cell_users")
 
     @cached_property

@@ -19,8 +19,8 @@ use crate::packet::Packet;
 pub(crate) struct CellServer {
     pub(crate) cell: Cell<Packet>,
     name: String,
-    /// By bearer, its link and the name of its user.
-    links: Vec<(LinkId, String)>,
+    /// By bearer, its link, its direction and the name of its user.
+    links: Vec<(LinkId, &'static str, String)>,
     /// By link of the plan, its bearer.
     bearers: Arc<IndexVec<LinkId, u32>>,
     /// Packets delivered with a CE mark, by bearer.
@@ -67,7 +67,8 @@ fn build_cell(
             users.push(node);
             users.len() - 1
         });
-        names.push((id, plan.nodes[node as usize].to_string()));
+        let direction = if channel.uplink { "uplink" } else { "downlink" };
+        names.push((id, direction, plan.nodes[node as usize].to_string()));
         let stream = Stream::of_part(seed, Purpose::Cell, 1, id.into());
         configs.push(bearer(link, channel, user as u32, queue(id), stream));
     }
@@ -181,13 +182,14 @@ impl CellServer {
 
     /// Appends the counters of the users at `now` to `rows`.
     pub(crate) fn users(&self, now: Time, rows: &mut Vec<CellUserRow>) {
-        for (bearer, (link, user)) in (0..).zip(&self.links) {
+        for (bearer, (link, direction, user)) in (0..).zip(&self.links) {
             let counters = self.cell.counters(bearer);
             rows.push(CellUserRow {
                 time_ns: now.as_nanos(),
                 cell: self.name.clone(),
                 user: user.clone(),
                 link: (*link).into(),
+                direction,
                 resource_blocks: counters.resource_blocks,
                 transport_blocks: counters.transport_blocks,
                 failed_blocks: counters.failed_blocks,

@@ -100,9 +100,7 @@ def media(document: Mapping[str, Any], links: Sequence[tuple[int, str]]) -> dict
     return {index: on[name] for index, name in links if name in on}
 
 
-def _media_of_graph(
-    links: Sequence[Mapping[str, Any]], stations: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
+def _media_of_graph(links: Sequence[Mapping[str, Any]], stations: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for link in links:
         there, back = f"{link.get('from')}-{link.get('to')}", f"{link.get('to')}-{link.get('from')}"
         if link.get("medium"):

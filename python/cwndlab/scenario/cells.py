@@ -23,8 +23,8 @@ class Rlc(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class Grants(Table):
-    """Grants of the uplink: opportunities for scheduling requests every ``request_interval``, ``delay`` from a request or
-    report to the transmission, and the size of the ``first`` grant."""
+    """Grants of the uplink: opportunities for requests every ``request_interval``, ``delay`` from a request or report
+    to the transmission, and the size of the ``first`` grant."""
 
     request_interval: str | None = None
     delay: str | None = None
