@@ -8,12 +8,13 @@ from cwndlab.scenario import cells, losses, media, presets, queues, routers, sta
 from cwndlab.scenario.document import NamedValues, Scenario
 from cwndlab.scenario.flows import Control, Flow, Service, WriteStep
 from cwndlab.scenario.like import ScenarioLike
-from cwndlab.scenario.links import Harq, Jitter, Link, Police, Step, TokenBucket, Trace
+from cwndlab.scenario.links import DelayTrace, Harq, Jitter, Link, Police, Step, TokenBucket, Trace
 from cwndlab.scenario.topology import Access, Dumbbell, Node, ParkingLot
 
 __all__ = [
     "Access",
     "Control",
+    "DelayTrace",
     "Dumbbell",
     "Flow",
     "Harq",

@@ -11,7 +11,7 @@ from cwndlab.scenario.queues import Queue
 from cwndlab.scenario.routers import Agent
 from cwndlab.scenario.schema_tables import TABLES, Table
 
-__all__ = ["Harq", "Jitter", "Link", "Police", "Step", "TokenBucket", "Trace"]
+__all__ = ["DelayTrace", "Harq", "Jitter", "Link", "Police", "Step", "TokenBucket", "Trace"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,25 @@ class Trace(Table):
     text: str | None = None
     bytes: int | None = None
     offset: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelayTrace(Table):
+    """Recorded delays, a number of ms on each line of ``file`` or ``text``, each valid for ``interval``, as LeoReplayer
+    has them beside a trace of the rate.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.scenario import DelayTrace
+    >>> delays = DelayTrace(text="20\\n35\\n", interval="1 s")
+    >>> cwndlab.Link(trace="satellite", delay="20 ms", delay_trace=delays).delay_trace.interval
+    '1 s'
+    """
+
+    file: str | None = None
+    text: str | None = None
+    interval: str
 
 
 @dataclass(frozen=True)
@@ -154,6 +173,8 @@ class Link(Table):
         Steps of rate, delay and loss.
     repeat
         Period of the schedule (default: no repetition).
+    delay_trace
+        Recorded delays that the link follows, in place of a schedule.
     harq
         Retransmissions of a radio link.
     delay
@@ -212,6 +233,8 @@ class Link(Table):
     schedule: Sequence[Step] | None = None
     repeat: str | None = None
     """Time after which the schedule begins anew."""
+    delay_trace: DelayTrace | None = None
+    """In place of ``schedule``."""
     harq: Harq | None = None
     delay: str | None = None
     queue: Queue | None = None
@@ -235,6 +258,7 @@ class Link(Table):
 
 
 TABLES.update({"jitter": Jitter, "trace": Trace, "token_bucket": TokenBucket, "schedule": Step, "harq": Harq})
+TABLES["delay_trace"] = DelayTrace
 TABLES["police"] = Police
 
 
