@@ -30,7 +30,7 @@ def cells() -> list[pl.DataFrame]:
 def resource_blocks(cell: pl.DataFrame) -> int:
     """What ns-3 assigns of the bandwidth: whole groups (TS 36.213, table 7.1.6.1-1), and by round robin the same number
     of groups to each user."""
-    bandwidth, users = cell["resource_blocks"][0], cell["users"][0]
+    bandwidth, users = int(cell["resource_blocks"][0]), int(cell["users"][0])
     size = {25: 2, 50: 3, 100: 4}[bandwidth]
     groups = bandwidth // size
     if cell["scheduler"][0] == "RrFfMacScheduler":

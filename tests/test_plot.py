@@ -389,7 +389,7 @@ def test_a_figure_is_drawn_alike_by_both_programs(tmp_path: Path) -> None:
 def test_hand_overs_and_steps_of_schedules_are_marked_in_every_panel_over_time(tmp_path: Path) -> None:
     """By hand: a hand-over at 1 s and then every 2 s; the delay changes at 2 s and 4 s."""
     link = {"from": "enb", "to": "ue", "cell": "lte", "snr": 20, "repeat": "2 s"}
-    wire = {"from": "server", "to": "enb", "delay": "4 ms", "repeat": "4 s"}
+    wire: dict[str, Any] = {"from": "server", "to": "enb", "delay": "4 ms", "repeat": "4 s"}
     wire["schedule"] = [{"at": "2 s", "delay": "9 ms"}]
     document = {
         "schema_version": 1,

@@ -97,9 +97,10 @@ def _panel(made: Any, axis: Any, figure: Description, panel: Panel, style: Style
             _line(axis, series, figure, style)
     _marks(axis, panel.events)
     for number_, moments in enumerate(panel.moments):
-        look = {"color": _GRAY, "linestyle": _DOTTED[number_ % len(_DOTTED)], "linewidth": 0.8, "zorder": 1.5}
-        for place, x in enumerate(moments.x):
-            axis.axvline(x, label=moments.label if place == 0 else None, **look)
+        style_ = _DOTTED[number_ % len(_DOTTED)]
+        for nth, x in enumerate(moments.x):
+            label_ = moments.label if nth == 0 else None
+            axis.axvline(x, label=label_, color=_GRAY, linestyle=style_, linewidth=0.8, zorder=1.5)
     for one in panel.words:
         axis.text(one.x, one.place, one.text, va="center", fontsize=6.5)
     for value, label in panel.thresholds:
