@@ -83,6 +83,7 @@ _NODES = '[[node]]\nname = "server"\n[[node]]\nname = "ap"\n[[node]]\nname = "la
 _FLOW = '[[flow]]\nalgorithm = "cubic"\nfrom = "server"\nto = "laptop"\n'
 PIECES = {
     "[[medium]]": (_HEAD + _NODES, _FLOW),
+    "[[cell]]": (_HEAD, '[[flow]]\nalgorithm = "cubic"\nfrom = "server"\nto = "phone"\n'),
     "[[flow]]": (_HEAD + _DUMBBELL, ""),
     "[dumbbell.bottleneck]": (_HEAD, '[[flow]]\nalgorithm = "cubic"\nrtt = "20 ms"\n'),
 }

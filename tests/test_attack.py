@@ -26,7 +26,7 @@ def world(*, beside: bool = False) -> World:
 def mbps(scenario: cwndlab.Scenario, flow: int = 0) -> float:
     """The goodput of a flow over the whole run."""
     records = cwndlab.run(scenario, seed=1)
-    seconds = json.loads(scenario.canonical)["duration_ns"] / 1e9
+    seconds = float(json.loads(scenario.canonical)["duration_ns"]) / 1e9
     return float(records.flows["delivered_bytes"][flow]) * 8 / seconds / 1e6
 
 

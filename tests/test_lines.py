@@ -193,6 +193,29 @@ def test_a_duty_cycle_is_a_repeated_schedule(bottleneck: str, rate_bps: int) -> 
     assert 0.97 < row["utilisation"] <= 1.0
 
 
+def test_a_link_follows_recorded_delays_beside_a_trace_of_its_rate(tmp_path: Path) -> None:
+    """By hand: 20 ms for a second, 35 ms for two, and again. After the decrease at 3 s packets stay behind those
+    before it."""
+    (tmp_path / "rate.down").write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
+    (tmp_path / "delay.down").write_text("20\n35\n35\n")
+    (tmp_path / "recorded.toml").write_text(
+        'schema_version = 1\nduration = "6 s"\npackets = true\n[dumbbell]\n'
+        'reverse = { rate = "1 Gbps", delay = "20 ms" }\n[dumbbell.bottleneck]\ntrace = "rate.down"\ndelay = "20 ms"\n'
+        'delay_trace = { file = "delay.down", interval = "1 s" }\n[[flow]]\ntransport = "udp"\nrtt = "40 ms"\n'
+        'workload = { kind = "cbr", rate = "100 kbps", packet = "125 B" }\n'
+    )
+    records = cwndlab.run(cwndlab.Scenario.load(tmp_path / "recorded.toml"), seed=1)
+    one = records.links.filter(name="bottleneck")["link"][0]
+    rows = records.packets.filter(link=one).drop_nulls("arrival_ns")
+    rows = rows.filter(rows["departure_ns"] % 3_000_000_000 > 15_000_000)
+    delays = ((rows["arrival_ns"] - rows["departure_ns"]) / 1e6).to_list()
+    assert len(delays) > 500
+    assert delays == [20.0 if time // 10**9 % 3 == 0 else 35.0 for time in rows["departure_ns"]]
+    assert "conflicts with 'schedule'" in faults(
+        'rate = "1 Mbps", schedule = [{ at = "1 s", delay = "9 ms" }], delay_trace = { text = "2", interval = "1 s" }'
+    )
+
+
 @pytest.mark.parametrize("name", ["lte", "satellite", "rate-steps", "asymmetric", "bad-wifi", "fade", "suspension"])
 def test_presets_run(name: str) -> None:
     preset = presets.load(name).with_(duration="5 s")

@@ -30,6 +30,7 @@ from cwndlab.plot import (
     share,
 )
 from cwndlab.plot.cdf import steps
+from cwndlab.plot.moments import moments
 from cwndlab.plot.overview import phases
 from cwndlab.plot.palette import ALL_COLOURS, PHASE_COLOURS
 from cwndlab.plot.phase import path_of
@@ -383,3 +384,28 @@ def test_a_figure_is_drawn_alike_by_both_programs(tmp_path: Path) -> None:
         assert len(figure.to_plotly().data) == 1
         figure.save(tmp_path / f"{figure.name}.png")
         assert (tmp_path / f"{figure.name}.png").stat().st_size > 3000
+
+
+def test_hand_overs_and_steps_of_schedules_are_marked_in_every_panel_over_time(tmp_path: Path) -> None:
+    """By hand: a hand-over at 1 s and then every 2 s; the delay changes at 2 s and 4 s."""
+    link = {"from": "enb", "to": "ue", "cell": "lte", "snr": 20, "repeat": "2 s"}
+    wire: dict[str, Any] = {"from": "server", "to": "enb", "delay": "4 ms", "repeat": "4 s"}
+    wire["schedule"] = [{"at": "2 s", "delay": "9 ms"}]
+    document = {
+        "schema_version": 1,
+        "duration": "4.5 s",
+        "cell": [{"name": "lte", "base_station": "enb"}],
+        "link": [wire, {**link, "schedule": [{"at": "1 s", "handover": "50 ms"}]}],
+        "flow": [{"algorithm": "cubic", "from": "server", "to": "ue"}],
+    }
+    records = run(document, seed=1)
+    assert [(one.label, list(one.x)) for one in moments(records)] == [
+        ("hand-over", [1.0, 3.0]),
+        ("step of a schedule", [2.0]),
+    ]
+    figure = overview(records)
+    lines_ = [shape for shape in figure.to_plotly().to_dict()["layout"]["shapes"] if shape["type"] == "line"]
+    assert [shape["x0"] for shape in lines_] == [1.0, 3.0, 2.0] * len(figure.panels)
+    assert "Marked: hand-over 2, step of a schedule 1." in figure.sentence()
+    figure.save(tmp_path / "overview.png")
+    share({"run": records}).save(tmp_path / "share.png")

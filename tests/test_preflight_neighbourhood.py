@@ -35,9 +35,9 @@ def test_the_own_network_is_no_neighbour_and_distances_follow_from_powers() -> N
     document = json.loads(scenario(NEAR).to_json())
     places = {node["name"]: node for node in document["node"]}
     assert [medium["channel"] for medium in document["medium"]] == [11, 6]
-    assert places["ap"]["x"] == pytest.approx(14.6, abs=0.05)
+    assert places["ap"]["position"][0] == pytest.approx(14.6, abs=0.05)
     other = places["neighbour-1-ap"]
-    assert math.hypot(other["x"], other["y"]) == pytest.approx(99.6, abs=0.1)
+    assert math.hypot(*other["position"]) == pytest.approx(99.6, abs=0.1)
     assert "neighbour-2-ap" not in places
 
 
@@ -66,7 +66,7 @@ def test_a_neighbour_on_the_same_channel_costs_throughput_and_elsewhere_it_does_
         cwndlab.run(base.with_({"medium[0].channel": channel}), seed=1).flows["delivered_bytes"][0] * 8 / 20e6
         for channel in (6, 11)
     )
-    assert same < 42 < elsewhere
+    assert same < min(42, 0.9 * elsewhere)
 
 
 def test_the_command_writes_the_scenario_and_the_command_that_compares_channels(

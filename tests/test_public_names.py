@@ -92,7 +92,8 @@ def test_every_declared_kind_has_a_public_class() -> None:
 
 def test_every_table_of_a_scenario_is_public() -> None:
     """A class without a public name could not be documented: in `cwndlab.scenario`, or in one of its public modules."""
-    homes = [cwndlab.scenario, *(getattr(cwndlab.scenario, name) for name in CHOICES.values()), cwndlab.scenario.media]
+    homes = [cwndlab.scenario, cwndlab.scenario.cells, cwndlab.scenario.media]
+    homes += [getattr(cwndlab.scenario, name) for name in CHOICES.values()]
     public = {name for home in homes for name in home.__all__}
     waiting, tables = [Table], set()
     while waiting:

@@ -27,6 +27,8 @@ from cwndlab import (
     ScenarioError,
     Transfers,
 )
+from cwndlab.scenario import Harq, Step
+from cwndlab.scenario.cells import Cell, Grants, Rlc, Rrc
 from cwndlab.scenario.media import AccessCategory, Beacon, Edca, Medium, Wlan, WlanStation
 from cwndlab.scenario.queues import Ared, Codel, DualPi2, Fq, FqCodel, FqPie, Pie, Red, StepEcn
 from hypothesis import given, settings
@@ -140,7 +142,41 @@ MEDIA = Scenario(
     flows=[Flow("reno", from_="a", to="c")],
 )
 
-KINDS = {"dumbbell": FULL, "graph": GRAPH, "parking lot": LOT, "queues": QUEUES, "wlan": WLAN, "media": MEDIA}
+CELLS = Scenario(
+    duration="1 s",
+    cells=[
+        Cell(
+            name="lte",
+            base_station="a",
+            harq=Harq(probability=0.2),
+            rlc=Rlc(mode="um"),
+            grants=Grants(first="100 B"),
+        ),
+        Cell(name="nr", base_station="c", technology="nr", resource_blocks=51, rrc=Rrc(promotion="80 ms")),
+    ],
+    links=[
+        Link(
+            from_="a",
+            to="b",
+            cell="lte",
+            snr=-1.5,
+            fading="20 ms",
+            schedule=[Step("1 s", handover="50 ms", snr=12.0)],
+        ),
+        Link(from_="b", to="c", cell="nr", snr=20.0),
+    ],
+    flows=[Flow("reno", from_="a", to="c")],
+)
+
+KINDS = {
+    "dumbbell": FULL,
+    "graph": GRAPH,
+    "parking lot": LOT,
+    "queues": QUEUES,
+    "wlan": WLAN,
+    "media": MEDIA,
+    "cells": CELLS,
+}
 
 
 @pytest.mark.parametrize("scenario", KINDS.values(), ids=KINDS)

@@ -340,7 +340,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "findings": records_doc.findings,
     "queues": declared_files.queues,
     "fields scenario": partial(declared_files.table, "scenario"),
-    "fields link": partial(declared_files.table, "link"),
+    **{f"fields {table}": partial(declared_files.table, table) for table in ("link", "cell", "rlc", "grants", "rrc")},
     "fields flow": partial(declared_files.table, "flow"),
     "workloads": declared_files.workloads,
     "python": _public,

@@ -16,6 +16,7 @@ from cwndlab.engine import RecordsHandle, read_records
 from cwndlab.errors import ArgumentError, Parameter, RunError, ScenarioError, parameter_fault, unknown_name
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.html import html_table
+from cwndlab.scenario.schedules import step_times_s
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,8 @@ TABLES = (
     "messages",
     "packets",
     "stations",
+    "cell_users",
+    "link_events",
     "lateness",
     "calibration",
     "named_values",
@@ -275,6 +278,16 @@ class Records:
         return self.frame("stations")
 
     @cached_property
+    def cell_users(self) -> pl.DataFrame:
+        """Users of cells by direction, at the sampling interval and at the end; counters are cumulative."""
+        return self.frame("cell_users")
+
+    @cached_property
+    def link_events(self) -> pl.DataFrame:
+        """Hand-overs and promotions of links on a cell."""
+        return self.frame("link_events")
+
+    @cached_property
     def lateness(self) -> pl.DataFrame:
         """Histogram of an emulation's lateness; empty for a simulation."""
         return self.frame("lateness")
@@ -293,6 +306,11 @@ class Records:
     def findings(self) -> pl.DataFrame:
         """What the run reports about itself, severe findings first; empty for a clean run."""
         return self.frame("findings")
+
+    @cached_property
+    def step_times_s(self) -> list[float]:
+        """Times within the run of the steps of all links' schedules, s."""
+        return step_times_s(self.document, int(self.rows("runs")[0]["duration_ns"]) / 1e9)
 
     @cached_property
     def scenario(self) -> Scenario:

@@ -68,6 +68,7 @@ pub(crate) fn base_rtt(plan: &Plan, flow: FlowId) -> Option<f64> {
 /// Whether the link's rate and delay are constant and its wire loses and duplicates no packets.
 fn is_constant(link: &LinkPlan) -> bool {
     link.radio.is_none()
+        && link.cell.is_none()
         && link.harq.is_none()
         && link.jitter.is_none()
         && link.wifi_jitter.is_none()

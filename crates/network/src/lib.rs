@@ -1,5 +1,5 @@
-//! Links: a queue, a line that serialises, a wire that delays and loses packets; and the medium of a wireless LAN
-//! ([`wifi`]).
+//! Links: a queue, a line that serialises, a wire that delays and loses packets; the medium of a wireless LAN
+//! ([`wifi`]); and a cell of LTE or NR ([`cell`]).
 //!
 //! In a FIFO whose losses are decided on arrival, a packet's departure is known when it is enqueued. Such a [`Link`]
 //! needs no events: [`Link::offer`] returns the outcome for a packet and its arrival time at the far end
@@ -10,6 +10,7 @@ pub mod aqm;
 pub mod router_assist;
 
 pub mod aqm_link;
+pub mod cell;
 pub mod chunked_fifos;
 pub mod dscp;
 mod impairments;

@@ -27,6 +27,8 @@ pub enum Purpose {
     DelayPerturbation = 9,
     /// Perturbation of rates.
     RatePerturbation = 10,
+    /// Attempts of a cell, and as part 1 the fading of its links.
+    Cell = 11,
     /// Sizes of transfers, responses, messages and frames.
     Size = 20,
     /// Times of arrivals, periods, think times and publishing.

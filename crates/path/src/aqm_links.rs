@@ -1,4 +1,4 @@
-//! Servers: links with a queue discipline, and 802.11 media, whose departures are events.
+//! Servers: links with a queue discipline, 802.11 media and cells, whose departures are events.
 
 use cwndlab_network::aqm_link::AqmLink;
 use cwndlab_network::random::{Purpose, Stream};
@@ -6,6 +6,7 @@ use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{IndexVec, LinkId, ServerId};
 
 use crate::build_links::{build_line, build_queue};
+use crate::cell::{self, CellServer};
 use crate::packet::Packet;
 use crate::wifi::{self, WifiMedium};
 
@@ -24,6 +25,8 @@ pub(crate) enum Server {
     },
     /// An 802.11 medium shared by several links.
     Wifi(Box<WifiMedium>),
+    /// A cell shared by several links.
+    Cell(Box<CellServer>),
 }
 
 impl Server {
@@ -32,6 +35,7 @@ impl Server {
         match self {
             Self::Line { aqm_link, .. } => aqm_link.memory(),
             Self::Wifi(wifi) => wifi.memory(),
+            Self::Cell(one) => one.cell.memory(),
         }
     }
 }
@@ -45,12 +49,23 @@ pub(crate) fn build(plan: &Plan, seed: u64) -> (IndexVec<ServerId, Server>, Inde
     let (media, medium_of) = wifi::build(plan, seed, &queue);
     let mut servers: IndexVec<ServerId, Server> =
         media.into_iter().map(|medium| Server::Wifi(Box::new(medium))).collect();
+    let first_cell = servers.len() as u32;
+    let queue = |link: LinkId| {
+        let plan = &plan.links[link];
+        build_queue(plan, plan.rate?, Stream::new(seed, Purpose::Queue, link.into()))
+    };
+    for one in cell::build(plan, seed, &queue) {
+        servers.push(Server::Cell(Box::new(one)));
+    }
     let server_of = plan
         .links
         .enumerate()
         .map(|(link, plan)| {
             if let Some(radio) = plan.radio {
                 return medium_of[radio.medium as usize].into();
+            }
+            if let Some(channel) = plan.cell {
+                return (first_cell + channel.cell).into();
             }
             // Without a rate there is no queue, and a discipline has no effect.
             let Some(rate) = plan.rate else { return COMPUTED };

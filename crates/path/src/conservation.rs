@@ -42,7 +42,7 @@ impl Network {
                     format!("{arrived} packets arrived, but {dropped} dropped, {sent_packets} sent, {queue_packets} queued and {serving} in service are {sum}")
                 });
             }
-            Some(Server::Wifi(_)) => {
+            Some(Server::Wifi(_) | Server::Cell(_)) => {
                 let given_up = lost - self.links[link].lost(end);
                 let sum = dropped + sent_packets + queue_packets + given_up;
                 return (sum != arrived).then(|| {

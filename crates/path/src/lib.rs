@@ -23,6 +23,7 @@ pub mod application_rows;
 mod aqm_links;
 mod arrivals;
 mod build_links;
+mod cell;
 mod conservation;
 pub mod event_log;
 pub mod event_sources;

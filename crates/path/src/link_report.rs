@@ -1,6 +1,6 @@
-//! Table rows with the counters of links and stations.
+//! Table rows with the counters of links, stations and users of cells.
 
-use cwndlab_records::rows::{FlowRow, LinkRow, PacketRow, StationRow};
+use cwndlab_records::rows::{CellUserRow, FlowRow, LinkEventRow, LinkRow, PacketRow, StationRow};
 use cwndlab_scenario::plan::{Capacity, LinkPlan, Plan};
 use cwndlab_units::{LinkId, Time};
 
@@ -17,6 +17,7 @@ impl Network {
         let lost = link.lost(now);
         match self.servers.get_mut(self.server_of[id].index()) {
             Some(Server::Wifi(wifi)) => return wifi.snapshot(now, id, lost),
+            Some(Server::Cell(cell)) => return cell.snapshot(now, id, lost),
             Some(Server::Line { aqm_link, .. }) => {
                 let (queue_packets, queue_bytes) = aqm_link.backlog();
                 let (packet_ns, byte_ns) = aqm_link.integrals(now);
@@ -60,6 +61,7 @@ impl Network {
     pub(crate) fn max_queue_length(&self, link: LinkId) -> u64 {
         match self.servers.get(self.server_of[link].index()) {
             Some(Server::Wifi(wifi)) => wifi.max_queue_length(link),
+            Some(Server::Cell(cell)) => cell.max_queue_length(link),
             Some(Server::Line { aqm_link, .. }) => aqm_link.max_queue_length,
             None => self.links[link].max_queue_length(),
         }
@@ -133,5 +135,26 @@ impl Network {
                 wifi.station_rows(now, rows);
             }
         }
+    }
+
+    /// Appends the counters of all users of cells at `now` to `rows`.
+    pub fn cell_user_rows(&self, now: Time, rows: &mut Vec<CellUserRow>) {
+        for server in &self.servers {
+            if let Server::Cell(cell) = server {
+                cell.users(now, rows);
+            }
+        }
+    }
+
+    /// Removes and returns the rows of the table `link_events`, in the order of their times.
+    pub fn take_link_events(&mut self) -> Vec<LinkEventRow> {
+        let mut rows = Vec::new();
+        for server in &mut self.servers {
+            if let Server::Cell(cell) = server {
+                cell.take_events(&mut rows);
+            }
+        }
+        rows.sort_by_key(|row| (row.time_ns, row.link));
+        rows
     }
 }

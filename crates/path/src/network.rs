@@ -4,13 +4,13 @@
 //! decide later, have a server with its own events.
 
 mod end;
+mod media;
 
 use std::collections::VecDeque;
 
 use cwndlab_network::aqm::QueuedPacket;
 use cwndlab_network::link::{Link, Offer, Outcome};
 use cwndlab_network::router_assist::{Agent, Arrival};
-use cwndlab_network::wifi::FrameOutcome;
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{ConnectionId, Duration, EventSource, FlowId, IndexVec, LinkId, ServerId, Time};
@@ -421,6 +421,12 @@ impl Network {
                 self.arm_medium(server);
                 return;
             }
+            Server::Cell(cell) => {
+                cell.offer(now, link, one, &mut self.dropped);
+                self.record_drops();
+                self.arm_medium(server);
+                return;
+            }
         };
         if let Some(at) = next {
             self.agenda.push(at, self.sources.server(server));
@@ -443,52 +449,6 @@ impl Network {
         self.record_drops();
         if let Some(one) = woken.sent {
             self.on_departure(now, link, one);
-        }
-    }
-
-    /// Runs a medium, whose event is the top of the agenda.
-    fn serve_medium(&mut self, now: Time, server: ServerId) {
-        let Server::Wifi(wifi) = &mut self.servers[server] else { return };
-        let mut taken = std::mem::take(&mut wifi.taken);
-        let next = wifi.serve(now, &mut taken, &mut self.dropped);
-        match next {
-            Some(at) => self.agenda.replace_top(at, self.sources.server(server)),
-            None => self.agenda.pop(),
-        }
-        // Packets that its queues dropped while selecting the next frames precede the last departure.
-        let last = taken.pop();
-        for outcome in taken.drain(..) {
-            self.leave_medium(now, server, outcome);
-        }
-        self.record_drops();
-        if let Some(outcome) = last {
-            self.leave_medium(now, server, outcome);
-        }
-        if let Server::Wifi(wifi) = &mut self.servers[server] {
-            wifi.taken = taken;
-        }
-    }
-
-    /// Handles a packet that left a medium.
-    fn leave_medium(&mut self, now: Time, server: ServerId, outcome: FrameOutcome<Packet>) {
-        let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
-        let link = self.routes.current(&one.packet).link;
-        if matches!(outcome, FrameOutcome::Delivered(_)) {
-            if let (true, Server::Wifi(wifi)) = (one.marked, &mut self.servers[server]) {
-                wifi.count_mark(link);
-            }
-            self.on_departure(now, link, one);
-        } else {
-            self.record(one.since, link, one.packet, Outcome::Lost { departure: now });
-            self.count_loss(now, one.packet, Outcome::Lost { departure: now });
-        }
-    }
-
-    /// Adds an entry of a medium to the agenda, if it precedes the existing one.
-    fn arm_medium(&mut self, server: ServerId) {
-        let Server::Wifi(wifi) = &mut self.servers[server] else { return };
-        if let Some(next) = wifi.arm() {
-            self.agenda.push(next, self.sources.server(server));
         }
     }
 
@@ -518,8 +478,8 @@ impl Network {
     fn backlog_time(&self, now: Time, link: LinkId) -> Duration {
         match self.servers.get(self.server_of[link].index()) {
             Some(Server::Line { aqm_link, .. }) => aqm_link.backlog_time(now),
-            // Only router agents use this time, and a medium has none.
-            Some(Server::Wifi(_)) => Duration::ZERO,
+            // Only router agents use this time, and media and cells have none.
+            Some(Server::Wifi(_) | Server::Cell(_)) => Duration::ZERO,
             None => self.links[link].backlog_time(now),
         }
     }

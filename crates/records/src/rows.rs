@@ -10,6 +10,10 @@ use cwndlab_units::{Duration, SenderCounters, SenderState};
 
 use crate::declaration::Unsigned;
 
+mod cells;
+
+pub use cells::{CellUserRow, LinkEventRow};
+
 records! {
     RunRow,
     flows: FlowRow,
@@ -21,6 +25,8 @@ records! {
     messages: MessageRow,
     packets: PacketRow,
     stations: StationRow,
+    cell_users: CellUserRow,
+    link_events: LinkEventRow,
     lateness: LatenessRow,
     calibration: CalibrationRow,
     named_values: NamedValueRow,
@@ -604,7 +610,10 @@ mod tests {
     #[test]
     fn tables_of_special_runs_are_optional() {
         let optional: Vec<&str> = TABLES.iter().filter(|table| table.optional).map(|table| table.name).collect();
-        assert_eq!(optional, ["stations", "lateness", "calibration", "named_values", "findings"]);
+        assert_eq!(
+            optional,
+            ["stations", "cell_users", "link_events", "lateness", "calibration", "named_values", "findings"]
+        );
     }
 
     #[test]

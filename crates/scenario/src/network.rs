@@ -2,6 +2,7 @@
 
 mod access;
 mod builder;
+mod cell_links;
 mod dumbbell;
 mod flow_plan;
 mod forwarding;
@@ -25,7 +26,7 @@ use cwndlab_units::{Fault, FlowId};
 use serde_json::Value;
 
 use crate::perturbation;
-use crate::plan::{MediumPlan, NeighbourhoodPlan, Plan};
+use crate::plan::{CellPlan, MediumPlan, NeighbourhoodPlan, Plan};
 use crate::schema::{Flow, Schema, Topology};
 use builder::Network;
 use dumbbell::dumbbell;
@@ -69,9 +70,8 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         return Err(faults.0);
     }
     let (routed, media, neighbourhood) = build_topology(schema, &mut network, &mut faults);
-    radio_links::reject_shapers(&network, &mut faults);
-    reject_equal_names(&routed, &mut faults);
-    reject_long_routes(&routed, &mut faults);
+    let cells = plan_cells(schema, &network, &mut faults);
+    check_network(&network, &routed, &mut faults);
     if faults.0.is_empty() {
         size_queues(&mut network, &routed, &mut notes, &mut faults);
         radio_links::join_queues(&mut network.links);
@@ -98,6 +98,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         links: network.links,
         media,
         neighbourhood,
+        cells,
         flows,
         subscribers,
     };
@@ -143,6 +144,21 @@ fn build_topology<'a>(
             let (routed, media) = wlan(schema, lan, network, faults);
             (routed, media, None)
         }
+    }
+}
+
+/// Checks links and routes of a network whose queues have no size yet.
+fn check_network(network: &Network, routed: &[RoutedFlow<'_>], faults: &mut Faults) {
+    radio_links::reject_shapers(network, faults);
+    reject_equal_names(routed, faults);
+    reject_long_routes(routed, faults);
+}
+
+/// The cells of the scenario's graph.
+fn plan_cells(schema: &Schema, network: &Network, faults: &mut Faults) -> Vec<CellPlan> {
+    match &schema.network.topology {
+        Topology::Graph(declared) => cell_links::cells(schema, &declared.links, network, faults),
+        _ => Vec::new(),
     }
 }
 

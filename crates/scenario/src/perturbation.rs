@@ -95,7 +95,7 @@ fn vary_kind(kind: &mut LinkKind, delay: f64, rate: f64, at_host: bool) {
         step.delay.iter_mut().for_each(|one| *one = Duration::from_nanos(varied(one.as_nanos(), delay)));
     }
     // A radio link has no wire, and its medium draws its own delays.
-    if at_host && kind.jitter.is_none() && kind.radio.is_none() {
+    if at_host && kind.jitter.is_none() && kind.radio.is_none() && kind.cell.is_none() {
         kind.jitter = Some(JitterPlan { spread: PROCESSING, reorder: false });
     }
 }

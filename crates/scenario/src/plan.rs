@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use cwndlab_config::{fields, words, Faults, FieldType, Kind, Positive, Probability, RateOrOutage, Reader};
+use cwndlab_config::{fields, words, Faults, FieldType, Kind, Positive, Probability, Reader};
 use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
 use cwndlab_network::dscp::Dscp;
 use cwndlab_network::wifi::phy::{Format, Mode};
@@ -22,6 +22,12 @@ pub use cwndlab_traffic::application::ApplicationKind;
 pub use cwndlab_traffic::{Distribution, FlowContext, Workload};
 
 pub use crate::name::Name;
+
+mod cells;
+mod schedule;
+
+pub use cells::{CellPlan, ChannelPlan};
+pub use schedule::{Decibels, SchedulePlan, StepPlan};
 
 /// The input of an engine.
 #[derive(Clone, Debug)]
@@ -48,6 +54,8 @@ pub struct Plan {
     pub media: Vec<MediumPlan>,
     /// The stations of all media with a channel, if there are any.
     pub neighbourhood: Option<NeighbourhoodPlan>,
+    /// Cells of LTE or NR.
+    pub cells: Vec<CellPlan>,
     /// The flows.
     pub flows: IndexVec<FlowId, FlowPlan>,
     /// The flows that send on the messages of a flow.
@@ -128,6 +136,8 @@ pub struct LinkKind {
     pub sampled: bool,
     /// Radio parameters of a link on a medium, which replaces the line. Links that leave a node there share one queue.
     pub radio: Option<RadioPlan>,
+    /// Channel of a link on a cell, which replaces the line.
+    pub cell: Option<ChannelPlan>,
 }
 
 impl Deref for LinkPlan {
@@ -392,30 +402,6 @@ impl TokenBucketPlan {
     }
 }
 
-/// Changes with time. A step changes only the values that it states.
-#[derive(Clone, Debug, PartialEq, Default)]
-pub struct SchedulePlan {
-    /// Steps, ascending.
-    pub steps: Vec<StepPlan>,
-    /// Period of the schedule; `None`: no repetition.
-    pub repeat: Option<Duration>,
-}
-
-fields! {
-    /// A step of a schedule.
-    #[derive(Clone, Copy, Debug, PartialEq, Default)]
-    pub struct StepPlan {
-        /// time of the step, ascending
-        at: Duration = required("'at = \"10 s\"'"),
-        /// rate from then on; `"0 Mbps"` is an outage
-        rate: Option<RateOrOutage> = absent("as before"),
-        /// propagation delay from then on
-        delay: Option<Duration> = absent("as before"),
-        /// loss probability from then on, in addition to the link's `loss`
-        loss: Option<Probability> = absent("as before"),
-    }
-}
-
 impl LinkPlan {
     /// The name; the default is `FROM-TO` after the link's nodes in `nodes`.
     #[must_use]
@@ -432,36 +418,6 @@ impl LinkKind {
     #[must_use]
     pub fn varies(&self) -> bool {
         self.line != LinePlan::Rate || self.schedule.changes_rate()
-    }
-}
-
-impl SchedulePlan {
-    /// Whether the rate changes.
-    #[must_use]
-    pub fn changes_rate(&self) -> bool {
-        self.steps.iter().any(|step| step.rate.is_some())
-    }
-
-    /// Whether the delay or the loss probability changes.
-    #[must_use]
-    pub fn changes_wire(&self) -> bool {
-        self.steps.iter().any(|step| step.delay.is_some() || step.loss.is_some())
-    }
-
-    /// All steps from time 0 on with explicit values; `rate` and `delay` apply before the first step.
-    #[must_use]
-    pub fn filled(&self, rate: Rate, delay: Duration) -> Vec<(Duration, Rate, Duration, f64)> {
-        let mut all = vec![(Duration::ZERO, rate, delay, 0.0)];
-        for step in &self.steps {
-            let before = all[all.len() - 1];
-            let next =
-                (step.at, step.rate.unwrap_or(before.1), step.delay.unwrap_or(before.2), step.loss.unwrap_or(before.3));
-            if step.at == Duration::ZERO {
-                all.clear();
-            }
-            all.push(next);
-        }
-        all
     }
 }
 

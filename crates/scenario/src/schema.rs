@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::plan::NamedValuesPlan;
 
 mod canonical;
+mod cell;
 mod field_types;
 mod flow;
 mod line;
@@ -20,6 +21,7 @@ mod topology;
 pub mod typed;
 
 pub use canonical::CANONICAL_VERSION;
+pub use cell::{Cell, LinkCell};
 pub use field_types::{
     Agents, Direction, FlowWorkload, Jitter, Losses, Overrides, Profile, Queue, RateOrNone, StartStep, Version,
     SCHEMA_VERSION,

@@ -171,7 +171,7 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{CELL}{AIR}queue = {{ kind = \"cake\", bandwidth = \"5 Mbps\" }}\n{END}"),
-            "link[0]: a station on a medium has no shaper\n  hint: remove 'bandwidth' of its queue, or shape on a link before the medium",
+            "link[0]: a link on a medium or a cell has no shaper\n  hint: remove 'bandwidth' of its queue, or shape on a link before it",
         ),
         (
             format!("{CELL}{AIR}agents = [\"rcp\"]\n{END}"),

@@ -132,7 +132,7 @@ fn hosts_of_every_kind_of_network_process_packets_for_up_to_a_microsecond() {
         let after = plan(&scenario, true).perturbed(1).into_owned();
         for route in after.flows.iter().flat_map(|flow| [&flow.forward, &flow.reverse]) {
             let last = &after.links[*route.last().unwrap()];
-            assert!(last.radio.is_some() || last.jitter.is_some(), "{last:?}");
+            assert!(last.radio.is_some() || last.cell.is_some() || last.jitter.is_some(), "{last:?}");
         }
     }
 }

@@ -122,6 +122,7 @@ impl Sampler {
             }
         }
         simulation.network.station_rows(now, &mut self.records.stations);
+        simulation.network.cell_user_rows(now, &mut self.records.cell_users);
         for &link in &self.links {
             let plan = &simulation.plan.links[link];
             self.records.link_samples.push(simulation.network.link_snapshot(now, link, plan).row(now, link));
@@ -163,6 +164,10 @@ impl Sampler {
         if self.records.stations.last().is_none_or(|last| last.time_ns != end.as_nanos()) {
             simulation.network.station_rows(end, &mut self.records.stations);
         }
+        if self.records.cell_users.last().is_none_or(|last| last.time_ns != end.as_nanos()) {
+            simulation.network.cell_user_rows(end, &mut self.records.cell_users);
+        }
+        self.records.link_events = simulation.network.take_link_events();
         simulation.network.set_airtimes(simulation.plan, end, &mut self.records.flows);
         self.records.links = simulation.network.link_rows(simulation.plan, end);
         self.records.events = simulation.take_events();

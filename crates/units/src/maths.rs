@@ -1,6 +1,6 @@
 //! Transcendental functions from one pinned crate, with identical bits on every machine.
 
-pub use libm::{cbrt, ceil, exp, exp2, floor, log as ln, pow, round, sqrt, tanh};
+pub use libm::{cbrt, ceil, cos, exp, exp2, floor, log as ln, pow, round, sin, sqrt, tanh};
 
 /// `count`, which is below 2⁶³, as a floating-point number. It is the same number as by `as f64`, at a quarter of the
 /// cost: x86-64 converts signed numbers in one instruction.

@@ -88,21 +88,26 @@ def share(records: Records, *, start_s: float | None = None, end_s: float | None
 
 
 def media(document: Mapping[str, Any], links: Sequence[tuple[int, str]]) -> dict[int, str]:
-    """The 802.11 medium of each link, (index, name), that is on one."""
-    if not document.get("medium") and not document.get("wlan"):
+    """The 802.11 medium, or the direction of a cell, of each link, (index, name), that is on one."""
+    if not any(document.get(kind) for kind in ("medium", "cell", "wlan")):
         return {}
     if document.get("wlan"):
         # Every route of a wireless LAN leads over its medium; wires join hosts to it.
         on = dict.fromkeys((name for _, name in links), "wlan")
     else:
-        on = dict(_media_of_graph(document.get("link", ())))
+        stations = {cell["name"]: cell["base_station"] for cell in document.get("cell", ())}
+        on = dict(_media_of_graph(document.get("link", ()), stations))
     return {index: on[name] for index, name in links if name in on}
 
 
-def _media_of_graph(links: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def _media_of_graph(links: Sequence[Mapping[str, Any]], stations: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for link in links:
+        there, back = f"{link.get('from')}-{link.get('to')}", f"{link.get('to')}-{link.get('from')}"
         if link.get("medium"):
-            there, back = f"{link.get('from')}-{link.get('to')}", f"{link.get('to')}-{link.get('from')}"
             name = link.get("name", there)
             for one in (name, f"{name}-reverse", *([back] if "name" not in link else [])):
                 yield one, str(link["medium"])
+        elif cell := link.get("cell"):
+            ways = ("downlink", "uplink") if link.get("from") == stations.get(cell) else ("uplink", "downlink")
+            yield link.get("name", there), f"{ways[0]} of {cell}"
+            yield back, f"{ways[1]} of {cell}"

@@ -85,6 +85,14 @@ class Events:
 
 
 @dataclass(frozen=True)
+class Moments:
+    """Values of x of one kind, each a dotted line over the whole height of a panel."""
+
+    label: str
+    x: Sequence[float]
+
+
+@dataclass(frozen=True)
 class Band:
     """Spans of x of one kind of phase, over the whole height of a panel or at one ``place`` of its categories."""
 
@@ -124,6 +132,7 @@ class Panel:
     title: str = ""
     events: Sequence[Events] = ()
     bands: Sequence[Band] = ()
+    moments: Sequence[Moments] = ()
     heat: Heat | None = None
     height: float = 1.0
     """Relative to the other panels."""
@@ -218,6 +227,9 @@ class Description:
                 events[mark.label] += len(mark.x)
         if events:
             yield f"Events: {', '.join(f'{label} {count}' for label, count in events.items())}. "
+        moments = {one.label: len(one.x) for panel in self.panels for one in panel.moments}
+        if moments:
+            yield f"Marked: {', '.join(f'{label} {count}' for label, count in moments.items())}. "
         bands = dict.fromkeys(band.label for panel in self.panels for band in panel.bands)
         if bands:
             yield f"Bands: {', '.join(bands)}. "

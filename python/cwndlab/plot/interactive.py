@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cwndlab.plot.description import Axis, Description, Events, Heat, Panel, Series
+from cwndlab.plot.description import Axis, Description, Events, Heat, Moments, Panel, Series
 from cwndlab.plot.palette import colour
 from cwndlab.statistics.digits import number
 
@@ -33,6 +33,8 @@ _MOST_SHAPES = 400
 _MOST_TICKS = 10
 _GRAY = "#808080"
 _FAINT = 0.3
+# Lines of the kinds of moments.
+_DOTTED = ("dot", "dash")
 
 
 def spec(figure: Description) -> dict[str, Any]:
@@ -52,6 +54,7 @@ def spec(figure: Description) -> dict[str, Any]:
             named.add(series.label)
             data.append(trace)
         data += [trace | axes for trace in _marks(panel.events, named)]
+        data += [trace | axes for trace in _moments(panel.moments, named)]
         for value, label in panel.thresholds:
             line, text = threshold(value, label, axes["xaxis"], axes["yaxis"])
             layout["shapes"].append(line)
@@ -134,7 +137,7 @@ def _gaps(figure: Description) -> int:
 def _has_legend(figure: Description) -> bool:
     if not figure.legend:
         return False
-    marked = any(panel.events or panel.bands for panel in figure.panels)
+    marked = any(panel.events or panel.bands or panel.moments for panel in figure.panels)
     return marked or len({series.label for series in figure.series if series.legend}) > 1
 
 
@@ -253,6 +256,11 @@ def _placed(figure: Description, layout: dict[str, Any], index: int) -> None:
                 shape = {"type": "rect", "x0": start, "x1": end, "y0": 0, "y1": 1, "layer": "below", "opacity": 0.25}
                 shape |= {"xref": x, "yref": f"{y} domain", "fillcolor": colour(band.position), "line": {"width": 0}}
                 layout["shapes"].append(shape)
+    for number_, moments in enumerate(panel.moments):
+        line = {"dash": _DOTTED[number_ % len(_DOTTED)], "width": 1, "color": _GRAY}
+        for at_ in moments.x[: _MOST_SHAPES - len(layout["shapes"])]:
+            shape = {"type": "line", "x0": at_, "x1": at_, "y0": 0, "y1": 1, "layer": "below", "line": line}
+            layout["shapes"].append(shape | {"xref": x, "yref": f"{y} domain"})
     for series in panel.series:
         for place, value in zip(series.x, series.y, strict=True):
             if series.kind == "bars" and value is None and len(figure.series) == 1:
@@ -287,6 +295,23 @@ def _lanes(panel: Panel, named: set[str]) -> Iterator[dict[str, Any]]:
             "opacity": _FAINT if band.faint else 1.0,
         }
         named.add(band.label)
+
+
+def _moments(moments: Sequence[Moments], named: set[str]) -> Iterator[dict[str, Any]]:
+    """The signs of moments in the legend; shapes draw them."""
+    for number_, one in enumerate(moments):
+        yield {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [None],
+            "y": [None],
+            "line": {"dash": _DOTTED[number_ % len(_DOTTED)], "width": 1, "color": _GRAY},
+            "name": one.label,
+            "legendgroup": one.label,
+            "showlegend": one.label not in named,
+            "hoverinfo": "skip",
+        }
+        named.add(one.label)
 
 
 def _marks(events: Sequence[Events], named: set[str]) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ import polars as pl
 
 from cwndlab.plot.description import Axis, Band, Panel
 from cwndlab.plot.figure import Figure
+from cwndlab.plot.moments import moments
 from cwndlab.plot.panels import end_s, titled
 from cwndlab.plot.series import SERIES, drawn_flows, marks, panel_of, positions, present
 
@@ -140,4 +141,5 @@ def _lanes(records: Records) -> Panel:
         for name in PHASES
         if of_flow.get(name)
     ]
-    return Panel(Axis("phase", categories=names), bands=bands, height=max(0.35, 0.16 * len(names)))
+    height = max(0.35, 0.16 * len(names))
+    return Panel(Axis("phase", categories=names), bands=bands, moments=moments(records), height=height)

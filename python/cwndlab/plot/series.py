@@ -13,6 +13,7 @@ from cwndlab.metrics import flows_over_time, links_over_time
 from cwndlab.metrics.core import MeasuredRun
 from cwndlab.plot.description import Axis, Events, Panel, Series
 from cwndlab.plot.figure import Figure
+from cwndlab.plot.moments import moments
 from cwndlab.plot.palette import COLOURS
 from cwndlab.plot.panels import end_s, over_time, titled
 
@@ -179,7 +180,7 @@ def panel_of(records: Records, kind: str, tints: Mapping[str, int], *, runs: int
         for line in lines(records, kind, runs=runs)
     ]
     events = marks(records) if kind == "cwnd" and runs == 1 else ()
-    return Panel(Axis(SERIES[kind].axis, from_zero=True), drawn, title, events)
+    return Panel(Axis(SERIES[kind].axis, from_zero=True), drawn, title, events, moments=moments(records))
 
 
 def present(runs: Iterable[Records]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cwndlab.metrics import flows_over_time
 from cwndlab.plot.description import Axis, Panel, Series
 from cwndlab.plot.figure import Figure
+from cwndlab.plot.moments import moments
 from cwndlab.plot.panels import end_s, over_time, titled
 from cwndlab.plot.series import Line, drawn_flows, labels_of, positions
 
@@ -52,6 +53,7 @@ def share(runs: Mapping[str, Records] | Records) -> Figure:
             y,
             [Series(line.label, line.time_s, line.values, "area", tints[name][line.label]) for line in lines(records)],
             name if len(runs) > 1 else "",
+            moments=moments(records),
         )
         for name, records in runs.items()
     ]

@@ -20,6 +20,8 @@ _MOST_COLUMNS = 5
 # Left and right of a legend, in inches.
 _MARGINS = 0.1
 _GRAY = "#808080"
+# Lines of the kinds of moments.
+_DOTTED = (":", "--")
 # Letters of a lane's name in a line of a whole figure.
 _LETTERS = 110
 
@@ -94,6 +96,11 @@ def _panel(made: Any, axis: Any, figure: Description, panel: Panel, style: Style
         elif series.kind in ("line", "points", "steps"):
             _line(axis, series, figure, style)
     _marks(axis, panel.events)
+    for number_, moments in enumerate(panel.moments):
+        style_ = _DOTTED[number_ % len(_DOTTED)]
+        for nth, x in enumerate(moments.x):
+            label_ = moments.label if nth == 0 else None
+            axis.axvline(x, label=label_, color=_GRAY, linestyle=style_, linewidth=0.8, zorder=1.5)
     for one in panel.words:
         axis.text(one.x, one.place, one.text, va="center", fontsize=6.5)
     for value, label in panel.thresholds:

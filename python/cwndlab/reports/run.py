@@ -44,6 +44,7 @@ def run_page(records: Records) -> str:
         facts=facts,
         flows=frame_table("Flows of the run (n = 1 run: no intervals)", _flows(records)),
         stations=_stations(records),
+        cell_users=_cell_users(records),
         levels=presented(service) if service.rows else None,
         links=frame_table("Bottlenecks of the run (n = 1 run: no intervals)", per_link(records)),
         over_time=over_time(page, {"run": records}, "Over time", linked=True),
@@ -90,6 +91,44 @@ def _stations(records: Records) -> Table | None:
         for row in last.sort("medium", "airtime_ns", descending=[False, True]).iter_rows(named=True)
     ]
     return table("Stations: transmissions of each, with the responses to it (n = 1 run: no intervals)", header, rows)
+
+
+def _cell_users(records: Records) -> Table | None:
+    """The users of cells at the end of a run, by direction; ``None`` without a cell."""
+    if not len(records.cell_users):
+        return None
+    share = 100 * pl.col("resource_blocks") / pl.col("resource_blocks").sum().over("cell", "direction")
+    last = records.cell_users.group_by("link", maintain_order=True).last().with_columns(share=share)
+    names = dict(records.links.select("link", "name").rows())
+    header = [
+        "link",
+        "share of the resource blocks\n%",
+        "BLER\n%",
+        "HARQ retransmissions",
+        "RLC retransmissions",
+        "scheduling requests",
+        "promotions",
+        "hand-overs",
+    ]
+    rows = [
+        [
+            names[row["link"]],
+            number(row["share"]) if row["resource_blocks"] else "–",
+            number(100 * row["failed_blocks"] / row["transport_blocks"]) if row["transport_blocks"] else "–",
+            *(
+                str(row[name])
+                for name in (
+                    "harq_retransmissions",
+                    "rlc_retransmissions",
+                    "scheduling_requests",
+                    "promotions",
+                    "handovers",
+                )
+            ),
+        ]
+        for row in last.iter_rows(named=True)
+    ]
+    return table("Users of the cells by direction (n = 1 run: no intervals)", header, rows)
 
 
 def _convergence(records: Records) -> list[str]:

@@ -1,19 +1,20 @@
 """Scenarios: the classes of all their tables, and the modules that hold them.
 
-`queues`, `losses`, `media`, `routers` and `workloads` hold one family of classes each, `presets` the bundled
+`queues`, `losses`, `media`, `cells`, `routers` and `workloads` hold one family of classes each, `presets` the bundled
 scenarios, `traces` the traces of links, `stacks` the profiles of hosts.
 """
 
-from cwndlab.scenario import losses, media, presets, queues, routers, stacks, traces, workloads
+from cwndlab.scenario import cells, losses, media, presets, queues, routers, stacks, traces, workloads
 from cwndlab.scenario.document import NamedValues, Scenario
 from cwndlab.scenario.flows import Control, Flow, Service, WriteStep
 from cwndlab.scenario.like import ScenarioLike
-from cwndlab.scenario.links import Harq, Jitter, Link, Police, Step, TokenBucket, Trace
+from cwndlab.scenario.links import DelayTrace, Harq, Jitter, Link, Police, Step, TokenBucket, Trace
 from cwndlab.scenario.topology import Access, Dumbbell, Node, ParkingLot
 
 __all__ = [
     "Access",
     "Control",
+    "DelayTrace",
     "Dumbbell",
     "Flow",
     "Harq",
@@ -30,6 +31,7 @@ __all__ = [
     "TokenBucket",
     "Trace",
     "WriteStep",
+    "cells",
     "losses",
     "media",
     "presets",

@@ -19,6 +19,7 @@ from typing import Any, Literal, Self
 from cwndlab.custom import Classes, by_name
 from cwndlab.engine import to_toml
 from cwndlab.errors import Fault, OutputError, text_of
+from cwndlab.scenario.cells import Cell
 from cwndlab.scenario.flows import Flow
 from cwndlab.scenario.html import html_table
 from cwndlab.scenario.links import Link
@@ -120,6 +121,7 @@ class Scenario(Table):
     parking_lot: ParkingLot | None = None
     wlan: Wlan | None = None
     media: Sequence[Medium] | None = None
+    cells: Sequence[Cell] | None = None
     nodes: Sequence[Node] | None = None
     propagation: Propagation | None = None
     received: Sequence[Received] | None = None
@@ -293,7 +295,7 @@ class Scenario(Table):
 
 
 # TOML names a list of tables by one of them.
-_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node", "media": "medium"}
+_SINGULAR = {"flows": "flow", "links": "link", "nodes": "node", "media": "medium", "cells": "cell"}
 _PLURAL = {one: many for many, one in _SINGULAR.items()}
 
 TABLES.update({"flows": Flow, "links": Link, "nodes": Node, "received": Received, "named_values": NamedValues})
@@ -313,7 +315,7 @@ def _tables_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[
                 yield topology, f"{name}[{index}]" if isinstance(part, list) else name, table
         if plain_fields := {name: value for name, value in parts.items() if not isinstance(value, Mapping | list)}:
             yield topology, "", plain_fields
-    for kind in ("medium", "link"):
+    for kind in ("medium", "cell", "link"):
         for index, table in enumerate(document.get(kind, ())):
             yield kind, table.get("name", f"{kind}[{index}]"), table
     for index, table in enumerate(document["flow"]):

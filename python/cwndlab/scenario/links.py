@@ -11,7 +11,7 @@ from cwndlab.scenario.queues import Queue
 from cwndlab.scenario.routers import Agent
 from cwndlab.scenario.schema_tables import TABLES, Table
 
-__all__ = ["Harq", "Jitter", "Link", "Police", "Step", "TokenBucket", "Trace"]
+__all__ = ["DelayTrace", "Harq", "Jitter", "Link", "Police", "Step", "TokenBucket", "Trace"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,25 @@ class Trace(Table):
     text: str | None = None
     bytes: int | None = None
     offset: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelayTrace(Table):
+    """Recorded delays, a number of ms on each line of ``file`` or ``text``, each valid for ``interval``, as LeoReplayer
+    has them beside a trace of the rate.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.scenario import DelayTrace
+    >>> delays = DelayTrace(text="20\\n35\\n", interval="1 s")
+    >>> cwndlab.Link(trace="satellite", delay="20 ms", delay_trace=delays).delay_trace.interval
+    '1 s'
+    """
+
+    file: str | None = None
+    text: str | None = None
+    interval: str
 
 
 @dataclass(frozen=True)
@@ -89,7 +108,8 @@ class Police(Table):
 
 @dataclass(frozen=True)
 class Step(Table):
-    """A step of a schedule: from ``at`` on this ``rate`` (0 is an outage), ``delay``, ``loss`` probability.
+    """A step of a schedule: from ``at`` on this ``rate`` (0 is an outage), ``delay``, ``loss`` probability, on a cell
+    ``snr`` and the interruption by a ``handover``.
 
     Examples
     --------
@@ -105,6 +125,8 @@ class Step(Table):
     rate: str | None = None
     delay: str | None = None
     loss: float | None = None
+    snr: float | None = None
+    handover: str | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +173,8 @@ class Link(Table):
         Steps of rate, delay and loss.
     repeat
         Period of the schedule (default: no repetition).
+    delay_trace
+        Recorded delays that the link follows, in place of a schedule.
     harq
         Retransmissions of a radio link.
     delay
@@ -181,6 +205,12 @@ class Link(Table):
         802.11n: a guard interval of 400 ns (default: the medium's).
     frame_error
         Probability that noise destroys a data frame (default: the medium's).
+    cell
+        Cell of LTE or NR, in place of a line.
+    snr
+        Mean signal-to-noise ratio on the cell, dB (required on a cell).
+    fading
+        Coherence time of Rayleigh fading on the cell (default: no fading).
 
     Examples
     --------
@@ -203,6 +233,8 @@ class Link(Table):
     schedule: Sequence[Step] | None = None
     repeat: str | None = None
     """Time after which the schedule begins anew."""
+    delay_trace: DelayTrace | None = None
+    """In place of ``schedule``."""
     harq: Harq | None = None
     delay: str | None = None
     queue: Queue | None = None
@@ -219,9 +251,14 @@ class Link(Table):
     streams: int | None = None
     short_guard: bool | None = None
     frame_error: float | None = None
+    cell: str | None = None
+    """It is on this cell of LTE or NR; then with ``snr``, and ``fading`` if the channel varies."""
+    snr: float | None = None
+    fading: str | None = None
 
 
 TABLES.update({"jitter": Jitter, "trace": Trace, "token_bucket": TokenBucket, "schedule": Step, "harq": Harq})
+TABLES["delay_trace"] = DelayTrace
 TABLES["police"] = Police
 
 

@@ -56,7 +56,8 @@ class _Radio(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class _Rules(_Radio):
-    """What all stations of a medium obey; ``standard`` is ``"802.11g"`` or ``"802.11n"``.
+    """What all stations of a medium obey; ``standard`` is ``"802.11g"``, ``"802.11n"`` or
+    ``"802.11ac"``.
 
     ``rts_above``: larger frames go behind an RTS. ``eifs``: bystanders of a collision wait an EIFS. ``keeps_turn``: a
     frame for an idle medium goes without a backoff, also if the medium turns busy before.
@@ -82,13 +83,14 @@ class Medium(_Rules):
     has an access point's parameters of EDCA.
 
     The media with a ``channel`` form a neighbourhood, in which stations receive each other by power
-    (``Scenario(propagation=…, received=…)``, ``Node(x=…, y=…)``). ``rate_adaptation`` is ``"fixed"``, ``"ideal"`` or
-    ``"minstrel"``; ``energy_detection`` and ``block_ack_request`` are rules of access there.
+    (``Scenario(propagation=…, received=…)``, ``Node(position=…)``). ``width`` is in MHz, ``rate_adaptation`` ``"fixed"``,
+    ``"ideal"`` or ``"minstrel"``; ``energy_detection`` and ``block_ack_request`` are rules of access there.
     """
 
     name: str
     access_point: str | None = None
     channel: int | None = None
+    width: int | None = None
     rate_adaptation: str | None = None
     energy_detection: float | None = None
     block_ack_request: bool | None = None

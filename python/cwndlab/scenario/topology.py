@@ -74,7 +74,7 @@ class ParkingLot(Table):
 
 @dataclass(frozen=True)
 class Node(Table):
-    """A node of a graph; ``x`` and ``y`` in metres, ``transmit_power`` in dBm are for media with a channel.
+    """A node of a graph; ``position`` ``(x, y)`` in metres and ``transmit_power`` in dBm are for media with a channel.
 
     Examples
     --------
@@ -89,8 +89,7 @@ class Node(Table):
 
     name: str
     _: KW_ONLY
-    x: float | None = None
-    y: float | None = None
+    position: Sequence[float] | None = None
     transmit_power: float | None = None
     count: int | None = None
 

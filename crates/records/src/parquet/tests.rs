@@ -4,7 +4,8 @@ use super::*;
 use crate::findings::NEVER_STARTS;
 use crate::hash::hash;
 use crate::rows::{
-    CalibrationRow, EventRow, FlowRow, LatenessRow, LinkRow, NamedValueRow, PacketRow, Records, SampleRow, StationRow,
+    CalibrationRow, CellUserRow, EventRow, FlowRow, LatenessRow, LinkEventRow, LinkRow, NamedValueRow, PacketRow,
+    Records, SampleRow, StationRow,
 };
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -83,6 +84,8 @@ fn tables(seed: u64, rows: u64) -> Tables {
             attempts: 7,
             ..StationRow::default()
         }],
+        cell_users: vec![CellUserRow { cell: "lte".to_owned(), cqi: Some(15), ..CellUserRow::default() }],
+        link_events: vec![LinkEventRow { time_ns: 15, link: 1, kind: "handover", duration_ns: 50 }],
         lateness: vec![LatenessRow { late_ns: 1250, packets: 3 }],
         calibration: vec![CalibrationRow { flow: 0, quantity: "rate_bps", expected: 1e6, measured: 999e3 }],
         named_values: vec![NamedValueRow { time_ns: 4, flow: 0, name: "w_max_segments", value: f64::INFINITY }],

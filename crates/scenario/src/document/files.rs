@@ -27,6 +27,9 @@ pub(super) fn read_files(value: &mut Value, path: &str, folder: Option<&Path>, f
                 if let Some(trace) = map.get_mut("trace") {
                     read_trace(trace, &format!("{path}.trace"), folder, faults);
                 }
+                if let Some(Value::Object(delays)) = map.get_mut("delay_trace") {
+                    read_delays(delays, &format!("{path}.delay_trace.file"), folder, faults);
+                }
             } else if let Some(policy) = map.get_mut("policy") {
                 read_policy(policy, &format!("{path}.policy"), folder, faults);
             }
@@ -139,6 +142,20 @@ fn read_trace(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mut
         map.insert("text".to_owned(), text.into());
     } else {
         *value = serde_json::json!({ "text": text });
+    }
+}
+
+/// Replaces the file of recorded delays by its contents.
+fn read_delays(map: &mut Map<String, Value>, place: &str, folder: Option<&Path>, faults: &mut Faults) {
+    let Some(Value::String(name)) = map.get("file") else { return };
+    let file = folder.unwrap_or(Path::new("")).join(name);
+    let hint = "a file with an integer number of milliseconds on each line";
+    match std::fs::read_to_string(&file) {
+        Err(error) => faults.add(place, format!("'{}' cannot be read: {error}", file.display()), hint),
+        Ok(text) => {
+            map.remove("file");
+            map.insert("text".to_owned(), text.into());
+        }
     }
 }
 

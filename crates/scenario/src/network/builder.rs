@@ -7,7 +7,7 @@ use cwndlab_network::aqm::CapacitySpec;
 use cwndlab_units::{Duration, IndexVec, LinkId, Rate};
 
 use super::interner::Interner;
-use crate::plan::{Capacity, LinkKind, LinkPlan, Name, RadioPlan, SchedulePlan, StepPlan};
+use crate::plan::{Capacity, ChannelPlan, LinkKind, LinkPlan, Name, RadioPlan, SchedulePlan, StepPlan};
 use crate::schema::{Link, Queue};
 
 /// A network under construction.
@@ -25,6 +25,31 @@ pub(super) struct Network {
     pub(super) duration: Duration,
     /// Properties shared between links.
     pub(super) kinds: Interner<LinkKind>,
+}
+
+/// What replaces the line of a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SharedMedium {
+    /// A medium of 802.11.
+    Wifi(RadioPlan),
+    /// A cell.
+    Cell(ChannelPlan),
+}
+
+impl SharedMedium {
+    fn radio(self) -> Option<RadioPlan> {
+        match self {
+            Self::Wifi(radio) => Some(radio),
+            Self::Cell(_) => None,
+        }
+    }
+
+    fn channel(self) -> Option<ChannelPlan> {
+        match self {
+            Self::Wifi(_) => None,
+            Self::Cell(channel) => Some(channel),
+        }
+    }
 }
 
 /// The common properties of links of one declaration.
@@ -61,7 +86,7 @@ impl Network {
         link: &Link,
         default: CapacitySpec,
         sampled: bool,
-        radio: Option<RadioPlan>,
+        medium: Option<SharedMedium>,
     ) -> LinkTemplate {
         let queue = link.queue.unwrap_or_else(|| Queue::drop_tail(default));
         let kind = LinkKind {
@@ -80,7 +105,8 @@ impl Network {
                 .map(|(share, rate)| Rate((share * rate.0 as f64) as u64)),
             agents: link.agents.clone(),
             sampled,
-            radio,
+            radio: medium.and_then(SharedMedium::radio),
+            cell: medium.and_then(SharedMedium::channel),
         };
         LinkTemplate {
             kind: self.kinds.intern(kind),

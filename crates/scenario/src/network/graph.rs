@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use cwndlab_config::Faults;
 use cwndlab_network::aqm::CapacitySpec;
 
-use super::builder::Network;
-use super::radio_links;
+use super::builder::{Network, SharedMedium};
 use super::routed_flows::{flow_instances, RoutedFlow};
 use super::routes::Routes;
-use crate::schema::{Flow, Graph, Link, Medium, NamedLink, Schema};
+use super::{cell_links, radio_links};
+use crate::schema::{Cell, Flow, Graph, Link, Medium, NamedLink, Schema};
 
 /// Maximum number of nodes listed in a message.
 const MAX_LISTED_NODES: usize = 20;
@@ -26,9 +26,10 @@ pub(super) fn graph<'a>(
     }
     let pairs: BTreeSet<(&str, &str)> = links.iter().map(|one| (one.from.as_str(), one.to.as_str())).collect();
     let media = (0u32..).zip(&schema.network.media).map(|at| (at.1.name.as_str(), at)).collect();
+    let cells = (0u32..).zip(&schema.network.cells).map(|at| (at.1.name.as_str(), at)).collect();
     for one in links {
         let both = one.duplex && !pairs.contains(&(one.to.as_str(), one.from.as_str()));
-        add_link(one, both, &media, network);
+        add_link(one, both, (&media, &cells), network);
     }
     let mut placed = Vec::new();
     let mut routes = Routes::new(network);
@@ -49,25 +50,29 @@ pub(super) fn graph<'a>(
     placed
 }
 
+/// Media and cells by name.
+type Shared<'a> = (&'a BTreeMap<&'a str, (u32, &'a Medium)>, &'a BTreeMap<&'a str, (u32, &'a Cell)>);
+
 /// Adds a link, and with `both` the reverse link without losses.
-fn add_link(one: &NamedLink, both: bool, media: &BTreeMap<&str, (u32, &Medium)>, network: &mut Network) {
-    let on_medium = radio_links::radio(&one.radio, media);
-    let (default, rate) = match on_medium {
-        Some((_, rate)) => (radio_links::STATION_QUEUE, Some(rate)),
-        None => (CapacitySpec::Bdp(1.0, None), one.link.line.rate),
-    };
-    let mut link = one.link.clone();
-    link.line.rate = rate;
+fn add_link(one: &NamedLink, both: bool, (media, cells): Shared<'_>, network: &mut Network) {
     let from = network.node(&one.from);
     let to = network.node(&one.to);
-    let mut add = |own_name: Option<&str>, ends: (u32, u32), link: &Link| {
-        let declared = network.template(link, default, link.line.rate.is_some(), on_medium.map(|(radio, _)| radio));
+    let mut add = |own_name: Option<&str>, ends: (u32, u32), sender: &str, mut link: Link| {
+        let (default, rate, medium) = if let Some((radio, rate)) = radio_links::radio(&one.radio, media) {
+            (radio_links::STATION_QUEUE, Some(rate), Some(SharedMedium::Wifi(radio)))
+        } else if let Some((channel, rate)) = cell_links::channel(one, sender, cells) {
+            (cell_links::USER_QUEUE, Some(rate), Some(SharedMedium::Cell(channel)))
+        } else {
+            (CapacitySpec::Bdp(1.0, None), link.line.rate, None)
+        };
+        link.line.rate = rate;
+        let declared = network.template(&link, default, rate.is_some(), medium);
         network.add(own_name, ends, link.delay, &declared);
     };
     let own_name = one.name.as_deref().filter(|name| *name != format!("{}-{}", one.from, one.to));
-    add(own_name, (from, to), &link);
+    add(own_name, (from, to), &one.from, one.link.clone());
     if both {
-        add(None, (to, from), &link.without_losses());
+        add(None, (to, from), &one.to, one.link.without_losses());
     }
 }
 

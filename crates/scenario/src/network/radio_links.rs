@@ -110,13 +110,15 @@ fn reject_unequal_queues(network: &Network, faults: &mut Faults) {
     }
 }
 
-/// Rejects shapers of stations, which take packets from their queue when their device is empty, and at no other time.
+/// Rejects shapers of stations and of users of a cell, which take packets from their queue when they can send, and at no
+/// other time.
 pub(super) fn reject_shapers(network: &Network, faults: &mut Faults) {
-    let shapers = network.links.enumerate().filter(|(_, link)| link.radio.is_some() && link.discipline.shapes());
+    let shared = |link: &LinkPlan| link.radio.is_some() || link.cell.is_some();
+    let shapers = network.links.enumerate().filter(|(_, link)| shared(link) && link.discipline.shapes());
     let places: BTreeSet<&str> = shapers.map(|(id, _)| &*network.sizes[id].1).collect();
     for place in places {
-        let hint = "remove 'bandwidth' of its queue, or shape on a link before the medium";
-        faults.add(place, "a station on a medium has no shaper", hint);
+        let hint = "remove 'bandwidth' of its queue, or shape on a link before it";
+        faults.add(place, "a link on a medium or a cell has no shaper", hint);
     }
 }
 

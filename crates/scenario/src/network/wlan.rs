@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cwndlab_config::Faults;
 use cwndlab_units::{Duration, LinkId, Rate};
 
-use super::builder::Network;
+use super::builder::{Network, SharedMedium};
 use super::radio_links::STATION_QUEUE;
 use super::routed_flows::{flow_instances, RoutedFlow};
 use crate::plan::{MediumPlan, Name, RadioPlan};
@@ -55,6 +55,6 @@ pub(super) fn wlan<'a>(
 /// Adds a link on the medium.
 fn add_radio(ends: (u32, u32), radio: RadioPlan, queue: Queue, network: &mut Network) -> LinkId {
     let link = Link::plain("wlan", Some(Rate(radio.mode.rate_bps())), Duration::ZERO, queue);
-    let declared = network.template(&link, STATION_QUEUE, true, Some(radio));
+    let declared = network.template(&link, STATION_QUEUE, true, Some(SharedMedium::Wifi(radio)));
     network.add(None, ends, link.delay, &declared)
 }

@@ -1,6 +1,6 @@
 //! Reads the line of a link and its schedule.
 
-use cwndlab_config::{fields, Custom, Faults, Field, FieldType, Kind, Lines, Reader};
+use cwndlab_config::{fields, Custom, Faults, Field, FieldType, Kind, Lines, Positive, Reader, Table};
 use cwndlab_units::{Duration, Rate};
 use serde_json::{json, Value};
 
@@ -23,6 +23,8 @@ fields! {
         schedule: Steps = absent("", Vec::new()),
         /// period of the schedule
         repeat: Option<Duration> = absent("no repetition"),
+        /// recorded delays that the link follows, in place of a schedule
+        delay_trace: Option<DelayTrace> = absent(""),
     }
 }
 
@@ -51,14 +53,19 @@ impl Line {
         if table.gives("repeat") && !table.gives("schedule") {
             faults.add(table.at("repeat"), "requires a 'schedule'", "add a 'schedule'");
         }
-        let LineFields { rate, trace, token_bucket, schedule: steps, repeat } = LineFields::read(table, faults)?;
+        if table.gives("delay_trace") && table.gives("schedule") {
+            faults.add(table.at("delay_trace"), "conflicts with 'schedule'", "use one of them");
+        }
+        let LineFields { rate, trace, token_bucket, schedule: steps, repeat, delay_trace } =
+            LineFields::read(table, faults)?;
+        let schedule = delay_trace.unwrap_or(SchedulePlan { steps, repeat });
         let (rate, model) = match (rate, trace, token_bucket) {
             (Some(rate), ..) => (rate, LinePlan::Rate),
             (None, Some((mean, line)), _) => (Some(mean), line),
             (None, None, Some(bucket)) => (Some(bucket.rate), LinePlan::TokenBucket(bucket)),
             (None, None, None) => (None, LinePlan::Rate),
         };
-        Some(Self { rate, model, schedule: SchedulePlan { steps, repeat } })
+        Some(Self { rate, model, schedule })
     }
 
     /// Takes what `table` does not state from `base`.
@@ -67,7 +74,7 @@ impl Line {
         if !own_model {
             (self.rate, self.model) = (base.rate, base.model.clone());
         }
-        if !table.gives("schedule") {
+        if !table.gives("schedule") && !table.gives("delay_trace") {
             self.schedule = base.schedule.clone();
             if own_model {
                 // Those are rates of the replaced line.
@@ -117,6 +124,59 @@ fields! {
 tables! {
     /// A trace of delivery opportunities.
     TRACE: TraceFields = "trace", "A trace of delivery opportunities.";
+}
+
+fields! {
+    /// Recorded delays.
+    struct DelayTraceFields {
+        /// file with a delay in ms on each line, as LeoReplayer has them, relative to the scenario's
+        file: Option<String> = absent(""),
+        /// contents of a file
+        text: Option<Lines> = absent(""),
+        /// time for which each delay is valid; after the last one the first follows
+        interval: Positive<Duration> = required("'interval = \"10 ms\"'"),
+    }
+}
+
+/// The schedule of recorded delays.
+#[derive(Debug)]
+struct DelayTrace;
+
+static DELAY_TRACE: Table =
+    Table::new("delay_trace", "Recorded propagation delays at equal intervals.", &[DelayTraceFields::FIELDS]);
+
+impl FieldType for DelayTrace {
+    type Value = SchedulePlan;
+
+    const KIND: Kind = Kind::Table(&DELAY_TRACE);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<SchedulePlan> {
+        let inner = table.table(name, faults)?;
+        let DelayTraceFields { text, interval, .. } = DelayTraceFields::read(&inner, faults)?;
+        let Some(text) = text else {
+            let what = "has no text, and files are read only with the scenario's file";
+            faults.add(inner.path.clone(), what, "write 'file = \"delays.txt\"' in the scenario's own file");
+            return None;
+        };
+        match trace::parse_delays(&text) {
+            Ok(delays) => Some(schedule_of(&delays, interval)),
+            Err(what) => {
+                faults.add(inner.at("text"), what, "one integer number of milliseconds per line");
+                None
+            }
+        }
+    }
+}
+
+/// A step for each change.
+fn schedule_of(delays: &[u32], interval: Duration) -> SchedulePlan {
+    let step = |n: usize| StepPlan {
+        at: interval * n as u64,
+        delay: Some(Duration::from_millis(delays[n].into())),
+        ..StepPlan::default()
+    };
+    let changes = (0..delays.len()).filter(|&n| n == 0 || delays[n] != delays[n - 1]);
+    SchedulePlan { steps: changes.map(step).collect(), repeat: Some(interval * delays.len() as u64) }
 }
 
 static TRACE_FORM: Custom = Custom {

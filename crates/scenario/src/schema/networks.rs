@@ -5,6 +5,7 @@ use cwndlab_network::aqm::CapacitySpec;
 use cwndlab_units::Rate;
 use serde_json::Value;
 
+use super::cell::LinkCell;
 use super::field_types::{Agents, Queue};
 use super::link::{Link, ReverseLink};
 use super::medium::{LinkRadio, Medium, Stations};
@@ -43,6 +44,8 @@ fields! {
         link: Link,
         /// medium and radio parameters, in place of a line
         radio: LinkRadio,
+        /// cell and channel, in place of a line
+        cell: LinkCell,
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Tables};
 
+use super::cell::Cell;
 use super::medium::Medium;
 use super::networks::{Dumbbell, NamedLink, Node, ParkingLot, Wlan, NAMED_LINK};
 use super::radio_fields::{Propagation, Received};
@@ -37,6 +38,8 @@ fields! {
         propagation: Option<Propagation> = absent("log-distance, exponent 3"),
         /// received powers of stations on media with a channel
         received: Tables<Received> = absent("by positions", Vec::new()),
+        /// cells of LTE or NR that links of a graph share
+        cell: Tables<Cell> = absent("", Vec::new()),
         /// links of a graph
         link: NamedLinks = absent("", Vec::new()),
     }
@@ -53,6 +56,8 @@ pub struct Network {
     pub propagation: Propagation,
     /// Received powers in place of those by positions.
     pub received: Vec<Received>,
+    /// Cells of a graph.
+    pub cells: Vec<Cell>,
 }
 
 /// The topology of a network.
@@ -123,15 +128,10 @@ impl Network {
             }
             [_] => {}
         }
-        let NetworkFields { dumbbell, parking_lot, wlan, node, medium, propagation, received, link } =
+        let NetworkFields { dumbbell, parking_lot, wlan, node, medium, propagation, received, cell, link } =
             NetworkFields::read(table, faults)?;
-        let mut names = BTreeSet::new();
-        for Medium { path, name, .. } in &medium {
-            if !names.insert(name) {
-                let what = format!("'{name}' is the name of another medium");
-                faults.add(format!("{path}.name"), what, "names are unique");
-            }
-        }
+        reject_equal_names("medium", medium.iter().map(|one| (&*one.path, &one.name)), faults);
+        reject_equal_names("cell", cell.iter().map(|one| (&*one.path, &one.name)), faults);
         let topology = match (dumbbell, parking_lot, wlan) {
             (Some(dumbbell), ..) => Topology::Dumbbell(dumbbell),
             (_, Some(parking_lot), _) => Topology::ParkingLot(parking_lot),
@@ -146,13 +146,25 @@ impl Network {
                 faults.add(key, "no medium has a channel", "write 'channel = 1' in a '[[medium]]'");
             }
         }
-        Some(Self { topology, media: medium, propagation: propagation.unwrap_or_default(), received })
+        let propagation = propagation.unwrap_or_default();
+        Some(Self { topology, media: medium, propagation, received, cells: cell })
+    }
+}
+
+/// Rejects equal names of tables of a kind, given with their paths.
+fn reject_equal_names<'a>(kind: &str, tables: impl Iterator<Item = (&'a str, &'a String)>, faults: &mut Faults) {
+    let mut names = BTreeSet::new();
+    for (path, name) in tables {
+        if !names.insert(name) {
+            let what = format!("'{name}' is the name of another {kind}");
+            faults.add(format!("{path}.name"), what, "names are unique");
+        }
     }
 }
 
 /// Rejects fields of other topologies.
 fn reject_foreign_fields(table: &Reader<'_>, kinds: &[&str], faults: &mut Faults) {
-    for key in ["node", "medium", "propagation", "received"]
+    for key in ["node", "medium", "propagation", "received", "cell"]
         .into_iter()
         .filter(|key| table.gives(key) && !kinds.contains(&"link"))
     {
@@ -185,12 +197,15 @@ impl FieldType for NamedLinks {
         let media = <Tables<Medium>>::read(table, "medium", &mut Faults::default())?;
         let stated = table.items("medium", &mut Faults::default());
         let names: Vec<&str> = stated.iter().filter_map(|(_, medium)| medium["name"].as_str()).collect();
+        let cells = table.items("cell", &mut Faults::default());
+        let cells: Vec<&str> = cells.iter().filter_map(|(_, cell)| cell["name"].as_str()).collect();
         let mut links = Vec::new();
         for (path, item) in table.tables(name, faults) {
             let Some(inner) = Reader::new(item, path, &NAMED_LINK, faults) else { continue };
             let Some(mut link) = inner.read_valid(NamedLink::read, faults) else { continue };
             link.link.line.complete(&inner, faults);
             link.radio.check(&inner, &media, &names, faults);
+            link.cell.check(&inner, &link.link.line.schedule.steps, &cells, faults);
             links.push(link);
         }
         Some(links)

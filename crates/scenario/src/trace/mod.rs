@@ -75,14 +75,7 @@ pub fn parse(text: &str, name: &str) -> Result<Arc<[u32]>, String> {
     let mut stamps: Vec<u32> = Vec::new();
     for (n, line) in text.lines().enumerate() {
         let place = format!("{name}:{}", n + 1);
-        let word = line.trim();
-        if word.is_empty() {
-            return Err(format!("{place}: the line is empty"));
-        }
-        // The message does not quote the line: the file may be confidential and not a trace.
-        let stamp: u32 = word
-            .parse()
-            .map_err(|_| format!("{place}: expected an integer number of milliseconds from 0 to {}", u32::MAX))?;
+        let stamp = milliseconds(line, &place)?;
         if let Some(&last) = stamps.last().filter(|&&last| stamp < last) {
             return Err(format!("{place}: {stamp} ms is less than the previous {last} ms"));
         }
@@ -94,6 +87,29 @@ pub fn parse(text: &str, name: &str) -> Result<Arc<[u32]>, String> {
             Err(format!("{name}:{}: every time is 0 ms, but the last one is the period of the trace", stamps.len()))
         }
         Some(_) => Ok(stamps.into()),
+    }
+}
+
+/// A line with a number of milliseconds.
+fn milliseconds(line: &str, place: &str) -> Result<u32, String> {
+    let word = line.trim();
+    if word.is_empty() {
+        return Err(format!("{place}: the line is empty"));
+    }
+    // The message does not quote the line: the file may be confidential and not a trace.
+    word.parse().map_err(|_| format!("{place}: expected an integer number of milliseconds from 0 to {}", u32::MAX))
+}
+
+/// Parses recorded delays, ms; messages start with `text:line: `.
+///
+/// # Errors
+/// An empty or malformed line, or no line.
+pub fn parse_delays(text: &str) -> Result<Vec<u32>, String> {
+    let delays: Result<Vec<u32>, String> =
+        text.lines().enumerate().map(|(n, line)| milliseconds(line, &format!("text:{}", n + 1))).collect();
+    match delays {
+        Ok(delays) if delays.is_empty() => Err("text:1: the trace is empty".to_owned()),
+        other => other,
     }
 }
 

@@ -38,13 +38,18 @@ pub(super) fn check(plan: &Plan, records: &Records) -> CheckResult {
     Ok(())
 }
 
+/// Whether the link is on a medium or a cell.
+fn shared(plan: &LinkPlan) -> bool {
+    plan.radio.is_some() || plan.cell.is_some()
+}
+
 fn link(plan: &LinkPlan, row: &LinkRow) -> CheckResult {
     let describe = |what: String| format!("link {}: {what}", row.name);
     ensure(row.dropped_packets + row.sent_packets <= row.arrived_packets, || {
         describe(format!("{} dropped and {} sent of {}", row.dropped_packets, row.sent_packets, row.arrived_packets))
     })?;
-    // A packet dropped by an 802.11 station after its last attempt does not count as sent.
-    let max_lost = if plan.radio.is_some() { row.arrived_packets } else { row.sent_packets };
+    // A packet that a medium or a cell gave up does not count as sent.
+    let max_lost = if shared(plan) { row.arrived_packets } else { row.sent_packets };
     ensure(row.lost_packets <= max_lost, || describe(format!("{} lost of {max_lost} sent", row.lost_packets)))?;
     for (name, value) in [
         ("mean_queue_packets", row.mean_queue_packets),
@@ -60,9 +65,9 @@ fn link(plan: &LinkPlan, row: &LinkRow) -> CheckResult {
         ))
     })?;
     // A burst of tokens can exceed the mean rate of the line.
-    let constant = plan.line == LinePlan::Rate && !plan.schedule.changes_rate() && plan.radio.is_none();
+    let constant = plan.line == LinePlan::Rate && !plan.schedule.changes_rate() && !shared(plan);
     ensure(!constant || row.utilisation <= 1.0 + 1e-9, || describe(format!("utilisation is {}", row.utilisation)))?;
-    if let (Some(max), None) = (row.capacity_packets, plan.radio) {
+    if let (Some(max), false) = (row.capacity_packets, shared(plan)) {
         ensure(row.max_queue_packets <= max.max(1), || {
             describe(format!("a queue of {} packets exceeds the capacity of {max}", row.max_queue_packets))
         })?;
@@ -99,7 +104,7 @@ fn link_samples(plan: &Plan, records: &Records) -> CheckResult {
         let plan = &plan.links[index.into()];
         let rest = total.arrived_packets.cast_signed()
             - (total.dropped_packets + total.sent_packets + row.queue_packets).cast_signed();
-        let max = if plan.radio.is_some() { total.lost_packets.cast_signed() } else { 1 };
+        let max = if shared(plan) { total.lost_packets.cast_signed() } else { 1 };
         ensure((0..=max).contains(&rest), || {
             format!("link {}: {rest} packets are unaccounted for: {total:?}", total.name)
         })?;
@@ -178,7 +183,7 @@ fn findings(plan: &Plan, records: &Records) -> CheckResult {
             || link.schedule.changes_wire()
             || link.jitter.is_some()
             || link.harq.is_some()
-            || link.radio.is_some()
+            || shared(link)
     });
     for finding in records.findings.iter().filter(|row| row.code == "hang" && !loses && !varies) {
         let flow = finding.flow.map(|flow| &plan.flows[flow.into()]);

@@ -36,6 +36,10 @@ pub(super) fn vary(scenario: &mut Value, seed: u64) {
     if scenario.get("dumbbell").is_some() && draw.bernoulli(0.1) {
         use_medium(draw, scenario);
     }
+    let of_cell = &mut Draw(Stream::new(seed, Purpose::Loss, 2));
+    if scenario.get("dumbbell").is_some() && of_cell.bernoulli(0.1) {
+        use_cell(of_cell, scenario);
+    }
     for link in links(scenario) {
         vary_link(draw, link);
     }
@@ -141,15 +145,54 @@ fn links(scenario: &mut Value) -> Vec<&mut Value> {
 
 /// Replaces the network by a wire and an 802.11 medium in a graph.
 fn use_medium(draw: &mut Draw, scenario: &mut Value) {
-    scenario.as_object_mut().expect("a scenario is a table").remove("dumbbell");
     let mut medium = json!({ "name": "cell", "standard": draw.choose(&["802.11g", "802.11n"]) });
     vary_medium(draw, &mut medium);
+    scenario["medium"] = json!([medium]);
+    use_radio(draw, scenario, |_| json!({ "medium": "cell" }));
+}
+
+/// Replaces the network by a wire and a cell of LTE or NR in a graph.
+fn use_cell(draw: &mut Draw, scenario: &mut Value) {
+    let mut cell = json!({
+        "name": "cell", "base_station": "ap", "technology": draw.choose(&["lte", "nr"]),
+        "resource_blocks": draw.between(1, 273), "forwarding": draw.bernoulli(0.7),
+        "scheduler": draw.choose(&["proportional-fair", "round-robin", "max-rate"]), "cqi_delay": draw.ms(0, 20),
+    });
+    if draw.bernoulli(0.5) {
+        cell["harq"] = json!({ "probability": draw.between(0, 90) as f64 / 100.0, "most": draw.between(0, 4) });
+    }
+    if draw.bernoulli(0.3) {
+        cell["rlc"] = json!({ "mode": "um" });
+    }
+    if draw.bernoulli(0.3) {
+        cell["rrc"] = json!({ "inactivity": draw.ms(0, 500), "paging_cycle": draw.ms(1, 500) });
+    }
+    scenario["cell"] = json!([cell]);
+    use_radio(draw, scenario, |draw| {
+        let mut link = json!({ "cell": "cell", "snr": draw.between(0, 30), "delay": draw.ms(0, 50) });
+        if draw.bernoulli(0.3) {
+            link["fading"] = json!(draw.ms(1, 100));
+        }
+        if draw.bernoulli(0.3) {
+            link["schedule"] =
+                json!([{ "at": draw.ms(0, 1000), "handover": draw.ms(0, 300), "snr": draw.between(0, 30) }]);
+            link["repeat"] = json!("1500 ms");
+        }
+        link
+    });
+}
+
+/// Replaces the dumbbell by a graph of a server, an access point or base station, and stations with these links.
+fn use_radio(draw: &mut Draw, scenario: &mut Value, air: impl Fn(&mut Draw) -> Value) {
+    scenario.as_object_mut().expect("a scenario is a table").remove("dumbbell");
     let stations = draw.between(1, 3);
     let mut links = vec![json!({ "from": "server", "to": "ap", "rate": "100 Mbps", "delay": draw.ms(0, 100) })];
     for station in 0..stations {
-        links.push(json!({ "from": "ap", "to": format!("sta{station}"), "medium": "cell" }));
+        let mut link = air(draw);
+        (link["from"], link["to"]) = (json!("ap"), json!(format!("sta{station}")));
+        links.push(link);
     }
-    (scenario["medium"], scenario["link"]) = (json!([medium]), json!(links));
+    scenario["link"] = json!(links);
     // The duration was that of the packets of another line.
     let most = (super::PACKETS * 1500.0 * 8.0 / 1e8 * 1e9) as u64;
     let duration = scenario["duration"].as_str().and_then(|text| text.trim_end_matches(" ns").parse::<u64>().ok());
@@ -196,7 +239,7 @@ fn vary_medium(draw: &mut Draw, medium: &mut Value) {
 }
 
 fn vary_link(draw: &mut Draw, link: &mut Value) {
-    if link.get("medium").is_some() {
+    if link.get("medium").is_some() || link.get("cell").is_some() {
         return;
     }
     let kind = link.pointer("/queue/kind").and_then(Value::as_str).unwrap_or("droptail").to_owned();

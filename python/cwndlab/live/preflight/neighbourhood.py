@@ -145,14 +145,12 @@ name = "server"
 
 [[node]]
 name = "client"
-x = 0
-y = 0
+position = [0, 0]
 transmit_power = {_STATION_DBM}
 
 [[node]]
 name = "ap"
-x = {metres:.1f}
-y = 0
+position = [{metres:.1f}, 0]
 transmit_power = {_ACCESS_POINT_DBM}
 
 [[link]]
@@ -193,14 +191,12 @@ rate_adaptation = "minstrel"
 
 [[node]]
 name = "{name}-ap"
-x = {x:.1f}
-y = {y:.1f}
+position = [{x:.1f}, {y:.1f}]
 transmit_power = {_ACCESS_POINT_DBM}
 
 [[node]]
 name = "{name}-station"
-x = {x - _STATION_M * math.sin(angle):.1f}
-y = {y + _STATION_M * math.cos(angle):.1f}
+position = [{x - _STATION_M * math.sin(angle):.1f}, {y + _STATION_M * math.cos(angle):.1f}]
 transmit_power = {_STATION_DBM}
 
 [[link]]
