@@ -7,7 +7,7 @@ use cwndlab_network::cell::{BearerConfig, Cell, CellEvent, CellEventKind, NEVER}
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::wifi::FrameOutcome;
 use cwndlab_records::rows::{CellUserRow, LinkEventRow};
-use cwndlab_scenario::plan::{ChannelPlan, LinkPlan, Plan};
+use cwndlab_scenario::plan::{LinkPlan, Plan, UserChannelPlan};
 use cwndlab_units::{Duration, IndexVec, LinkId, Time};
 
 use crate::build_links::limit;
@@ -52,7 +52,7 @@ pub(crate) fn build(plan: &Plan, seed: u64, queue: BuildQueue<'_>) -> Vec<CellSe
 fn build_cell(
     plan: &Plan,
     index: usize,
-    links: &[(LinkId, ChannelPlan)],
+    links: &[(LinkId, UserChannelPlan)],
     seed: u64,
     queue: BuildQueue<'_>,
     bearers: &Arc<IndexVec<LinkId, u32>>,
@@ -87,7 +87,7 @@ fn build_cell(
 
 fn bearer(
     link: &LinkPlan,
-    channel: ChannelPlan,
+    channel: UserChannelPlan,
     user: u32,
     discipline: Option<Box<dyn Discipline<Packet>>>,
     stream: Stream,

@@ -26,7 +26,7 @@ pub use crate::name::Name;
 mod cells;
 mod schedule;
 
-pub use cells::{CellPlan, ChannelPlan};
+pub use cells::{CellPlan, UserChannelPlan};
 pub use schedule::{Decibels, SchedulePlan, StepPlan};
 
 /// The input of an engine.
@@ -137,7 +137,7 @@ pub struct LinkKind {
     /// Radio parameters of a link on a medium, which replaces the line. Links that leave a node there share one queue.
     pub radio: Option<RadioPlan>,
     /// Channel of a link on a cell, which replaces the line.
-    pub cell: Option<ChannelPlan>,
+    pub cell: Option<UserChannelPlan>,
 }
 
 impl Deref for LinkPlan {

@@ -7,7 +7,7 @@ use cwndlab_network::aqm::CapacitySpec;
 use cwndlab_units::{Duration, IndexVec, LinkId, Rate};
 
 use super::interner::Interner;
-use crate::plan::{Capacity, ChannelPlan, LinkKind, LinkPlan, Name, RadioPlan, SchedulePlan, StepPlan};
+use crate::plan::{Capacity, LinkKind, LinkPlan, Name, RadioPlan, SchedulePlan, StepPlan, UserChannelPlan};
 use crate::schema::{Link, Queue};
 
 /// A network under construction.
@@ -33,7 +33,7 @@ pub(super) enum SharedMedium {
     /// A medium of 802.11.
     Wifi(RadioPlan),
     /// A cell.
-    Cell(ChannelPlan),
+    Cell(UserChannelPlan),
 }
 
 impl SharedMedium {
@@ -44,7 +44,7 @@ impl SharedMedium {
         }
     }
 
-    fn channel(self) -> Option<ChannelPlan> {
+    fn channel(self) -> Option<UserChannelPlan> {
         match self {
             Self::Wifi(_) => None,
             Self::Cell(channel) => Some(channel),

@@ -8,7 +8,7 @@ use cwndlab_network::cell::{cqi_at, transport_block_bytes};
 use cwndlab_units::{Bytes, Rate};
 
 use super::builder::Network;
-use crate::plan::{CellPlan, ChannelPlan};
+use crate::plan::{CellPlan, UserChannelPlan};
 use crate::schema::{Cell, NamedLink, Schema};
 
 /// Default capacity of the queue of a user.
@@ -19,7 +19,7 @@ pub(super) fn channel(
     link: &NamedLink,
     from: &str,
     cells: &BTreeMap<&str, (u32, &Cell)>,
-) -> Option<(ChannelPlan, Rate)> {
+) -> Option<(UserChannelPlan, Rate)> {
     let &(index, cell) = cells.get(link.cell.cell.as_deref()?)?;
     let uplink = from != cell.base_station;
     let snr_db = link.cell.snr?;
@@ -27,7 +27,7 @@ pub(super) fn channel(
     let bits = configuration.block_bits[usize::from(uplink)][usize::from(cqi_at(snr_db))];
     let bytes = transport_block_bytes(bits, configuration.resource_blocks);
     let rate = Rate::of(Bytes(u64::from(bytes)), configuration.technology.tti());
-    Some((ChannelPlan { cell: index, uplink, snr_db, fading: link.cell.fading }, Rate(rate.0.max(1))))
+    Some((UserChannelPlan { cell: index, uplink, snr_db, fading: link.cell.fading }, Rate(rate.0.max(1))))
 }
 
 /// The cells of a graph with these links.

@@ -14,7 +14,7 @@ pub struct CellPlan {
 
 /// The channel of a link on a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ChannelPlan {
+pub struct UserChannelPlan {
     /// Index of the cell.
     pub cell: u32,
     /// The link leads to the base station.
