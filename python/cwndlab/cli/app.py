@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.commands import (
+    assess,
     audit,
     bench,
     check,
@@ -54,7 +55,7 @@ from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
 _GROUPS: dict[str, tuple[ModuleType, ...]] = {
     "Simulate": (demo, list, explain, run, debug, bench),
     "Study": (compare, sweep, matrix, tune, reproduce),
-    "Judge": (check, suite, audit, conform, validate),
+    "Judge": (assess, check, suite, audit, conform, validate),
     "Real networks": (emulate, kernel, preflight, serve, measure, windows),
     "Files": (schema, report, export, trace),
 }

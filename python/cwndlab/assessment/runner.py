@@ -1,0 +1,244 @@
+"""Runs the cells of a dossier, and judges them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cwndlab.assessment.controls import placebo, positive
+from cwndlab.assessment.criteria import BASELINES, Family, Measure, controls, criteria, families
+from cwndlab.assessment.dossier import Dossier, worst_places
+from cwndlab.assessment.judgement import Values, compared, judged, raw
+from cwndlab.custom import described, name_of, selected_one, validate_classes
+from cwndlab.engine import version
+from cwndlab.errors import Fault, RunError, ScenarioError, parameter_fault
+from cwndlab.metrics.core import MeasuredRun
+from cwndlab.metrics.of_flow import OfFlow, value_of
+from cwndlab.study.arguments import unknown
+from cwndlab.study.executor import Plan, execute, threads
+from cwndlab.study.header import Header
+from cwndlab.study.spec import Measure as RowMeasure
+from cwndlab.study.spec import Point, Study
+from cwndlab.study.store import Store
+
+if TYPE_CHECKING:
+    from cwndlab.custom import Classes
+    from cwndlab.records import Records
+
+#: Seeds of each cell.
+SEEDS, QUICK_SEEDS = 10, 3
+_LABELS = ("family", "cell_of_family", "algorithm")
+
+
+def assess(
+    algorithm: str | type,
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    out: Path | str | None = None,
+    workers: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    algorithms: Classes | None = None,
+    perturb: bool = True,
+) -> Dossier:
+    """Compares an algorithm with CUBIC and with Reno in its place, by the criteria of RFC 9743.
+
+    Parameters
+    ----------
+    algorithm
+        Text of an algorithm, as a flow names it; a custom class (`cwndlab.custom`); or a Python file with one.
+    quick
+        Eight cells in place of 125 of each surface, and 3 seeds in place of 10.
+    seeds
+        The number of seeds of each cell, at least 2.
+    out
+        A folder for the dossier (`Dossier.save`), and in ``runs`` for the finished runs; the same call resumes there.
+    workers
+        The number of threads, by default one per core. The dossier does not depend on it.
+    progress
+        Called with the number of finished runs and of all.
+    algorithms
+        Custom classes by the names that ``algorithm`` may use.
+    perturb
+        As in `cwndlab.run`. All algorithms of a seed have the same perturbation.
+
+    Returns
+    -------
+    Dossier
+        A row per criterion.
+
+    Raises
+    ------
+    ScenarioError
+        There is no such algorithm.
+    RunError
+        A run failed, or a control does not hold: then there is no dossier.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> cwndlab.assess("vegas", quick=True)  # doctest: +SKIP
+    <Dossier of vegas: 27 criteria, 23 assessed>
+    """
+    name, classes = _named(algorithm, algorithms or {})
+    if seeds is not None and seeds < 2:
+        raise ScenarioError(parameter_fault("seeds", f"'{seeds}' gives no interval", example=QUICK_SEEDS))
+    count = seeds or (QUICK_SEEDS if quick else SEEDS)
+    every = families(quick=quick, perturb=perturb, classes=classes)
+    points = _points(every, name)
+    study = _study(points, count, classes)
+    with Store(None if out is None else Path(out) / "runs", write=True) as store:
+        result = execute(Plan(study, store), store, executor=threads(workers, classes), progress=progress)
+    if result.outcome.stopped:
+        raise KeyboardInterrupt
+    content = {
+        "algorithm": name,
+        "file": algorithm if isinstance(algorithm, str) and algorithm != name else "",
+        "version": version(),
+        "size": "quick" if quick else "full",
+        "seeds": count,
+        "perturbed": perturb,
+    }
+    content |= _content(every, points, _values(result.runs), name)
+    documents = {
+        (family.name, point.number): point.document for family, point in points if point.labels["algorithm"] == name
+    }
+    dossier = Dossier(content, {place: documents[place] for place in worst_places(content)})
+    if out is not None:
+        dossier.save(out)
+    return dossier
+
+
+def _named(algorithm: str | type, classes: Classes) -> tuple[str, dict[str, type]]:
+    """The name of the algorithm as flows give it, and the classes that it may use."""
+    if not isinstance(algorithm, str):
+        name = name_of(algorithm)
+        return name, {**classes, name: algorithm}
+    name, loaded = selected_one(algorithm)
+    every = {**classes, **loaded}
+    if faults := unknown([name], described(validate_classes(every))):
+        raise ScenarioError(*faults)
+    return name, every
+
+
+def _points(every: Sequence[Family], name: str) -> list[tuple[Family, Point]]:
+    """The cells of all families with each algorithm, numbered within the family."""
+    asked: dict[str, list[str]] = {
+        one.family: [name, *BASELINES] for criterion in criteria() for one in criterion.measures
+    }
+    for control in controls():
+        asked.setdefault(control.measure.family, []).extend(control.algorithms)
+    made = []
+    for family in every:
+        names = list(dict.fromkeys(asked[family.name]))
+        points = family.points(names)
+        cells = len(points) // len(names)
+        made += [(family, point._replace(number=point.number % cells)) for point in points]
+    return made
+
+
+def _study(points: Sequence[tuple[Family, Point]], seeds: int, classes: Mapping[str, type]) -> Study:
+    numbered = [
+        Point(number, dict(zip(_LABELS, (family.name, point.number, point.labels["algorithm"]), strict=True)), *point[2:])
+        for number, (family, point) in enumerate(points)
+    ]
+    asked = [one for criterion in criteria() for one in criterion.measures] + [one.measure for one in controls()]
+    metrics = sorted({one.metric for one in asked} - set(_derived_names()))
+    header = Header(kind="assessment", title="The criteria of RFC 9743", seeds=range(1, seeds + 1), columns=_LABELS)
+    measure = RowMeasure(tuple(metrics), columns=derived)
+    return Study(points=numbered, seeds=header.seeds, measure=measure, classes=dict(classes), header=header)
+
+
+def _derived_names() -> tuple[str, ...]:
+    return ("breaker_ratio",)
+
+
+def derived(records: Records) -> dict[str, float | None]:
+    """The rate of the flow ``call`` over ten times that of a TCP flow with its loss ratio p and RTT R, by which RFC
+    8083 (section 4.3) ends a media stream: X R √(2 p / 3) / (10 s)."""
+    run = MeasuredRun(records)
+    call = next((flow for flow in run.flow_rows if flow["name"] == "call"), None)
+    if call is None:
+        return {"breaker_ratio": None}
+    sent, lost, delay = (
+        value_of(run, OfFlow(metric, "call")) for metric in ("throughput_bps", "datagram_loss_ratio", "one_way_delay_ms")
+    )
+    if sent is None or lost is None or delay is None or not call["sent_packets"]:
+        return {"breaker_ratio": None}
+    round_trip_s = delay / 1e3 + call["base_rtt_ns"] / 2e9
+    packet_bits = 8 * call["sent_bytes"] / call["sent_packets"]
+    return {"breaker_ratio": sent * round_trip_s * math.sqrt(2 * lost / 3) / (10 * packet_bits)}
+
+
+def _values(runs: Any) -> Callable[[Measure], Values]:
+    """The values of a measure by algorithm, cell and seed."""
+    by_family: dict[str, list[dict[str, Any]]] = {}
+    for row in runs.iter_rows(named=True):
+        by_family.setdefault(row["family"], []).append(row)
+
+    def of(measure: Measure) -> Values:
+        made: dict[str, dict[int, dict[int, float | None]]] = {}
+        for row in by_family[measure.family]:
+            cell = int(row["cell_of_family"])
+            made.setdefault(row["algorithm"], {}).setdefault(cell, {})[row["seed"]] = row[measure.metric]
+        return made
+
+    return of
+
+
+def _content(
+    every: Sequence[Family], points: Sequence[tuple[Family, Point]], of: Callable[[Measure], Values], name: str
+) -> dict[str, Any]:
+    """The judged rows, the controls, and the cells; raises if a control does not hold."""
+    measures = [one for criterion in criteria() for one in criterion.measures]
+    values = {one: of(one) for one in [*measures, *(control.measure for control in controls())]}
+    outcomes = [*positive(controls(), values), *placebo(measures, values)]
+    if failed := [one for one in outcomes if not one["holds"]]:
+        hint = "the set-up does not reproduce what is known, so there is no dossier; please report with this text"
+        raise RunError(*(Fault("control", f"{one['what']}: {one['found']}", hint) for one in failed))
+    asked = [(one, base) for one in measures for base in BASELINES]
+    findings = judged([compared(one, base, values[one][name], values[one][base]) for one, base in asked])
+    found = dict(zip(asked, findings, strict=True))
+    rows = [
+        {
+            "section": criterion.section,
+            "title": criterion.title,
+            "word": criterion.word,
+            "reason": criterion.reason,
+            "partly": criterion.partly,
+            "measures": [
+                {
+                    "what": one.what,
+                    "family": one.family,
+                    "metric": one.metric,
+                    "better": one.better,
+                    "margin": one.margin,
+                    "unit": one.column.unit,
+                    "factor": one.column.factor,
+                    "raw": {each: raw(one, values[one][each]) for each in dict.fromkeys((name, *BASELINES))},
+                    "against": {base: found[one, base] for base in BASELINES},
+                }
+                for one in criterion.measures
+            ],
+        }
+        for criterion in criteria()
+    ]
+    cells = {
+        family.name: {
+            "title": family.title,
+            "surface": family.surface,
+            "cells": [
+                {
+                    "labels": {key: value for key, value in point.labels.items() if key != "algorithm"},
+                    "hash": point.hash,
+                }
+                for owner, point in points
+                if owner is family and point.labels["algorithm"] == name
+            ],
+        }
+        for family in every
+        if not family.name.startswith("control-")
+    }
+    return {"controls": outcomes, "rows": rows, "families": cells}
