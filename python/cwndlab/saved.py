@@ -52,7 +52,7 @@ _READERS: dict[str, Callable[[Path], Saved]] = {
 
 
 def load(place: Path | str) -> Saved:
-    """Reads what a command saved: `run`, `compare`, `sweep`, `matrix`, `tune`, `suite`, `assess`, `reproduce` or `measure`.
+    """Reads the folder of `run`, `compare`, `sweep`, `matrix`, `tune`, `suite`, `assess`, `reproduce` or `measure`.
 
     Parameters
     ----------

@@ -41,12 +41,19 @@ def placebo(measures: Sequence[Measure], values: Mapping[Measure, Values]) -> li
     for name, shown in BASELINES.items():
         own = [(one, values[one][name]) for one in measures]
         same = judged([compared(one, name, mine, mine) for one, mine in own])
-        moved = judged([compared(one, name, {cell: _next(runs) for cell, runs in mine.items()}, mine) for one, mine in own])
+        moved = judged(
+            [compared(one, name, {cell: _next(runs) for cell, runs in mine.items()}, mine) for one, mine in own]
+        )
         counts = [sum(each["finding"] == word for each in same) for word in ("as", "not assessed")]
         changed = sum(each["finding"] in ("better", "worse") for each in moved)
-        found = f"as itself in {counts[0]} of {len(same) - counts[1]} measures; with other seeds better or worse in {changed}"
+        found = f"as itself in {counts[0]} of {len(same) - counts[1]} measures"
+        found += f"; with other seeds better or worse in {changed}"
         made.append(
-            {"what": f"placebo: {shown} in {shown}'s place", "found": found, "holds": sum(counts) == len(same) and not changed}
+            {
+                "what": f"placebo: {shown} in {shown}'s place",
+                "found": found,
+                "holds": sum(counts) == len(same) and not changed,
+            }
         )
     return made
 

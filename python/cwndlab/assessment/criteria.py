@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from cwndlab.errors import ArgumentError, Parameter, unknown_name
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.core import Metric
 from cwndlab.metrics.margins import margin
@@ -26,7 +27,7 @@ MINE = "mine"
 STARVED = 0.05
 #: What a quick dossier keeps of five values; of another number it keeps the first and the last.
 _QUICK = {5: (1, 3)}
-_BREAKER = Metric(
+BREAKER = Metric(
     name="breaker_ratio",
     title="rate / limit of RFC 8083",
     unit="",
@@ -53,7 +54,7 @@ class Measure:
     @property
     def column(self) -> Metric:
         """The metric's title, unit and factor."""
-        return _BREAKER if self.metric == _BREAKER.name else COLUMNS[self.metric]
+        return BREAKER if self.metric == BREAKER.name else COLUMNS[self.metric]
 
     @property
     def margin(self) -> float:
@@ -117,6 +118,14 @@ class Family:
 
 def _toml(name: str) -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath(name).read_text(encoding="utf-8"))
+
+
+def chosen(sections: Sequence[str]) -> tuple[Criterion, ...]:
+    """The rows of these sections; all without any. Raises ``ScenarioError`` for a section without a row."""
+    known = {one.section: one for one in criteria()}
+    if faults := [unknown_name(Parameter("sections"), "section", one, known) for one in sections if one not in known]:
+        raise ArgumentError(*faults)
+    return tuple(one for name, one in known.items() if not sections or name in sections)
 
 
 @cache

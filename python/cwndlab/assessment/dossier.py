@@ -1,10 +1,11 @@
-"""A dossier: the rows, its first page, Markdown for a draft's appendix, files, and the comparison with an earlier one."""
+"""A dossier: the rows, its first page, Markdown for a draft's appendix, files, the comparison with an earlier one."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from cwndlab.study.rendering import Table, notebook
 #: The file of a saved dossier.
 FILE = "dossier.json"
 Place = tuple[str, int]
+_SIGNS = {1: "better", -1: "worse"}
 
 
 def worst_places(content: Mapping[str, Any]) -> list[Place]:
@@ -79,11 +81,24 @@ class Dossier:
 
     def table(self) -> Table:
         """The first page: a line per measure, and per criterion that is not assessed."""
-        title = ["§", "word", "criterion", "against CUBIC", "against Reno", "change\n%", "range\n%", "value", "CUBIC", "Reno", "unit"]
+        title = [
+            "§",
+            "word",
+            "criterion",
+            "against CUBIC",
+            "against Reno",
+            "change\n%",
+            "range\n%",
+            "value",
+            "CUBIC",
+            "Reno",
+            "unit",
+            "worst cell",
+        ]
         lines: dict[tuple[str, int], list[str]] = {}
         for row in self.rows:
             if not row["measures"]:
-                lines[row["section"], 0] = [row["section"], row["word"], row["title"], "not assessed", "", *[""] * 6]
+                lines[row["section"], 0] = [row["section"], row["word"], row["title"], "not assessed", "", *[""] * 7]
             for at, one in enumerate(row["measures"]):
                 lines[row["section"], at] = self._line(row, one, at == 0)
         values = [
@@ -91,7 +106,7 @@ class Dossier:
             for row, one, _ in self._measures()
         ]
         caption = f"{self.algorithm} in the place of CUBIC and of Reno, RFC 9743"
-        return Table(caption, title, list(lines.values()), 5, values, words=("unit",))
+        return Table(caption, title, list(lines.values()), 5, values, words=("unit", "worst cell"))
 
     def _line(self, row: Mapping[str, Any], one: Mapping[str, Any], first: bool) -> list[str]:
         against = one["against"]
@@ -99,7 +114,8 @@ class Dossier:
         head = [row["section"], row["word"]] if first else ["", ""]
         found = [words(against[base], base) for base in BASELINES]
         shown = [_change(against["cubic"]), _range(against["cubic"]), *(_shown(value, one["factor"]) for value in raws)]
-        return [*head, one["what"], *found, *shown, one["unit"]]
+        worst = _name((one["family"], against["cubic"]["worst_cell"])) if _harms(one) else ""
+        return [*head, one["what"], *found, *shown, one["unit"], worst]
 
     def verdicts(self) -> list[str]:
         """What a reader must know first: how many measures have which finding, where it is worse, and starvation."""
@@ -112,7 +128,9 @@ class Dossier:
             starved = {name: one["raw"][name].get("starved_cells", 0) for name in (self.algorithm, *BASELINES)}
             if any(starved.values()):
                 beside = ", ".join(f"{count} with {BASELINES.get(name, name)}" for name, count in starved.items())
-                lines.append(f"{one['what']} ({one['family']}): starved in {beside} of {self._cells(one['family'])} cells")
+                lines.append(
+                    f"{one['what']} ({one['family']}): starved in {beside} of {self._cells(one['family'])} cells"
+                )
         return lines
 
     def _cells(self, family: str) -> int:
@@ -128,7 +146,7 @@ class Dossier:
         made = []
         for row, one, _ in self._measures():
             found = one["against"]["cubic"]
-            if found.get("least", 0.0) >= -one["margin"]:
+            if not _harms(one):
                 continue
             place = (one["family"], found["worst_cell"])
             file = f"worst/{_name(place)}.toml"
@@ -140,7 +158,7 @@ class Dossier:
                     "cell": f"{one['family']}: {self.label(*place)}",
                     "effect": f"{100 * found['least']:+.0f} %",
                     "file": file,
-                    "command": f"cwndlab debug {file} --seed 1 --next reduction{classes}",
+                    "command": f"cwndlab debug {file} --seed {found['worst_seed']} --next reduction{classes}",
                 }
             )
         return made
@@ -153,20 +171,25 @@ class Dossier:
             family, effects = self.content["families"][one["family"]], one["against"]["cubic"].get("cells", {})
             if not family["surface"]:
                 continue
-            by_labels = {tuple(cell["labels"].values()): effects.get(str(at)) for at, cell in enumerate(family["cells"])}
+            by_labels = {
+                tuple(cell["labels"].values()): effects.get(str(at)) for at, cell in enumerate(family["cells"])
+            }
             rates = list(dict.fromkeys(labels[0] for labels in by_labels))
             for rtt, buffer in dict.fromkeys(labels[1:] for labels in by_labels):
                 signs = [(rate, _sign(by_labels[rate, rtt, buffer], one["margin"])) for rate in rates]
                 known = [(rate, sign) for rate, sign in signs if sign]
-                for (before, left), (after, right) in zip(known, known[1:], strict=False):
+                for (before, left), (after, right) in pairwise(known):
                     if left != right:
-                        text = f"{'better' if left > 0 else 'worse'} up to {before}, {'better' if right > 0 else 'worse'} from {after}"
-                        made.append({"section": row["section"], "what": one["what"], "path": f"{rtt}, {buffer}", "turn": text})
+                        text = f"{_SIGNS[left]} up to {before}, {_SIGNS[right]} from {after}"
+                        made.append(
+                            {"section": row["section"], "what": one["what"], "path": f"{rtt}, {buffer}", "turn": text}
+                        )
         return made
 
     def command(self) -> str:
         """The command that makes it again."""
         parts = ["cwndlab assess", shlex.quote(self.content["file"] or self.algorithm)]
+        parts += [f"--section {one}" for one in self.content["sections"]]
         parts += ["--quick"] if self.content["size"] == "quick" else []
         usual = 3 if self.content["size"] == "quick" else 10
         parts += [f"--seeds {self.content['seeds']}"] if self.content["seeds"] != usual else []
@@ -176,15 +199,15 @@ class Dossier:
         """What was run, in sentences."""
         cells = sum(self._cells(name) for name in self.content["families"])
         return [
-            f"{cells:,} cells × {self.content['seeds']} seeds, each with {self.algorithm}, CUBIC and Reno in the same place; "
-            f"cwndlab {self.content['version']}.",
+            f"{cells:,} cells × {self.content['seeds']} seeds, each with {self.algorithm}, CUBIC and Reno in the same "
+            f"place; cwndlab {self.content['version']}.",
             "Environment of every number: simulated. The emulator, kernels, QUIC stacks and live paths are not in it.",
-            "A change is (value − CUBIC's) / the larger of both, with the sign such that more than 0 is better, paired over "
-            "equal cells and seeds, with its 95 % interval; the range is that of the cells' means.",
+            "A change is (value − CUBIC's) / the larger of both, with the sign such that more than 0 is better, paired "
+            "over equal cells and seeds, with its 95 % interval; the range is that of the cells' means.",
         ]
 
     def markdown(self) -> str:
-        """Markdown for a draft's appendix: the two sentences of section 3.2, the table, controls, worst cells, limits."""
+        """Markdown for a draft's appendix: the sentences of section 3.2, the table, controls, worst cells, limits."""
         from cwndlab.assessment.markdown import markdown
 
         return markdown(self)
@@ -230,15 +253,15 @@ class Dossier:
         ScenarioError
             It has other cells or seeds.
         """
-        for name in ("size", "seeds", "perturbed"):
+        for name in ("size", "seeds", "perturbed", "sections"):
             if self.content[name] != earlier.content[name]:
-                what = f"has {name} {earlier.content[name]}, not {self.content[name]}"
+                what = f"{name}: {earlier.content[name]} there, {self.content[name]} here"
                 raise ScenarioError(Fault("--against", what, "compare dossiers of the same cells and seeds"))
         before = {(row["section"], one["what"]): one for row, one, _ in earlier._measures()}
         made = []
         for row, one, _ in self._measures():
-            old = before.get((row["section"], one["what"]))
-            for base in BASELINES if old is not None else ():
+            old = before.get((row["section"], one["what"]), one)
+            for base in BASELINES:
                 was, now = old["against"][base], one["against"][base]
                 if _is_worse(was, now):
                     text = f"{words(was, base)} ({_change(was)} %), now {words(now, base)} ({_change(now)} %)"
@@ -250,6 +273,11 @@ def _is_worse(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     fell = now["finding"] == "worse" and was["finding"] != "worse"
     below = None not in (now.get("high"), was.get("low")) and now["high"] < was["low"]
     return fell or below
+
+
+def _harms(one: Mapping[str, Any]) -> bool:
+    """Whether a measure is worse than CUBIC in a cell."""
+    return bool(one["against"]["cubic"].get("least", 0.0) < -one["margin"])
 
 
 def _sign(value: float | None, margin: float) -> int:
@@ -280,4 +308,6 @@ def _flat(one: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {"family": one["family"], "metric": one["metric"]}
     for base, found in one["against"].items():
         made |= {f"{name}_{base}": found.get(name) for name in ("finding", "mean", "low", "high", "least", "most")}
-    return made | {f"raw_{at}": each["mean"] for at, each in zip(("mine", *BASELINES), one["raw"].values(), strict=False)}
+    return made | {
+        f"raw_{at}": each["mean"] for at, each in zip(("mine", *BASELINES), one["raw"].values(), strict=False)
+    }

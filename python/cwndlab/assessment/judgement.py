@@ -1,8 +1,8 @@
 """Findings: the assessed algorithm against a baseline in its place, over the same cells and seeds.
 
-The effect in a run is (value − baseline's value) / the larger of both, with the sign such that more than 0 is better: 0
-where both are equal, −1 where all is lost (the definition of harm of R. Ware, M. K. Mukerjee, S. Seshan, J. Sherry,
-HotNets 2019, for either direction). Effects of runs with equal cells and seeds are averaged; the interval is that of the
+The effect in a run is (value − baseline's value) / the larger of both, with the sign such that more than 0 is better:
+0 where both are equal, −1 where all is lost (harm, as R. Ware, M. K. Mukerjee, S. Seshan, J. Sherry define it, HotNets
+2019, in either direction). Effects of runs with equal cells and seeds are averaged; the interval is that of the
 variation between seeds within cells. `cwndlab.statistics.verdict` decides, with Holm's correction over all measures.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cwndlab.assessment.criteria import BASELINES, STARVED, Measure
+from cwndlab.assessment.criteria import BASELINES, BREAKER, STARVED, Measure
 from cwndlab.statistics import Difference, adjusted, difference, verdict
 
 #: The values of a metric by algorithm, cell and seed.
@@ -77,12 +77,15 @@ def compared(measure: Measure, baseline: str, mine: Any, theirs: Any) -> Compare
 def judged(every: Sequence[Compared]) -> list[dict[str, Any]]:
     """The findings on a family of comparisons, as plain values."""
     present = {at: one for at, one in enumerate(every) if any(one.effects.values())}
-    found = {at: _judged(every[at], *pair) for at, pair in adjusted({k: v.difference() for k, v in present.items()}).items()}
+    found = {
+        at: _judged(every[at], *pair) for at, pair in adjusted({k: v.difference() for k, v in present.items()}).items()
+    }
     return [found.get(at, {"finding": "not assessed", "reason": "no run has a value"}) for at in range(len(every))]
 
 
 def _judged(one: Compared, delta: Difference, p: float | None) -> dict[str, Any]:
     paired, cells = delta.paired, one.by_cell
+    worst = min(cells, key=lambda cell: (cells[cell], cell))
     decided = verdict(paired, p, 1, margin=one.measure.margin)
     if paired.is_constant and paired.mean == 0:
         finding = "as"
@@ -99,7 +102,8 @@ def _judged(one: Compared, delta: Difference, p: float | None) -> dict[str, Any]
         "absent": one.absent,
         "least": min(cells.values()),
         "most": max(cells.values()),
-        "worst_cell": min(cells, key=lambda cell: (cells[cell], cell)),
+        "worst_cell": worst,
+        "worst_seed": 1 + min(range(len(one.effects[worst])), key=lambda at: one.effects[worst][at]),
         "cells_better": sum(value > one.measure.margin for value in cells.values()),
         "cells_worse": sum(value < -one.measure.margin for value in cells.values()),
         "cells": {str(cell): value for cell, value in cells.items()},
@@ -132,6 +136,6 @@ def raw(measure: Measure, values: Mapping[int, Mapping[int, float | None]]) -> d
     if measure.metric.startswith("share@"):
         means = [[value for value in cell.values() if value is not None] for cell in values.values()]
         made["starved_cells"] = sum(math.fsum(one) / len(one) < STARVED / 2 for one in means if one)
-    if measure.metric == "breaker_ratio":
+    if measure.metric == BREAKER.name:
         made["tripped_cells"] = sum(any((value or 0) > 1 for value in cell.values()) for cell in values.values())
     return made

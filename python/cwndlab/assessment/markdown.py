@@ -50,20 +50,33 @@ def _statements(one: Dossier) -> Iterator[str]:
     yield ">"
     where = "; ".join(worse) if worse else "none of those simulated here"
     yield f"> {one.algorithm} is not recommended for deployment in these environments: [choose from: {where}]."
-    yield from ("", "The list has the rows with a finding *worse*; the choice and the consensus are the authors' and the IETF's.", "")
+    yield from (
+        "",
+        "The list has the rows with a finding *worse*; the choice and the consensus are the authors' and the IETF's.",
+        "",
+    )
 
 
 def _findings(one: Dossier) -> Iterator[str]:
     yield from ("## Findings", "")
     yield from (f"- {line}" for line in one.verdicts())
     yield from ("", one.table().to("markdown"), "")
-    reasons = [f"- {row['section']}, {row['title']}: not assessed because {row['reason']}." for row in one.rows if row["reason"]]
+    reasons = [
+        f"- {row['section']}, {row['title']}: not assessed because {row['reason']}."
+        for row in one.rows
+        if row["reason"]
+    ]
     reasons += [f"- {row['section']}, {row['title']}: {row['partly']}." for row in one.rows if row["partly"]]
     yield from (*reasons, "")
 
 
 def _rest(one: Dossier) -> Iterator[str]:
-    yield from ("## Worst cells", "", "The mean effect against CUBIC over the seeds; the files are in the dossier's folder.", "")
+    yield from (
+        "## Worst cells",
+        "",
+        "The mean effect against CUBIC over the seeds; the files are in the dossier's folder.",
+        "",
+    )
     worst = [[each[name] for name in ("section", "what", "cell", "effect", "command")] for each in one.worst()]
     titles = ["§", "criterion", "cell", "change", "command"]
     yield from (Table("", titles, worst, 5).to("markdown"), "")

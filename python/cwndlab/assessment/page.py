@@ -56,17 +56,15 @@ def _surfaces(one: Dossier, made: Page) -> Iterator[Placed]:
                 yield made.figure(figure, name, heading=heading, note=_NOTE)
 
 
-_NOTE = "Change against CUBIC in %: above 0 is better. The sign is that of the number; the margin is in the bundle."
+_NOTE = "Change against CUBIC in %: above 0 is better. The line where the sign changes is that between the colours."
 
 
 def _surface(what: str, cells: list[dict[str, Any]], effects: Mapping[str, float]) -> Figure:
     places = {tuple(cell["labels"].values()): effects.get(str(at)) for at, cell in enumerate(cells)}
     rates, rtts, buffers = (list(dict.fromkeys(labels[at] for labels in places)) for at in range(3))
     columns = [f"{rate.replace(' Mbps', '')} · {buffer}" for buffer in buffers for rate in rates]
-    values = [
-        [_percent(places.get((rate, rtt, buffer))) for buffer in buffers for rate in rates] for rtt in rtts
-    ]
-    heat = Heat(values, "change, %", [[""] * len(columns)] * len(rtts))
+    values = [[_percent(places.get((rate, rtt, buffer))) for buffer in buffers for rate in rates] for rtt in rtts]
+    heat = Heat(values, "change, %", [[""] * len(columns)] * len(rtts), signed=True)
     return Figure(
         name="heat",
         title=f"{what}: change against CUBIC",

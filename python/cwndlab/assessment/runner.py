@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.assessment.controls import placebo, positive
-from cwndlab.assessment.criteria import BASELINES, Family, Measure, controls, criteria, families
+from cwndlab.assessment.criteria import (
+    BASELINES,
+    BREAKER,
+    Criterion,
+    Family,
+    Measure,
+    chosen,
+    controls,
+    criteria,
+    families,
+)
 from cwndlab.assessment.dossier import Dossier, worst_places
 from cwndlab.assessment.judgement import Values, compared, judged, raw
 from cwndlab.custom import described, name_of, selected_one, validate_classes
@@ -36,6 +46,7 @@ def assess(
     algorithm: str | type,
     *,
     quick: bool = False,
+    sections: Sequence[str] = (),
     seeds: int | None = None,
     out: Path | str | None = None,
     workers: int | None = None,
@@ -51,6 +62,8 @@ def assess(
         Text of an algorithm, as a flow names it; a custom class (`cwndlab.custom`); or a Python file with one.
     quick
         Eight cells in place of 125 of each surface, and 3 seeds in place of 10.
+    sections
+        Sections of the RFC, such as ``["5.2.1"]``; by default all. The controls are always run.
     seeds
         The number of seeds of each cell, at least 2.
     out
@@ -86,8 +99,10 @@ def assess(
     if seeds is not None and seeds < 2:
         raise ScenarioError(parameter_fault("seeds", f"'{seeds}' gives no interval", example=QUICK_SEEDS))
     count = seeds or (QUICK_SEEDS if quick else SEEDS)
-    every = families(quick=quick, perturb=perturb, classes=classes)
-    points = _points(every, name)
+    rows = chosen(sections)
+    asked = _asked(rows, name)
+    every = [one for one in families(quick=quick, perturb=perturb, classes=classes) if one.name in asked]
+    points = _points(every, asked)
     study = _study(points, count, classes)
     with Store(None if out is None else Path(out) / "runs", write=True) as store:
         result = execute(Plan(study, store), store, executor=threads(workers, classes), progress=progress)
@@ -97,11 +112,12 @@ def assess(
         "algorithm": name,
         "file": algorithm if isinstance(algorithm, str) and algorithm != name else "",
         "version": version(),
+        "sections": list(dict.fromkeys(sections)),
         "size": "quick" if quick else "full",
         "seeds": count,
         "perturbed": perturb,
     }
-    content |= _content(every, points, _values(result.runs), name)
+    content |= _content(rows, every, points, _values(result.runs), name)
     documents = {
         (family.name, point.number): point.document for family, point in points if point.labels["algorithm"] == name
     }
@@ -123,53 +139,63 @@ def _named(algorithm: str | type, classes: Classes) -> tuple[str, dict[str, type
     return name, every
 
 
-def _points(every: Sequence[Family], name: str) -> list[tuple[Family, Point]]:
-    """The cells of all families with each algorithm, numbered within the family."""
-    asked: dict[str, list[str]] = {
-        one.family: [name, *BASELINES] for criterion in criteria() for one in criterion.measures
-    }
+def _asked(rows: Sequence[Criterion], name: str) -> dict[str, list[str]]:
+    """The algorithms of each family that is run."""
+    asked = {one.family: [name, *BASELINES] for row in rows for one in row.measures}
     for control in controls():
         asked.setdefault(control.measure.family, []).extend(control.algorithms)
+    return {family: list(dict.fromkeys(names)) for family, names in asked.items()}
+
+
+def _points(every: Sequence[Family], asked: Mapping[str, Sequence[str]]) -> list[tuple[Family, Point]]:
+    """The cells of all families with each algorithm, numbered within the family."""
     made = []
     for family in every:
-        names = list(dict.fromkeys(asked[family.name]))
-        points = family.points(names)
-        cells = len(points) // len(names)
+        points = family.points(asked[family.name])
+        cells = len(points) // len(asked[family.name])
         made += [(family, point._replace(number=point.number % cells)) for point in points]
     return made
 
 
 def _study(points: Sequence[tuple[Family, Point]], seeds: int, classes: Mapping[str, type]) -> Study:
     numbered = [
-        Point(number, dict(zip(_LABELS, (family.name, point.number, point.labels["algorithm"]), strict=True)), *point[2:])
+        Point(
+            number, dict(zip(_LABELS, (family.name, point.number, point.labels["algorithm"]), strict=True)), *point[2:]
+        )
         for number, (family, point) in enumerate(points)
     ]
     asked = [one for criterion in criteria() for one in criterion.measures] + [one.measure for one in controls()]
-    metrics = sorted({one.metric for one in asked} - set(_derived_names()))
+    metrics = sorted({one.metric for one in asked} - {BREAKER.name})
     header = Header(kind="assessment", title="The criteria of RFC 9743", seeds=range(1, seeds + 1), columns=_LABELS)
     measure = RowMeasure(tuple(metrics), columns=derived)
     return Study(points=numbered, seeds=header.seeds, measure=measure, classes=dict(classes), header=header)
 
 
-def _derived_names() -> tuple[str, ...]:
-    return ("breaker_ratio",)
-
-
 def derived(records: Records) -> dict[str, float | None]:
-    """The rate of the flow ``call`` over ten times that of a TCP flow with its loss ratio p and RTT R, by which RFC
-    8083 (section 4.3) ends a media stream: X R √(2 p / 3) / (10 s)."""
+    """`breaker_ratio` of the flow ``call``, whose feedback waits in no queue."""
     run = MeasuredRun(records)
     call = next((flow for flow in run.flow_rows if flow["name"] == "call"), None)
     if call is None:
-        return {"breaker_ratio": None}
+        return {BREAKER.name: None}
     sent, lost, delay = (
-        value_of(run, OfFlow(metric, "call")) for metric in ("throughput_bps", "datagram_loss_ratio", "one_way_delay_ms")
+        value_of(run, OfFlow(metric, "call"))
+        for metric in ("throughput_bps", "datagram_loss_ratio", "one_way_delay_ms")
     )
     if sent is None or lost is None or delay is None or not call["sent_packets"]:
-        return {"breaker_ratio": None}
-    round_trip_s = delay / 1e3 + call["base_rtt_ns"] / 2e9
+        return {BREAKER.name: None}
     packet_bits = 8 * call["sent_bytes"] / call["sent_packets"]
-    return {"breaker_ratio": sent * round_trip_s * math.sqrt(2 * lost / 3) / (10 * packet_bits)}
+    return {BREAKER.name: breaker_ratio(sent, lost, delay / 1e3 + call["base_rtt_ns"] / 2e9, packet_bits)}
+
+
+def breaker_ratio(rate_bps: float, loss: float, rtt_s: float, packet_bits: float) -> float:
+    """X R √(2 p / 3) / (10 s): above 1 the media circuit breaker of RFC 8083, section 4.3, ends a stream.
+
+    With packets of 1200 bytes, 0.1 s and a loss of 0.015, TCP's rate is 9600 bit / (0.1 s · 0.1) = 0.96 Mbit/s:
+
+    >>> round(breaker_ratio(9.6e6, 0.015, 0.1, 9600), 6)
+    1.0
+    """
+    return rate_bps * rtt_s * math.sqrt(2 * loss / 3) / (10 * packet_bits)
 
 
 def _values(runs: Any) -> Callable[[Measure], Values]:
@@ -189,10 +215,14 @@ def _values(runs: Any) -> Callable[[Measure], Values]:
 
 
 def _content(
-    every: Sequence[Family], points: Sequence[tuple[Family, Point]], of: Callable[[Measure], Values], name: str
+    rows: Sequence[Criterion],
+    every: Sequence[Family],
+    points: Sequence[tuple[Family, Point]],
+    of: Callable[[Measure], Values],
+    name: str,
 ) -> dict[str, Any]:
     """The judged rows, the controls, and the cells; raises if a control does not hold."""
-    measures = [one for criterion in criteria() for one in criterion.measures]
+    measures = [one for row in rows for one in row.measures]
     values = {one: of(one) for one in [*measures, *(control.measure for control in controls())]}
     outcomes = [*positive(controls(), values), *placebo(measures, values)]
     if failed := [one for one in outcomes if not one["holds"]]:
@@ -201,44 +231,41 @@ def _content(
     asked = [(one, base) for one in measures for base in BASELINES]
     findings = judged([compared(one, base, values[one][name], values[one][base]) for one, base in asked])
     found = dict(zip(asked, findings, strict=True))
-    rows = [
-        {
-            "section": criterion.section,
-            "title": criterion.title,
-            "word": criterion.word,
-            "reason": criterion.reason,
-            "partly": criterion.partly,
-            "measures": [
-                {
-                    "what": one.what,
-                    "family": one.family,
-                    "metric": one.metric,
-                    "better": one.better,
-                    "margin": one.margin,
-                    "unit": one.column.unit,
-                    "factor": one.column.factor,
-                    "raw": {each: raw(one, values[one][each]) for each in dict.fromkeys((name, *BASELINES))},
-                    "against": {base: found[one, base] for base in BASELINES},
-                }
-                for one in criterion.measures
-            ],
-        }
-        for criterion in criteria()
-    ]
-    cells = {
-        family.name: {
-            "title": family.title,
-            "surface": family.surface,
-            "cells": [
-                {
-                    "labels": {key: value for key, value in point.labels.items() if key != "algorithm"},
-                    "hash": point.hash,
-                }
-                for owner, point in points
-                if owner is family and point.labels["algorithm"] == name
-            ],
-        }
-        for family in every
-        if not family.name.startswith("control-")
+    return {
+        "controls": outcomes,
+        "rows": [_row(row, name, values, found) for row in rows],
+        "families": {one.name: _cells(one, points, name) for one in every if not one.name.startswith("control-")},
     }
-    return {"controls": outcomes, "rows": rows, "families": cells}
+
+
+def _row(
+    row: Criterion,
+    name: str,
+    values: Mapping[Measure, Values],
+    found: Mapping[tuple[Measure, str], dict[str, Any]],
+) -> dict[str, Any]:
+    measures = [
+        {
+            "what": one.what,
+            "family": one.family,
+            "metric": one.metric,
+            "better": one.better,
+            "margin": one.margin,
+            "unit": one.column.unit,
+            "factor": one.column.factor,
+            "raw": {each: raw(one, values[one][each]) for each in dict.fromkeys((name, *BASELINES))},
+            "against": {base: found[one, base] for base in BASELINES},
+        }
+        for one in row.measures
+    ]
+    words = {"section": row.section, "title": row.title, "word": row.word, "reason": row.reason, "partly": row.partly}
+    return {**words, "environments": ["simulated"] if measures else [], "measures": measures}
+
+
+def _cells(family: Family, points: Sequence[tuple[Family, Point]], name: str) -> dict[str, Any]:
+    mine = [point for owner, point in points if owner is family and point.labels["algorithm"] == name]
+    cells = [
+        {"labels": {key: one for key, one in point.labels.items() if key != "algorithm"}, "hash": point.hash}
+        for point in mine
+    ]
+    return {"title": family.title, "surface": family.surface, "cells": cells}

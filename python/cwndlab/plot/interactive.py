@@ -450,7 +450,7 @@ def _heat(figure: Description, panel: Panel, heat: Heat) -> dict[str, Any]:
         "y": list(panel.y.categories or ()),
         "z": [list(row) for row in heat.values],
         "customdata": [list(row) for row in heat.opens],
-        "colorscale": "Cividis",
+        **({"colorscale": "RdBu", "zmid": 0} if heat.signed else {"colorscale": "Cividis"}),
         "colorbar": {"title": {"text": heat.title, "side": "right"}, "thickness": 14},
         "xgap": 1,
         "ygap": 1,

@@ -20,6 +20,7 @@ _WORSE = 1
 def assess(
     algorithm: Annotated[str, Argument("ALGORITHM|FILE", "An algorithm, or a Python file with one class.")],
     quick: Annotated[bool, Option(help="8 cells in place of 125 of each surface, 3 seeds in place of 10.")] = False,
+    section: Annotated[list[str] | None, Option("N", "Only this section of the RFC. May be repeated.")] = None,
     seeds: Annotated[int | None, Option("N", "Seeds of each cell.", least=2, most=1000)] = None,
     against: Annotated[
         Path | None, Option("DIR", "An earlier dossier of the same cells: exit with status 1 if a row got worse.")
@@ -28,18 +29,19 @@ def assess(
     perturb: bool | None = None,
     algorithm_file: list[Path] | None = None,
     workers: int | None = None,
-    format: Annotated[
-        str, Option("table|markdown|json", "The format of standard output.", noun="a format")
-    ] = "table",
+    format: Annotated[str, Option("table|markdown|json", "The format of standard output.", noun="a format")] = "table",
 ) -> None:
     """Compare an algorithm with CUBIC and Reno by the criteria of RFC 9743."""
     earlier = None if against is None else cwndlab.assessment.Dossier.read(against)
     if against is not None and out is not None and against.resolve() == out.resolve():
-        raise ScenarioError(Fault("--out", "is the folder of --against, which would be replaced", "name another folder"))
+        raise ScenarioError(
+            Fault("--out", "is the folder of --against, which would be replaced", "name another folder")
+        )
     with progress_bar() as progress:
         dossier = cwndlab.assess(
             algorithm,
             quick=quick,
+            sections=section or (),
             seeds=seeds,
             out=out,
             workers=workers,
