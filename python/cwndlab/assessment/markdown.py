@@ -27,7 +27,7 @@ def markdown(one: Dossier) -> str:
 
 def _head(one: Dossier) -> Iterator[str]:
     yield from (f"# {one.algorithm} by the criteria of RFC 9743", "")
-    yield from ("Made by", "", f"    {one.command()}", "")
+    yield from (f"Made by `{one.command()}`.", "")
     yield from (" ".join(one.facts()), "")
     yield "RFC 9743 sets no thresholds and is no checklist to be passed. The findings compare; they do not decide."
     yield ""

@@ -31,7 +31,7 @@ def assess(
     workers: int | None = None,
     format: Annotated[str, Option("table|markdown|json", "The format of standard output.", noun="a format")] = "table",
 ) -> None:
-    """Compare an algorithm with CUBIC and Reno by the criteria of RFC 9743."""
+    """Assess an algorithm by the criteria of RFC 9743."""
     earlier = None if against is None else cwndlab.assessment.Dossier.read(against)
     if against is not None and out is not None and against.resolve() == out.resolve():
         raise ScenarioError(
