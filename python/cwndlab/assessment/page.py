@@ -62,13 +62,13 @@ _NOTE = "Change against CUBIC in %: above 0 is better. The line where the sign c
 def _surface(what: str, cells: list[dict[str, Any]], effects: Mapping[str, float]) -> Figure:
     places = {tuple(cell["labels"].values()): effects.get(str(at)) for at, cell in enumerate(cells)}
     rates, rtts, buffers = (list(dict.fromkeys(labels[at] for labels in places)) for at in range(3))
-    columns = [f"{rate.replace(' Mbps', '')} · {buffer}" for buffer in buffers for rate in rates]
+    columns = [f"{rate.removesuffix(' Mbps')} · {buffer.removesuffix(' bdp')}" for buffer in buffers for rate in rates]
     values = [[_percent(places.get((rate, rtt, buffer))) for buffer in buffers for rate in rates] for rtt in rtts]
     heat = Heat(values, "change, %", [[""] * len(columns)] * len(rtts), signed=True)
     return Figure(
         name="heat",
         title=f"{what}: change against CUBIC",
-        x=Axis("rate, Mbit/s · buffer", categories=columns),
+        x=Axis("rate, Mbit/s · buffer, BDP", categories=columns),
         panels=(Panel(Axis("RTT", categories=rtts), heat=heat),),
         legend=False,
         pixels=max(220, 34 * len(rtts) + 110),

@@ -296,7 +296,8 @@ def _heat(made: Any, axis: Any, figure: Description, panel: Panel, heat: Heat) -
     image = axis.imshow([_gaps(row) for row in rows], origin="lower", aspect="auto", **look)
     if len(present) <= _MOST_TEXTS:
         for row, place, value in grid_text(rows):
-            shade = "black" if value > middle or heat.signed else "white"
+            is_light = abs(value) < 0.6 * most if heat.signed else value > middle
+            shade = "black" if is_light else "white"
             axis.text(place, row, number(value), ha="center", va="center", fontsize=6, color=shade)
     across, up = list(figure.x.categories or ()), list(panel.y.categories or ())
     slant = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
