@@ -135,6 +135,9 @@ def test_against_an_earlier_dossier_the_status_says_that_a_row_got_worse(
     other = Dossier({**reno.content, "seeds": 3})
     with pytest.raises(cwndlab.ScenarioError, match="seeds"):
         reno.worsened(other)
+    fewer = Dossier({**reno.content, "families": {}})
+    with pytest.raises(cwndlab.ScenarioError, match="other cells"):
+        reno.worsened(fewer)
 
 
 def test_a_saved_dossier_is_read_and_has_the_statements_of_section_3_2(tmp_path: Path, reno: Dossier) -> None:

@@ -136,6 +136,10 @@ class Dossier:
     def _cells(self, family: str) -> int:
         return len(self.content["families"][family]["cells"])
 
+    def _labels(self) -> dict[str, list[Any]]:
+        families = self.content["families"]
+        return {name: [cell["labels"] for cell in one["cells"]] for name, one in families.items()}
+
     def label(self, family: str, cell: int) -> str:
         """The values that distinguish a cell."""
         return ", ".join(str(value) for value in self.content["families"][family]["cells"][cell]["labels"].values())
@@ -257,6 +261,9 @@ class Dossier:
             if self.content[name] != earlier.content[name]:
                 what = f"{name}: {earlier.content[name]} there, {self.content[name]} here"
                 raise ScenarioError(Fault("--against", what, "compare dossiers of the same cells and seeds"))
+        if self._labels() != earlier._labels():
+            what = "has other cells, of another version"
+            raise ScenarioError(Fault("--against", what, "make the earlier dossier again with this version"))
         before = {(row["section"], one["what"]): one for row, one, _ in earlier._measures()}
         made = []
         for row, one, _ in self._measures():
