@@ -53,6 +53,7 @@ NOT_RUN = {
     "*/cwndlab tune *": "takes minutes; tests/test_tuning.py runs shorter searches",
     "*/cwndlab reproduce --all *": "takes minutes; tests/test_reproduce_runs.py runs single figures",
     "*/cwndlab validate": "takes minutes; `make docs` runs it",
+    "*/cwndlab assess *": "takes minutes; tests/test_assessment.py assesses single sections",
     "*/cwndlab matrix": "takes minutes; a line of README.md runs a part of it",
     "*/cwndlab run * --engine *": "needs the kernel and its rights; tests/test_emulation.py",
     "*/cwndlab emulate *": "needs the kernel and its rights; tests/test_emulation_programs.py",

@@ -191,6 +191,19 @@ PYTHON: dict[str, set[str]] = {
         "live",
         "validation",
     },
+    "assessment": {
+        "errors",
+        "engine",
+        "files",
+        "statistics",
+        "custom",
+        "scenario",
+        "records",
+        "metrics",
+        "plot",
+        "study",
+        "reports",
+    },
     "reproduction": {
         "errors",
         "lazy",
@@ -234,6 +247,7 @@ PYTHON_VIEWS = {
     "cwndlab.study.tuning.search": {"cwndlab.reports.page", "cwndlab.study.tuning.tables"},
     "cwndlab.study.result": {"cwndlab.reports.charts", "cwndlab.saved", "cwndlab.study.tables"},
     "cwndlab.suites.result": {"cwndlab.suites.pages"},
+    "cwndlab.assessment.dossier": {"cwndlab.assessment.markdown", "cwndlab.assessment.page"},
     "cwndlab.reproduction.result": {"cwndlab.reproduction.site"},
 }
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
+    from cwndlab import assessment as assessment
     from cwndlab import catalogue as catalogue
     from cwndlab import custom as custom
     from cwndlab import emulation as emulation
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from cwndlab import study as study
     from cwndlab import suites as suites
     from cwndlab import validation as validation
+    from cwndlab.assessment import assess
     from cwndlab.catalogue import Algorithm, algorithms, explain
     from cwndlab.custom import CongestionControl, register
     from cwndlab.engine import __version__ as __version__
@@ -91,6 +93,7 @@ __all__ = [
     "Transfers",
     "Wlan",
     "algorithms",
+    "assess",
     "bench",
     "check",
     "compare",
@@ -113,6 +116,7 @@ __all__ = [
 
 #: The public modules. ``docs/python.md`` lists them.
 _PUBLIC = (
+    "assessment",
     "custom",
     "emulation",
     "energy",
@@ -134,6 +138,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(
         __name__,
         {
+            "assessment": ("assess",),
             "catalogue": ("Algorithm", "algorithms", "explain"),
             "custom": ("CongestionControl", "register"),
             "engine": ("__version__", "version"),

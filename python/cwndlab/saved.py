@@ -26,6 +26,7 @@ from cwndlab.study.result import Result
 from cwndlab.study.tables import column
 
 if TYPE_CHECKING:
+    from cwndlab.assessment import Dossier
     from cwndlab.reproduction import Reproductions
     from cwndlab.study.tuning import TuningResult
     from cwndlab.suites import SuiteResult
@@ -33,13 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["figures", "load", "report"]
 
 #: What a command saves in a folder.
-Saved: TypeAlias = "Result | Measurement | Records | SuiteResult | TuningResult | Reproductions"
+Saved: TypeAlias = "Result | Measurement | Records | SuiteResult | TuningResult | Reproductions | Dossier"
 #: What has a page: a result, or the folder that holds one.
 Reported: TypeAlias = "Saved | Path | str"
 
 #: What reads a folder, by a file in it; a folder with none of them holds a run.
 _READERS: dict[str, Callable[[Path], Saved]] = {
     "measurement.json": Measurement.read,
+    "dossier.json": lambda place: cwndlab.assessment.Dossier.read(place),
     "suite.json": lambda place: cwndlab.suites.SuiteResult.read(place),
     "tuning.json": lambda place: cwndlab.study.tuning.TuningResult.read(place),
     "index.json": lambda place: cwndlab.reproduction.standing.read(place),
@@ -50,7 +52,7 @@ _READERS: dict[str, Callable[[Path], Saved]] = {
 
 
 def load(place: Path | str) -> Saved:
-    """Reads what a command saved: `run`, `compare`, `sweep`, `matrix`, `tune`, `suite`, `reproduce` or `measure`.
+    """Reads the folder of `run`, `compare`, `sweep`, `matrix`, `tune`, `suite`, `assess`, `reproduce` or `measure`.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ def load(place: Path | str) -> Saved:
 
     Returns
     -------
-    Result, Records, SuiteResult, TuningResult, Reproductions or Measurement
+    Result, Records, SuiteResult, TuningResult, Dossier, Reproductions or Measurement
         By what the place holds.
 
     Raises

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 import cwndlab
 from cwndlab.cli import signals
 from cwndlab.cli.commands import (
+    assess,
     attack,
     audit,
     bench,
@@ -55,7 +56,7 @@ from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
 _GROUPS: dict[str, tuple[ModuleType, ...]] = {
     "Simulate": (demo, list, explain, run, debug, bench),
     "Study": (compare, sweep, matrix, tune, reproduce),
-    "Judge": (check, suite, audit, conform, validate, attack),
+    "Judge": (assess, attack, check, suite, audit, conform, validate),
     "Real networks": (emulate, kernel, preflight, serve, measure, windows),
     "Files": (schema, report, export, trace),
 }

@@ -112,6 +112,8 @@ class Heat:
     title: str
     """Quantity and unit of the values."""
     opens: Sequence[Sequence[str]]
+    signed: bool = False
+    """Colours tell values above zero from those below, and zero is white."""
 
 
 @dataclass(frozen=True)

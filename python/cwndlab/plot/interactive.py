@@ -20,6 +20,8 @@ _SIGNS = {
 }
 #: Markers of lines, by position.
 LINE_SIGNS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star")
+# Red below zero, blue above.
+_SIGNED = {"colorscale": "RdBu", "reversescale": True, "zmid": 0}
 # Maximum number of cells of a heat map that show their values.
 _MOST_TEXTS = 150
 # Pixels around and between panels.
@@ -475,7 +477,7 @@ def _heat(figure: Description, panel: Panel, heat: Heat) -> dict[str, Any]:
         "y": list(panel.y.categories or ()),
         "z": [list(row) for row in heat.values],
         "customdata": [list(row) for row in heat.opens],
-        "colorscale": "Cividis",
+        **(_SIGNED if heat.signed else {"colorscale": "Cividis"}),
         "colorbar": {"title": {"text": heat.title, "side": "right"}, "thickness": 14},
         "xgap": 1,
         "ygap": 1,

@@ -298,10 +298,13 @@ def _heat(made: Any, axis: Any, figure: Description, panel: Panel, heat: Heat) -
     rows = [list(row) for row in heat.values]
     present = [value for row in rows for value in row if value is not None]
     middle = (min(present) + max(present)) / 2 if present else 0.0
-    image = axis.imshow([_gaps(row) for row in rows], origin="lower", aspect="auto", cmap="cividis")
+    most = max(map(abs, present), default=1.0)
+    look = {"cmap": "RdBu", "vmin": -most, "vmax": most} if heat.signed else {"cmap": "cividis"}
+    image = axis.imshow([_gaps(row) for row in rows], origin="lower", aspect="auto", **look)
     if len(present) <= _MOST_TEXTS:
         for row, place, value in grid_text(rows):
-            shade = "black" if value > middle else "white"
+            is_light = abs(value) < 0.6 * most if heat.signed else value > middle
+            shade = "black" if is_light else "white"
             axis.text(place, row, number(value), ha="center", va="center", fontsize=6, color=shade)
     across, up = list(figure.x.categories or ()), list(panel.y.categories or ())
     slant = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}

@@ -1,0 +1,320 @@
+"""A dossier: the rows, its first page, Markdown for a draft's appendix, files, the comparison with an earlier one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from cwndlab.assessment.criteria import BASELINES
+from cwndlab.assessment.judgement import words
+from cwndlab.errors import Fault, RecordsError, ScenarioError
+from cwndlab.files import json_text, parsed, save
+from cwndlab.scenario.document import Scenario
+from cwndlab.statistics.digits import number
+from cwndlab.study.rendering import Table, notebook
+
+#: The file of a saved dossier.
+FILE = "dossier.json"
+Place = tuple[str, int]
+_SIGNS = {1: "better", -1: "worse"}
+
+
+def worst_places(content: Mapping[str, Any]) -> list[Place]:
+    """Family and number of the cells in which a measure has its worst effect against CUBIC."""
+    against = [(one["family"], one["against"]["cubic"]) for row in content["rows"] for one in row["measures"]]
+    return list(dict.fromkeys((family, one["worst_cell"]) for family, one in against if "worst_cell" in one))
+
+
+@dataclass(frozen=True, repr=False)
+class Dossier:
+    """The findings on an algorithm, by the criteria of RFC 9743.
+
+    Attributes
+    ----------
+    content
+        Plain values: ``rows`` by criterion, ``controls``, ``families`` of cells, and what was run.
+    scenarios
+        The scenarios, JSON, of the cells with the worst effects, by family and number.
+    """
+
+    content: dict[str, Any]
+    scenarios: Mapping[Place, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Dossier of {self.algorithm}: {len(self.rows)} criteria, {self._assessed} assessed>"
+
+    def _repr_html_(self) -> str:
+        return notebook(self.table(), self.verdicts())
+
+    @property
+    def algorithm(self) -> str:
+        """The assessed algorithm."""
+        return str(self.content["algorithm"])
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per criterion."""
+        return list(self.content["rows"])
+
+    @property
+    def _assessed(self) -> int:
+        return sum(bool(row["measures"]) for row in self.rows)
+
+    def finding(self, section: str, measure: int = 0, baseline: str = "cubic") -> str:
+        """The finding of a section's measure, such as ``"worse than CUBIC"``."""
+        row = next((row for row in self.rows if row["section"] == section), None)
+        if row is None:
+            raise ScenarioError(Fault("section", f"'{section}' is no row", "a section of RFC 9743, such as '5.2.1'"))
+        if not row["measures"]:
+            return f"not assessed because {row['reason']}"
+        return words(row["measures"][measure]["against"][baseline], baseline)
+
+    def _measures(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], bool]]:
+        """Every row with every measure, and whether it is the row's first."""
+        for row in self.rows:
+            for at, one in enumerate(row["measures"]):
+                yield row, one, at == 0
+
+    def table(self) -> Table:
+        """The first page: a line per measure, and per criterion that is not assessed."""
+        title = [
+            "§",
+            "word",
+            "criterion",
+            "against CUBIC",
+            "against Reno",
+            "change\n%",
+            "range\n%",
+            "value",
+            "CUBIC",
+            "Reno",
+            "unit",
+            "worst cell",
+        ]
+        lines: dict[tuple[str, int], list[str]] = {}
+        for row in self.rows:
+            if not row["measures"]:
+                lines[row["section"], 0] = [row["section"], row["word"], row["title"], "not assessed", "", *[""] * 7]
+            for at, one in enumerate(row["measures"]):
+                lines[row["section"], at] = self._line(row, one, at == 0)
+        values = [
+            {"section": row["section"], "word": row["word"], "what": one["what"], **_flat(one)}
+            for row, one, _ in self._measures()
+        ]
+        caption = f"{self.algorithm} in the place of CUBIC and of Reno, RFC 9743"
+        return Table(caption, title, list(lines.values()), 5, values, words=("unit", "worst cell"))
+
+    def _line(self, row: Mapping[str, Any], one: Mapping[str, Any], first: bool) -> list[str]:
+        against = one["against"]
+        raws = [one["raw"][name]["mean"] for name in (self.algorithm, *BASELINES)]
+        head = [row["section"], row["word"]] if first else ["", ""]
+        found = [words(against[base], base) for base in BASELINES]
+        shown = [_change(against["cubic"]), _range(against["cubic"]), *(_shown(value, one["factor"]) for value in raws)]
+        worst = _name((one["family"], against["cubic"]["worst_cell"])) if _harms(one) else ""
+        return [*head, one["what"], *found, *shown, one["unit"], worst]
+
+    def verdicts(self) -> list[str]:
+        """What a reader must know first: how many measures have which finding, where it is worse, and starvation."""
+        counts: dict[str, int] = {}
+        for _, one, _ in self._measures():
+            word = words(one["against"]["cubic"], "cubic")
+            counts[word] = counts.get(word, 0) + 1
+        lines = [", ".join(f"{count} {word}" for word, count in counts.items())]
+        for _, one, _ in self._measures():
+            starved = {name: one["raw"][name].get("starved_cells", 0) for name in (self.algorithm, *BASELINES)}
+            if any(starved.values()):
+                beside = ", ".join(f"{count} with {BASELINES.get(name, name)}" for name, count in starved.items())
+                lines.append(
+                    f"{one['what']} ({one['family']}): starved in {beside} of {self._cells(one['family'])} cells"
+                )
+        return lines
+
+    def _cells(self, family: str) -> int:
+        return len(self.content["families"][family]["cells"])
+
+    def _labels(self) -> dict[str, list[Any]]:
+        families = self.content["families"]
+        return {name: [cell["labels"] for cell in one["cells"]] for name, one in families.items()}
+
+    def label(self, family: str, cell: int) -> str:
+        """The values that distinguish a cell."""
+        return ", ".join(str(value) for value in self.content["families"][family]["cells"][cell]["labels"].values())
+
+    def worst(self) -> list[dict[str, str]]:
+        """The cell of the worst effect against CUBIC of each measure that is worse somewhere: what, where, the effect,
+        the file in the dossier's folder, and the command that opens its run."""
+        made = []
+        for row, one, _ in self._measures():
+            found = one["against"]["cubic"]
+            if not _harms(one):
+                continue
+            place = (one["family"], found["worst_cell"])
+            file = f"worst/{_name(place)}.toml"
+            classes = f" --algorithm-file {shlex.quote(self.content['file'])}" if self.content["file"] else ""
+            made.append(
+                {
+                    "section": row["section"],
+                    "what": one["what"],
+                    "cell": f"{one['family']}: {self.label(*place)}",
+                    "effect": f"{100 * found['least']:+.0f} %",
+                    "file": file,
+                    "command": f"cwndlab debug {file} --seed {found['worst_seed']} --next reduction{classes}",
+                }
+            )
+        return made
+
+    def turns(self) -> list[dict[str, str]]:
+        """Where the sign changes on a surface: neighbours on the axis of rates between which the effect against CUBIC
+        changes from better to worse or back, by more than the margin."""
+        made = []
+        for row, one, _ in self._measures():
+            family, effects = self.content["families"][one["family"]], one["against"]["cubic"].get("cells", {})
+            if not family["surface"]:
+                continue
+            by_labels = {
+                tuple(cell["labels"].values()): effects.get(str(at)) for at, cell in enumerate(family["cells"])
+            }
+            rates = list(dict.fromkeys(labels[0] for labels in by_labels))
+            for rtt, buffer in dict.fromkeys(labels[1:] for labels in by_labels):
+                signs = [(rate, _sign(by_labels[rate, rtt, buffer], one["margin"])) for rate in rates]
+                known = [(rate, sign) for rate, sign in signs if sign]
+                for (before, left), (after, right) in pairwise(known):
+                    if left != right:
+                        text = f"{_SIGNS[left]} up to {before}, {_SIGNS[right]} from {after}"
+                        made.append(
+                            {"section": row["section"], "what": one["what"], "path": f"{rtt}, {buffer}", "turn": text}
+                        )
+        return made
+
+    def command(self) -> str:
+        """The command that makes it again."""
+        parts = ["cwndlab assess", shlex.quote(self.content["file"] or self.algorithm)]
+        parts += [f"--section {one}" for one in self.content["sections"]]
+        parts += ["--quick"] if self.content["size"] == "quick" else []
+        usual = 3 if self.content["size"] == "quick" else 10
+        parts += [f"--seeds {self.content['seeds']}"] if self.content["seeds"] != usual else []
+        return " ".join([*parts, *([] if self.content["perturbed"] else ["--no-perturb"])])
+
+    def facts(self) -> list[str]:
+        """What was run, in sentences."""
+        cells = sum(self._cells(name) for name in self.content["families"])
+        return [
+            f"{cells:,} cells × {self.content['seeds']} seeds, each with {self.algorithm}, CUBIC and Reno in the same "
+            f"place; cwndlab {self.content['version']}.",
+            "Environment of every number: simulated. The emulator, kernels, QUIC stacks and live paths are not in it.",
+            "A change is (value − CUBIC's) / the larger of both, with the sign such that more than 0 is better, paired "
+            "over equal cells and seeds, with its 95 % interval; the range is that of the cells' means.",
+        ]
+
+    def markdown(self) -> str:
+        """Markdown for a draft's appendix: the sentences of section 3.2, the table, controls, worst cells, limits."""
+        from cwndlab.assessment.markdown import markdown
+
+        return markdown(self)
+
+    def to_json(self) -> str:
+        """The bundle, which depends on algorithm, size, seeds and version only: the same bytes on any machine."""
+        return json_text(self.content, indent=1, ensure_ascii=False) + "\n"
+
+    def report(self, path: Path | str) -> None:
+        """Writes one HTML page: the table, surfaces, the worst cells, the controls."""
+        from cwndlab.assessment.page import page
+
+        save(page(self), path)
+
+    def save(self, place: Path | str) -> None:
+        """Writes ``dossier.json``, ``dossier.md``, ``dossier.html`` and the scenarios of the worst cells into a folder,
+        for `cwndlab.load`."""
+        folder = Path(place)
+        save(self.to_json(), folder / FILE)
+        save(self.markdown(), folder / "dossier.md")
+        self.report(folder / "dossier.html")
+        for where, document in self.scenarios.items():
+            save(Scenario.from_json(document).to_toml(), folder / "worst" / f"{_name(where)}.toml")
+
+    @classmethod
+    def read(cls, place: Path | str) -> Dossier:
+        """The dossier in a folder, or in its file ``dossier.json``."""
+        file = Path(place) / FILE if Path(place).is_dir() else Path(place)
+        try:
+            content = parsed(file.read_bytes())
+            if content["rows"] and content["families"]:
+                return cls(content)
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        raise RecordsError(Fault(str(file), "holds no dossier", "a folder that `cwndlab assess --out` wrote"))
+
+    def worsened(self, earlier: Dossier) -> list[str]:
+        """The measures that got worse since an earlier dossier of the same cells and seeds: now worse than a baseline
+        where it was not, or the whole interval below the earlier one.
+
+        Raises
+        ------
+        ScenarioError
+            It has other cells or seeds.
+        """
+        for name in ("size", "seeds", "perturbed", "sections"):
+            if self.content[name] != earlier.content[name]:
+                what = f"{name}: {earlier.content[name]} there, {self.content[name]} here"
+                raise ScenarioError(Fault("--against", what, "compare dossiers of the same cells and seeds"))
+        if self._labels() != earlier._labels():
+            what = "has other cells, of another version"
+            raise ScenarioError(Fault("--against", what, "make the earlier dossier again with this version"))
+        before = {(row["section"], one["what"]): one for row, one, _ in earlier._measures()}
+        made = []
+        for row, one, _ in self._measures():
+            old = before.get((row["section"], one["what"]), one)
+            for base in BASELINES:
+                was, now = old["against"][base], one["against"][base]
+                if _is_worse(was, now):
+                    text = f"{words(was, base)} ({_change(was)} %), now {words(now, base)} ({_change(now)} %)"
+                    made.append(f"{row['section']} {one['what']}: {text}")
+        return made
+
+
+def _is_worse(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    fell = now["finding"] == "worse" and was["finding"] != "worse"
+    below = None not in (now.get("high"), was.get("low")) and now["high"] < was["low"]
+    return fell or below
+
+
+def _harms(one: Mapping[str, Any]) -> bool:
+    """Whether a measure is worse than CUBIC in a cell."""
+    return bool(one["against"]["cubic"].get("least", 0.0) < -one["margin"])
+
+
+def _sign(value: float | None, margin: float) -> int:
+    return 0 if value is None or abs(value) <= margin else 1 if value > 0 else -1
+
+
+def _name(place: Place) -> str:
+    return f"{place[0]}-{place[1]}"
+
+
+def _change(one: Mapping[str, Any]) -> str:
+    if "mean" not in one:
+        return "–"
+    if one["low"] is None:
+        return f"{100 * one['mean']:+.1f}"
+    return f"{100 * one['mean']:+.1f} [{100 * one['low']:+.1f}, {100 * one['high']:+.1f}]"
+
+
+def _range(one: Mapping[str, Any]) -> str:
+    return "–" if "least" not in one else f"{100 * one['least']:+.0f} … {100 * one['most']:+.0f}"
+
+
+def _shown(value: float | None, factor: float) -> str:
+    return "–" if value is None else number(value * factor)
+
+
+def _flat(one: Mapping[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {"family": one["family"], "metric": one["metric"]}
+    for base, found in one["against"].items():
+        made |= {f"{name}_{base}": found.get(name) for name in ("finding", "mean", "low", "high", "least", "most")}
+    return made | {
+        f"raw_{at}": each["mean"] for at, each in zip(("mine", *BASELINES), one["raw"].values(), strict=False)
+    }

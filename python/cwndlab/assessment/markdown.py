@@ -1,0 +1,90 @@
+"""A dossier as Markdown, for the appendix of an Internet-Draft."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cwndlab.study.rendering import Table
+
+if TYPE_CHECKING:
+    from cwndlab.assessment.dossier import Dossier
+
+#: What no dossier of this kind shows.
+LIMITS = (
+    "The mix of applications of a real path: flows are bulk transfers, Poisson arrivals, calls and video.",
+    "Real radio: cellular traces are synthetic, and 802.11 has one cell without hidden stations.",
+    "Policers, proxies and other middleboxes of real paths; tunnels; multipath.",
+    "The implementation of a kernel or a QUIC stack: the code assessed is that of this simulator, or a class for it. "
+    "`cwndlab suite`, `check` and `audit` say whether it conforms to its source.",
+)
+
+
+def markdown(one: Dossier) -> str:
+    """The dossier as Markdown."""
+    return "\n".join([*_head(one), *_statements(one), *_findings(one), *_rest(one)]) + "\n"
+
+
+def _head(one: Dossier) -> Iterator[str]:
+    yield from (f"# {one.algorithm} by the criteria of RFC 9743", "")
+    yield from (f"Made by `{one.command()}`.", "")
+    yield from (" ".join(one.facts()), "")
+    yield "RFC 9743 sets no thresholds and is no checklist to be passed. The findings compare; they do not decide."
+    yield ""
+
+
+def _statements(one: Dossier) -> Iterator[str]:
+    """The two sentences that section 3.2 requires in the abstract, as far as they can be filled."""
+    worse = [
+        f"{title} ({section})"
+        for (section, title), is_worse in {
+            (row["section"], row["title"]): any(
+                found["finding"] == "worse" for measure in row["measures"] for found in measure["against"].values()
+            )
+            for row in one.rows
+        }.items()
+        if is_worse
+    ]
+    yield from ("## Statements of section 3.2", "")
+    yield f"> There [is / is not] IETF consensus that {one.algorithm} is considered safe for use on the Internet."
+    yield ">"
+    where = "; ".join(worse) if worse else "none of those simulated here"
+    yield f"> {one.algorithm} is not recommended for deployment in these environments: [choose from: {where}]."
+    yield from (
+        "",
+        "The list has the rows with a finding *worse*; the choice and the consensus are the authors' and the IETF's.",
+        "",
+    )
+
+
+def _findings(one: Dossier) -> Iterator[str]:
+    yield from ("## Findings", "")
+    yield from (f"- {line}" for line in one.verdicts())
+    yield from ("", one.table().to("markdown"), "")
+    reasons = [
+        f"- {row['section']}, {row['title']}: not assessed because {row['reason']}."
+        for row in one.rows
+        if row["reason"]
+    ]
+    reasons += [f"- {row['section']}, {row['title']}: {row['partly']}." for row in one.rows if row["partly"]]
+    yield from (*reasons, "")
+
+
+def _rest(one: Dossier) -> Iterator[str]:
+    yield from (
+        "## Worst cells",
+        "",
+        "The mean effect against CUBIC over the seeds; the files are in the dossier's folder.",
+        "",
+    )
+    worst = [[each[name] for name in ("section", "what", "cell", "effect", "command")] for each in one.worst()]
+    titles = ["§", "criterion", "cell", "change", "command"]
+    yield from (Table("", titles, worst, 5).to("markdown"), "")
+    if turns := one.turns():
+        yield from ("## Where the sign changes", "", "Along the rates, against CUBIC.", "")
+        rows = [[each[name] for name in ("section", "what", "path", "turn")] for each in turns]
+        yield from (Table("", ["§", "criterion", "RTT, buffer", "change"], rows, 4).to("markdown"), "")
+    yield from ("## Controls", "", "Known results that must come out, or nothing is printed.", "")
+    yield from (f"- {each['what']}: {each['found']}." for each in one.content["controls"])
+    yield from ("", "## What it cannot show", "")
+    yield from (f"- {each}" for each in LIMITS)

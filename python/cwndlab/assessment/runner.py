@@ -1,0 +1,241 @@
+"""Runs the cells of a dossier, and judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cwndlab.assessment.breaker import derived
+from cwndlab.assessment.controls import placebo, positive
+from cwndlab.assessment.criteria import (
+    BASELINES,
+    BREAKER,
+    Criterion,
+    Family,
+    Measure,
+    chosen,
+    controls,
+    criteria,
+    families,
+)
+from cwndlab.assessment.dossier import Dossier, worst_places
+from cwndlab.assessment.judgement import Values, compared, judged, raw
+from cwndlab.custom import described, name_of, selected_one, validate_classes
+from cwndlab.engine import version
+from cwndlab.errors import Fault, RunError, ScenarioError, parameter_fault
+from cwndlab.study.arguments import unknown
+from cwndlab.study.executor import Plan, execute, threads
+from cwndlab.study.header import Header
+from cwndlab.study.spec import Measure as RowMeasure
+from cwndlab.study.spec import Point, Study
+from cwndlab.study.store import Store
+
+if TYPE_CHECKING:
+    from cwndlab.custom import Classes
+
+#: Seeds of each cell.
+SEEDS, QUICK_SEEDS = 10, 3
+_LABELS = ("family", "cell_of_family", "algorithm")
+
+
+def assess(
+    algorithm: str | type,
+    *,
+    quick: bool = False,
+    sections: Sequence[str] = (),
+    seeds: int | None = None,
+    out: Path | str | None = None,
+    workers: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    algorithms: Classes | None = None,
+    perturb: bool = True,
+) -> Dossier:
+    """Compares an algorithm with CUBIC and with Reno in its place, by the criteria of RFC 9743.
+
+    Parameters
+    ----------
+    algorithm
+        Text of an algorithm, as a flow names it; a custom class (`cwndlab.custom`); or a Python file with one.
+    quick
+        Eight cells in place of 125 of each surface, and 3 seeds in place of 10.
+    sections
+        Sections of the RFC, such as ``["5.2.1"]``; by default all. The controls are always run.
+    seeds
+        The number of seeds of each cell, at least 2.
+    out
+        A folder for the dossier (`Dossier.save`), and in ``runs`` for the finished runs; the same call resumes there.
+    workers
+        The number of threads, by default one per core. The dossier does not depend on it.
+    progress
+        Called with the number of finished runs and of all.
+    algorithms
+        Custom classes by the names that ``algorithm`` may use.
+    perturb
+        As in `cwndlab.run`. All algorithms of a seed have the same perturbation.
+
+    Returns
+    -------
+    Dossier
+        A row per criterion.
+
+    Raises
+    ------
+    ScenarioError
+        There is no such algorithm.
+    RunError
+        A run failed, or a control does not hold: then there is no dossier.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> cwndlab.assess("vegas", quick=True)  # doctest: +SKIP
+    <Dossier of vegas: 27 criteria, 23 assessed>
+    """
+    name, classes = _named(algorithm, algorithms or {})
+    if seeds is not None and seeds < 2:
+        raise ScenarioError(parameter_fault("seeds", f"'{seeds}' gives no interval", example=QUICK_SEEDS))
+    count = seeds or (QUICK_SEEDS if quick else SEEDS)
+    rows = chosen(sections)
+    asked = _asked(rows, name)
+    every = [one for one in families(quick=quick, perturb=perturb, classes=classes) if one.name in asked]
+    points = _points(every, asked)
+    study = _study(points, count, classes)
+    with Store(None if out is None else Path(out) / "runs", write=True) as store:
+        result = execute(Plan(study, store), store, executor=threads(workers, classes), progress=progress)
+    if result.outcome.stopped:
+        raise KeyboardInterrupt
+    content = {
+        "algorithm": name,
+        "file": algorithm if isinstance(algorithm, str) and algorithm != name else "",
+        "version": version(),
+        "sections": list(dict.fromkeys(sections)),
+        "size": "quick" if quick else "full",
+        "seeds": count,
+        "perturbed": perturb,
+    }
+    content |= _content(rows, every, points, _values(result.runs), name)
+    documents = {
+        (family.name, point.number): point.document for family, point in points if point.labels["algorithm"] == name
+    }
+    dossier = Dossier(content, {place: documents[place] for place in worst_places(content)})
+    if out is not None:
+        dossier.save(out)
+    return dossier
+
+
+def _named(algorithm: str | type, classes: Classes) -> tuple[str, dict[str, type]]:
+    """The name of the algorithm as flows give it, and the classes that it may use."""
+    if not isinstance(algorithm, str):
+        name = name_of(algorithm)
+        return name, {**classes, name: algorithm}
+    name, loaded = selected_one(algorithm)
+    every = {**classes, **loaded}
+    if faults := unknown([name], described(validate_classes(every))):
+        raise ScenarioError(*faults)
+    return name, every
+
+
+def _asked(rows: Sequence[Criterion], name: str) -> dict[str, list[str]]:
+    """The algorithms of each family that is run."""
+    asked = {one.family: [name, *BASELINES] for row in rows for one in row.measures}
+    for control in controls():
+        asked.setdefault(control.measure.family, []).extend(control.algorithms)
+    return {family: list(dict.fromkeys(names)) for family, names in asked.items()}
+
+
+def _points(every: Sequence[Family], asked: Mapping[str, Sequence[str]]) -> list[tuple[Family, Point]]:
+    """The cells of all families with each algorithm, numbered within the family."""
+    made = []
+    for family in every:
+        points = family.points(asked[family.name])
+        cells = len(points) // len(asked[family.name])
+        made += [(family, point._replace(number=point.number % cells)) for point in points]
+    return made
+
+
+def _study(points: Sequence[tuple[Family, Point]], seeds: int, classes: Mapping[str, type]) -> Study:
+    numbered = [
+        Point(
+            number, dict(zip(_LABELS, (family.name, point.number, point.labels["algorithm"]), strict=True)), *point[2:]
+        )
+        for number, (family, point) in enumerate(points)
+    ]
+    asked = [one for criterion in criteria() for one in criterion.measures] + [one.measure for one in controls()]
+    metrics = sorted({one.metric for one in asked} - {BREAKER.name})
+    header = Header(kind="assessment", title="The criteria of RFC 9743", seeds=range(1, seeds + 1), columns=_LABELS)
+    measure = RowMeasure(tuple(metrics), columns=derived)
+    return Study(points=numbered, seeds=header.seeds, measure=measure, classes=dict(classes), header=header)
+
+
+def _values(runs: Any) -> Callable[[Measure], Values]:
+    """The values of a measure by algorithm, cell and seed."""
+    by_family: dict[str, list[dict[str, Any]]] = {}
+    for row in runs.iter_rows(named=True):
+        by_family.setdefault(row["family"], []).append(row)
+
+    def of(measure: Measure) -> Values:
+        made: dict[str, dict[int, dict[int, float | None]]] = {}
+        for row in by_family[measure.family]:
+            cell = int(row["cell_of_family"])
+            made.setdefault(row["algorithm"], {}).setdefault(cell, {})[row["seed"]] = row[measure.metric]
+        return made
+
+    return of
+
+
+def _content(
+    rows: Sequence[Criterion],
+    every: Sequence[Family],
+    points: Sequence[tuple[Family, Point]],
+    of: Callable[[Measure], Values],
+    name: str,
+) -> dict[str, Any]:
+    """The judged rows, the controls, and the cells; raises if a control does not hold."""
+    measures = [one for row in rows for one in row.measures]
+    values = {one: of(one) for one in [*measures, *(control.measure for control in controls())]}
+    outcomes = [*positive(controls(), values), *placebo(measures, values)]
+    if failed := [one for one in outcomes if not one["holds"]]:
+        hint = "the set-up does not reproduce what is known, so there is no dossier; please report with this text"
+        raise RunError(*(Fault("control", f"{one['what']}: {one['found']}", hint) for one in failed))
+    asked = [(one, base) for one in measures for base in BASELINES]
+    findings = judged([compared(one, base, values[one][name], values[one][base]) for one, base in asked])
+    found = dict(zip(asked, findings, strict=True))
+    return {
+        "controls": outcomes,
+        "rows": [_row(row, name, values, found) for row in rows],
+        "families": {one.name: _cells(one, points, name) for one in every if not one.name.startswith("control-")},
+    }
+
+
+def _row(
+    row: Criterion,
+    name: str,
+    values: Mapping[Measure, Values],
+    found: Mapping[tuple[Measure, str], dict[str, Any]],
+) -> dict[str, Any]:
+    measures = [
+        {
+            "what": one.what,
+            "family": one.family,
+            "metric": one.metric,
+            "better": one.better,
+            "margin": one.margin,
+            "unit": one.column.unit,
+            "factor": one.column.factor,
+            "raw": {each: raw(one, values[one][each]) for each in dict.fromkeys((name, *BASELINES))},
+            "against": {base: found[one, base] for base in BASELINES},
+        }
+        for one in row.measures
+    ]
+    words = {"section": row.section, "title": row.title, "word": row.word, "reason": row.reason, "partly": row.partly}
+    return {**words, "environments": ["simulated"] if measures else [], "measures": measures}
+
+
+def _cells(family: Family, points: Sequence[tuple[Family, Point]], name: str) -> dict[str, Any]:
+    mine = [point for owner, point in points if owner is family and point.labels["algorithm"] == name]
+    cells = [
+        {"labels": {key: one for key, one in point.labels.items() if key != "algorithm"}, "hash": point.hash}
+        for point in mine
+    ]
+    return {"title": family.title, "surface": family.surface, "cells": cells}
