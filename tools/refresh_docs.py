@@ -118,8 +118,8 @@ def _training() -> str:
 
 
 def _shown_with_command(*arguments: str) -> str:
-    """The output with its command, without the option of the output folder."""
-    command = " ".join(arguments[: arguments.index("--out")])
+    """The output with its command, without the option of an output folder."""
+    command = " ".join(arguments[: arguments.index("--out")] if "--out" in arguments else arguments)
     return f"`.venv/bin/cwndlab {command}`:\n\n{_shown(*arguments)}"
 
 

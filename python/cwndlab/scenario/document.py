@@ -79,9 +79,9 @@ class Scenario(Table):
     nodes
         Nodes of a graph (default: the nodes of the links).
     propagation
-        Path loss between the nodes of media with a channel.
+        Path loss between stations on media with a channel (default: log-distance, exponent 3).
     received
-        Powers that are known, in place of those by positions.
+        Received powers of stations on media with a channel (default: by positions).
     links
         Links of a graph.
     title

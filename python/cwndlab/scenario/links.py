@@ -198,11 +198,11 @@ class Link(Table):
     medium
         Medium of 802.11, in place of a line.
     mcs
-        802.11n: modulation and coding scheme (default: the medium's).
+        802.11n, 802.11ac: modulation and coding scheme (default: the medium's).
     streams
-        802.11n: spatial streams (default: the medium's).
+        802.11n, 802.11ac: spatial streams (default: the medium's).
     short_guard
-        802.11n: a guard interval of 400 ns (default: the medium's).
+        802.11n, 802.11ac: a guard interval of 400 ns (default: the medium's).
     frame_error
         Probability that noise destroys a data frame (default: the medium's).
     cell
