@@ -70,7 +70,7 @@ fn equal_powers() -> Vec<Value> {
 const CLOSE: [[f64; 2]; 3] = [[3.0, 0.0], [0.0, 3.0], [-3.0, 0.0]];
 
 /// Where all stations receive each other with the same power, so that no collision leaves a frame intact, a channel changes
-/// nothing: the throughput is that of the medium within 1.5 %, over four seeds.
+/// nothing: the throughput is that of the medium within 1.5 %, over four seeds; with EDCA within 3 %.
 #[test]
 fn a_cell_in_which_all_receive_each_other_equals_a_medium() {
     let down = [flow("server", "a", Some("cubic")), flow("server", "b", Some("cubic")), flow("c", "server", None)];
@@ -92,7 +92,8 @@ fn a_cell_in_which_all_receive_each_other_equals_a_medium() {
         let all = of(cell(&medium, &CLOSE, flows));
         let channel = with(medium.clone(), &json!({ "channel": 1 }));
         let same = of(with(cell(&channel, &CLOSE, flows), &json!({ "received": equal_powers() })));
-        assert!((same / all - 1.0).abs() < 0.015, "{medium}: {same} for {all}");
+        let tolerance = if medium.get("edca").is_some() { 0.03 } else { 0.015 };
+        assert!((same / all - 1.0).abs() < tolerance, "{medium}: {same} for {all}");
     }
 }
 

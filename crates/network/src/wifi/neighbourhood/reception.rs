@@ -282,7 +282,7 @@ impl<P: Copy> Neighbourhood<P> {
             FrameKind::Rts if self.transceivers[index as usize].nav <= at => {
                 self.schedule(at + SIFS, respond(ResponseKind::Cts, ACK_BYTES));
             }
-            FrameKind::Rts => {}
+            FrameKind::Rts | FrameKind::Beacon => {}
             FrameKind::Cts => {
                 if let Some(exchange) = &mut self.transceivers[index as usize].exchange {
                     exchange.timeout = u64::MAX;
@@ -299,7 +299,6 @@ impl<P: Copy> Neighbourhood<P> {
             }
             FrameKind::BlockAckRequest => self.schedule(at + SIFS, respond(ResponseKind::Ack, BLOCK_ACK_BYTES)),
             FrameKind::Ack => self.complete(at, index, true),
-            FrameKind::Beacon => {}
         }
     }
 }
