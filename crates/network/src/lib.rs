@@ -12,7 +12,7 @@ pub mod router_assist;
 pub mod aqm_link;
 pub mod chunked_fifos;
 pub mod dscp;
-mod impairments;
+pub mod impairments;
 pub mod line;
 pub mod link;
 pub mod loss;
