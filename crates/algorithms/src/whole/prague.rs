@@ -34,9 +34,9 @@ options! {
         /// RTT below which the rate does not depend on the RTT
         target: f64["ms"] = 25.0 in 0.0..=1000.0,
         /// round trips after slow start until the rate becomes independent of the RTT
-        transition: u32 = 4 in 0..=1000,
+        transition: f64 = 4.0 in 0.0..=1000.0,
         /// window at which, and below, the rate is the state
-        transit: u32["segments"] = 4 in 0..=100,
+        transit: f64["segments"] = 4.0 in 0.0..=100.0,
         /// smallest rate
         min_rate: f64["bit/s"] = 100000.0 in 1.0..=1e9,
     }
@@ -150,7 +150,7 @@ impl Prague {
 
     /// Whether the rate is independent of RTTs below the target.
     fn is_independent(&self) -> bool {
-        !self.in_slow_start() && self.rounds >= self.options.transition
+        !self.in_slow_start() && f64::from(self.rounds) >= self.options.transition
     }
 
     /// (1), seconds.
@@ -161,7 +161,7 @@ impl Prague {
     /// s of (3).
     fn scale(&self, srtt: f64) -> f64 {
         let target = self.target.as_secs();
-        if self.rounds < self.options.transition || srtt >= target || srtt > MAX_SCALED_RTT {
+        if f64::from(self.rounds) < self.options.transition || srtt >= target || srtt > MAX_SCALED_RTT {
             return 1.0;
         }
         (srtt / target) * (srtt / target)
@@ -253,7 +253,7 @@ impl Prague {
 
     /// Selects window or rate as the state (8).
     fn switch_state(&mut self, srtt: Duration) {
-        let by_rate = self.marking.seen && self.cwnd <= f64::from(self.options.transit);
+        let by_rate = self.marking.seen && self.cwnd <= self.options.transit;
         self.by_rate = by_rate;
         if by_rate {
             self.w = self.rate * srtt.as_secs();
@@ -492,7 +492,7 @@ mod tests {
         let mut flow = flow(10.0);
         flow.update_pacing(&at(1, 1, 0, 50));
         assert_eq!(flow.pacing_rate(), Some(Rate(1_600_000)));
-        (flow.w, flow.cwnd, flow.rate) = (1.0, 2.0, 20.0);
+        (flow.w, flow.cwnd, flow.ssthresh, flow.rate) = (1.0, 2.0, 2.0, 20.0);
         flow.switch_state(Duration::from_millis(50));
         assert!(flow.by_rate);
         flow.marking.updated = Time::from_nanos(0);
