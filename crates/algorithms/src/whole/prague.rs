@@ -56,6 +56,7 @@ pub static SPEC: Spec = Spec {
         "the first mark halves the window and ends slow start; in Linux the halving lasts only if the ACK covers no unmarked packet",
         "segments keep their size at low rates; Linux shrinks them to 150 bytes, so that two are sent per virtual RTT",
         "paced segments are sent one by one; Linux sends bursts of 1/4096 s of the rate",
+        "the window counts as used while half of it is in flight and the application has data: packets that wait for the pacer are not in flight, where Linux' fq counts them",
         "without Accurate ECN it continues with the response (6) to each echo, where Linux replaces it by Reno",
         "a timeout halves w and restarts the window at one segment, which grows by one per ACK up to w",
     ],
@@ -180,7 +181,10 @@ impl Prague {
                 event = Some(Event::new(EventKind::SlowStartExit, Reason::Named("ecn"), self.cwnd));
             }
         }
-        if a > 0.0 && !self.in_loss && ack.cwnd_limited {
+        // The pacer holds packets back that Linux' fq has taken from the window.
+        let flight = ack.prior_in_flight.0 as f64 / self.mss;
+        let used = ack.cwnd_limited || (!ack.app_limited && 2.0 * flight >= self.w);
+        if a > 0.0 && !self.in_loss && used {
             self.increase(a, ack.srtt);
         }
         let goal = self.w.ceil().max(MIN_WINDOW);
