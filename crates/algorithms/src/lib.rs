@@ -56,6 +56,7 @@ algorithms! {
     whole::bbr3,
     whole::rcp_bbr,
     whole::copa,
+    whole::prague,
     congestion_avoidance::ctcp,
     congestion_avoidance::dctcp,
     congestion_avoidance::abe_ecn,

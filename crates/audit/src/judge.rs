@@ -511,6 +511,7 @@ mod tests {
             initial_ssthresh: None,
             paced: false,
             seed: 0,
+            classic_ecn: false,
             oracle_buffer: None,
         };
         let tolerance = Tolerance { segments: 1.0, resolution: 1, per_ack: 0.0 };

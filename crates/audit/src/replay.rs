@@ -120,6 +120,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
         initial_ssthresh: None,
         paced: log.protocol == Protocol::Quic,
         seed: 0,
+        classic_ecn: false,
         oracle_buffer: None,
     };
     let tolerance = Tolerance {

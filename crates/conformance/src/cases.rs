@@ -21,6 +21,7 @@ pub(crate) fn path(traits: &Traits, segments: u64, ssthresh: Option<u64>) -> Pat
         initial_ssthresh: ssthresh.map(|segments| Bytes(MSS * segments)),
         paced: traits.needs.contains(&Need::Pacing),
         seed: 1,
+        classic_ecn: false,
         oracle_buffer: None,
     }
 }

@@ -69,6 +69,8 @@ pub struct Path {
     pub initial_ssthresh: Option<Bytes>,
     /// Whether the transport paces.
     pub paced: bool,
+    /// ECN returns one echo per round trip (RFC 3168), not the number of marks, so that an echo counts as a loss.
+    pub classic_ecn: bool,
     /// Seed of the random stream of the flow.
     pub seed: u64,
     /// Capacity of the bottleneck's queue, which a real sender cannot know: only for options named `oracle`.

@@ -147,6 +147,8 @@ pub enum Need {
     Spacing,
     /// ECN must be negotiated, and the receiver must echo every mark (accurate ECN).
     Ecn,
+    /// Accurate ECN must be negotiated, and packets carry ECT(1) (L4S, RFC 9331).
+    L4s,
     /// The routers on the path must have an agent of this scheme: the `scheme` of a link's agent.
     Agent(&'static str),
     /// The algorithm must receive every ACK, also after slow start. Without this, a report at each ACK of slow start and

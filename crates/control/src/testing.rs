@@ -10,7 +10,15 @@ pub const MSS: Bytes = Bytes(1000);
 /// A path with an initial window of `segments`.
 #[must_use]
 pub fn path(segments: u64) -> Path {
-    Path { mss: MSS, initial_cwnd: MSS * segments, initial_ssthresh: None, paced: false, seed: 1, oracle_buffer: None }
+    Path {
+        mss: MSS,
+        initial_cwnd: MSS * segments,
+        initial_ssthresh: None,
+        paced: false,
+        seed: 1,
+        classic_ecn: false,
+        oracle_buffer: None,
+    }
 }
 
 /// An ACK of `segments`, window-limited, RTT and minimum 100 ms, at 1 s.

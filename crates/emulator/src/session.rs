@@ -174,7 +174,7 @@ const ECN_SETTING: &str = "net.ipv4.tcp_ecn";
 /// it, and a kernel whose setting accepts it. Otherwise routes select ECN.
 fn write_ecn(plan: &Plan) -> Result<(), Fault> {
     let mut tcp = plan.flows.iter().filter(|flow| flow.algorithm.is_some()).peekable();
-    let is_wanted = tcp.peek().is_some() && tcp.all(|flow| flow.stack.ecn == Ecn::Accurate);
+    let is_wanted = tcp.peek().is_some() && tcp.all(|flow| matches!(flow.stack.ecn, Ecn::Accurate | Ecn::AccEcn));
     if is_wanted && sysctl::write(ECN_SETTING, ACCURATE_ECN).is_ok() {
         return Ok(());
     }
@@ -185,7 +185,7 @@ fn write_ecn(plan: &Plan) -> Result<(), Fault> {
 /// the session.
 fn ecn_note(plan: &Plan) -> Option<String> {
     let is_accurate = sysctl::read(ECN_SETTING).as_deref() == Some(ACCURATE_ECN);
-    let is_other = |flow: &&FlowPlan| matches!(flow.stack.ecn, Ecn::Accurate | Ecn::Dctcp);
+    let is_other = |flow: &&FlowPlan| flow.stack.ecn.counts_marks();
     let names: Vec<_> = plan.flows.iter().filter(is_other).map(|flow| flow.name.to_string()).collect();
     let names = names.join(", ");
     if names.is_empty() {

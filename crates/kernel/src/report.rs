@@ -120,6 +120,7 @@ impl Report {
             initial_ssthresh: None,
             paced: false,
             seed,
+            classic_ecn: false,
             oracle_buffer: None,
         }
     }

@@ -2,11 +2,28 @@
 
 use std::collections::VecDeque;
 
+use cwndlab_config::words;
 use cwndlab_units::{Duration, Time};
 
 use crate::loss::Loss;
 use crate::random::Stream;
 use crate::wire::{Changes, Harq, WifiJitter};
+
+words! {
+    /// A change of the ECN field of IP headers by the wire, as old routers and tunnels do.
+    pub enum EcnChange {
+        /// every field becomes Not-ECT
+        Bleach = "bleach",
+        /// CE becomes Not-ECT; unmarked packets keep their codepoint
+        ClearCe = "clear-ce",
+        /// ECT(1) becomes ECT(0), so that scalable senders enter classic queues
+        Ect0 = "ect0",
+        /// CE becomes ECT, so that marks are lost
+        Unmark = "unmark",
+        /// ECT becomes CE: every ECN-capable packet is marked
+        Mark = "mark",
+    }
+}
 
 /// The impairments of a wire.
 #[derive(Clone, Debug)]
@@ -23,6 +40,8 @@ pub(crate) struct Impairments {
     pub(crate) wifi_jitter: Option<WifiJitter>,
     /// Probability that a packet is duplicated.
     pub(crate) duplicate: f64,
+    /// Change of the ECN field.
+    pub(crate) ecn: Option<EcnChange>,
     /// Random stream for jitter and duplicates.
     pub(crate) stream: Stream,
     /// Arrival time of the previous packet.
@@ -40,6 +59,7 @@ impl Impairments {
             && self.jitter.is_none()
             && self.wifi_jitter.is_none()
             && self.duplicate == 0.0
+            && self.ecn.is_none()
     }
 
     /// Whether arrivals can be out of order.

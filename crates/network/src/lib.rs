@@ -13,7 +13,7 @@ pub mod aqm_link;
 pub mod cell;
 pub mod chunked_fifos;
 pub mod dscp;
-mod impairments;
+pub mod impairments;
 pub mod line;
 pub mod link;
 pub mod loss;

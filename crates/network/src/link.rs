@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};
 
-use crate::impairments::Impairments;
+use crate::impairments::{EcnChange, Impairments};
 use crate::line::{Departures, Line};
 use crate::loss::Loss;
 use crate::queue::{Limit, Queue};
@@ -37,6 +37,8 @@ pub struct LinkConfig {
     pub wifi_jitter: Option<WifiJitter>,
     /// Probability that the wire duplicates a packet.
     pub duplicate: f64,
+    /// Change of the ECN field.
+    pub ecn: Option<EcnChange>,
     /// Random stream for jitter and duplicates.
     pub stream: Stream,
 }
@@ -148,6 +150,7 @@ impl Link {
             jitter: config.jitter,
             wifi_jitter: config.wifi_jitter,
             duplicate: config.duplicate,
+            ecn: config.ecn,
             stream: config.stream,
             last_arrival: Time::ZERO,
             pending_losses: VecDeque::new(),
@@ -349,6 +352,12 @@ impl Link {
         Outcome::Arrives { departure, at, again, marked }
     }
 
+    /// The change of the ECN field of a packet that crosses the wire.
+    #[must_use]
+    pub fn ecn_change(&self) -> Option<EcnChange> {
+        self.impairments.as_ref()?.ecn
+    }
+
     /// Packets lost on the wire until `now`. A loss counts from the packet's departure from the line.
     pub fn lost(&mut self, now: Time) -> u64 {
         self.lost - self.impairments.as_mut().map_or(0, |one| one.pending_losses(now))
@@ -469,6 +478,7 @@ mod tests {
             jitter: None,
             wifi_jitter: None,
             duplicate: 0.0,
+            ecn: None,
             stream: Stream::new(1, Purpose::Loss, 1),
         }
     }

@@ -91,6 +91,7 @@ pub(crate) fn build_link(plan: &LinkPlan, link: LinkId, seed: u64) -> Link {
         jitter: plan.jitter.map(|jitter| (jitter.spread, jitter.reorder)),
         wifi_jitter: plan.wifi_jitter.map(WifiJitter::with_mean),
         duplicate: plan.duplicate,
+        ecn: plan.ecn,
         stream: Stream::new(seed, Purpose::Wire, link.into()),
     })
 }

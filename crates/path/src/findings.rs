@@ -87,7 +87,7 @@ fn on_plan(plan: &Plan, id: FlowId, flow: &FlowPlan, found: &mut Vec<FindingRow>
             found.push(MISSING_AGENT.of_flow(id, text));
         }
     }
-    if algorithm.needs(Need::Ecn) && flow.stack.ecn == Ecn::Off {
+    if (algorithm.needs(Need::Ecn) || algorithm.needs(Need::L4s)) && flow.stack.ecn == Ecn::Off {
         let text = format!("{name}: {} needs ECN, which its stack turns off", flow.algorithm_text);
         found.push(MISSING_ECN.of_flow(id, text));
     }
@@ -156,7 +156,7 @@ fn on_deliveries(plan: &Plan, flow: &FlowPlan, row: &FlowRow, found: &mut Vec<Fi
 fn on_ecn(flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<FindingRow>) {
     let Some(algorithm) = flow.algorithm.as_ref().filter(|_| flow.stack.ecn != Ecn::Off) else { return };
     let route = || flow.forward.iter().filter_map(|&link| records.links.get(link.index()));
-    if algorithm.needs(Need::Ecn) {
+    if algorithm.needs(Need::Ecn) || algorithm.needs(Need::L4s) {
         let dropped: u64 = route().map(|link| link.dropped_packets).sum();
         if dropped > 0 && route().all(|link| link.marked_packets == 0) {
             let text = format!(

@@ -23,7 +23,7 @@ use crate::event_sources::{EventSources, Owner};
 use crate::look_ahead::LookAhead;
 use crate::losses::{Losses, UpcomingLosses};
 use crate::owner::PacketOwner;
-use crate::packet::{Packet, CE, DATA, ECT, KIND, MAX_CONNECTIONS, SYN};
+use crate::packet::{Packet, DATA, ECN, MAX_CONNECTIONS, SYN};
 use crate::packet_options::PacketOptions;
 use crate::routes::{Hop, HopKind, NextStep, Routes, ARRIVED};
 use crate::taps::PacketTap;
@@ -263,8 +263,8 @@ impl Network {
                         self.count_loss(now, *packet, Outcome::Dropped);
                         return false;
                     };
-                    if mark && packet.flags & (ECT | KIND) == ECT | DATA {
-                        packet.flags |= CE;
+                    if mark && packet.is_ecn_capable() {
+                        packet.flags |= ECN;
                         self.links[link].count_marked();
                     }
                     at
@@ -338,7 +338,7 @@ impl Network {
             return None;
         }
         let payload = packet.kind() == DATA;
-        let ect = payload && packet.flags & ECT != 0;
+        let ect = packet.is_ecn_capable();
         let outcome = self.links[link].offer(now, Offer { size: u32::from(packet.size), ect, payload });
         self.cross_wire(now, link, last, packet, outcome)
     }
@@ -377,7 +377,10 @@ impl Network {
         };
         packet.at = at;
         if marked {
-            packet.flags |= CE;
+            packet.flags |= ECN;
+        }
+        if let Some(change) = self.links[link].ecn_change() {
+            packet.change_ecn(change, self.owners[packet.connection()].is_scalable);
         }
         if let Some(again) = again {
             self.duplicate(link, last, packet, again);
@@ -456,7 +459,7 @@ impl Network {
     fn on_departure(&mut self, now: Time, link: LinkId, one: QueuedPacket<Packet>) {
         let mut packet = one.packet;
         if one.marked {
-            packet.flags |= CE;
+            packet.flags |= ECN;
         }
         let hop = self.routes.current(&packet);
         let outcome = self.links[link].cross(now, now, packet.kind() == DATA, one.marked);

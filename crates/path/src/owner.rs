@@ -5,7 +5,7 @@ use cwndlab_network::dscp::Dscp;
 use cwndlab_scenario::plan::{Ecn, FlowPlan};
 use cwndlab_units::{FlowId, Time};
 
-use crate::packet::{Packet, DATA, ECT};
+use crate::packet::{Packet, CE, ECN};
 
 /// The flow to which a connection belongs.
 #[derive(Clone, Copy, Debug)]
@@ -20,13 +20,14 @@ pub(crate) struct PacketOwner {
 impl PacketOwner {
     /// The flow with this plan.
     pub(crate) fn of(flow: FlowId, plan: &FlowPlan) -> Self {
-        Self { flow, is_scalable: plan.stack.ecn == Ecn::Accurate, dscp: plan.dscp }
+        Self { flow, is_scalable: plan.stack.ecn == Ecn::Accurate || plan.stack.ect1, dscp: plan.dscp }
     }
 
     /// A packet of the flow as a queue has it, which it enters at `now`.
     pub(crate) fn queued(self, now: Time, packet: Packet) -> QueuedPacket<Packet> {
-        let ecn = match packet.flags & ECT != 0 && packet.kind() == DATA {
-            true if self.is_scalable => Codepoint::Scalable,
+        let changed = packet.flags & ECN == CE;
+        let ecn = match packet.is_ecn_capable() {
+            true if self.is_scalable != changed => Codepoint::Scalable,
             true => Codepoint::Classic,
             false => Codepoint::NotCapable,
         };

@@ -1,6 +1,8 @@
 //! A packet in transit, a plain value of 32 bytes.
 
+use cwndlab_network::impairments::EcnChange;
 use cwndlab_traffic::datagrams::Datagram;
+use cwndlab_transport::accecn::Codepoint;
 use cwndlab_transport::wire::{expand, AckPacket, Data, PlainAck};
 use cwndlab_units::{Bytes, ConnectionId, Time};
 
@@ -16,10 +18,14 @@ pub const SYN_ACK: u8 = 3;
 pub(crate) const KIND: u8 = 3;
 /// A retransmission.
 pub(crate) const RETRANSMISSION: u8 = 4;
-/// ECN-capable.
+/// AE: of a packet other than data, the highest bit of Accurate ECN (RFC 9768).
+const AE: u8 = RETRANSMISSION;
+/// ECN-capable, with the codepoint of the flow.
 pub const ECT: u8 = 8;
-/// Congestion experienced.
+/// Congestion experienced, together with [`ECT`]. Alone: the path changed the codepoint to the other ECT.
 pub(crate) const CE: u8 = 16;
+/// Mask of the ECN field.
+pub(crate) const ECN: u8 = ECT | CE;
 /// ECN echo of an ACK (ECE).
 pub(crate) const ECE: u8 = 32;
 /// PSH of a data segment, which has no ECN echo.
@@ -84,6 +90,12 @@ pub struct Packet {
     pub(crate) flags: u8,
 }
 
+/// The bits AE, CWR and ECE of these flags of Accurate ECN in the flags of a packet.
+#[must_use]
+pub fn accecn_flags(flags: u8) -> u8 {
+    (flags & 1) * ECE | (flags >> 1 & 1) * CWR | (flags >> 2 & 1) * AE
+}
+
 impl Packet {
     /// A packet without contents, with these flags, sent at `now`.
     #[inline]
@@ -124,7 +136,10 @@ impl Packet {
     #[inline(always)]
     #[must_use]
     pub fn ack(tag: Tag, ack: &AckPacket, window_shift: u8, size: u16) -> Self {
-        let flags = if ack.ece { ACK | ECE } else { ACK };
+        let mut flags = if ack.ece { ACK | ECE } else { ACK };
+        if let Some(feedback) = &ack.accecn {
+            flags |= accecn_flags(feedback.ace);
+        }
         let aux = (ack.window.0 >> window_shift) as u32;
         Self { seq: ack.ack as u32, aux, ..Self::new(flags, tag, ack.echo, size) }
     }
@@ -151,7 +166,8 @@ impl Packet {
             seq: expand(self.seq, near),
             len: self.aux,
             retransmission: self.flags & RETRANSMISSION != 0,
-            ect: self.flags & ECT != 0,
+            ect: self.is_ecn_capable(),
+            ect_changed: self.flags & ECN == CE,
             cwr: self.flags & CWR != 0,
             push: self.flags & PUSH != 0,
             timestamp: self.timestamp,
@@ -219,11 +235,53 @@ impl Packet {
         self.tag.connection()
     }
 
+    /// Whether it is ECN-capable.
+    #[inline]
+    #[must_use]
+    pub fn is_ecn_capable(&self) -> bool {
+        self.flags & ECN != 0
+    }
+
+    /// The flags AE, CWR and ECE of a packet other than data.
+    #[must_use]
+    pub fn accecn_flags(&self) -> u8 {
+        u8::from(self.flags & ECE != 0) | u8::from(self.flags & CWR != 0) << 1 | u8::from(self.flags & AE != 0) << 2
+    }
+
+    /// The codepoint of its ECN field, in a flow that sends ECT(1) if `ect1`.
+    #[must_use]
+    pub fn codepoint(&self, ect1: bool) -> Codepoint {
+        match self.flags & ECN {
+            0 => Codepoint::NotEct,
+            ECN => Codepoint::Ce,
+            field if (field == ECT) == ect1 => Codepoint::Ect1,
+            _ => Codepoint::Ect0,
+        }
+    }
+
+    /// Changes the ECN field, in a flow that sends ECT(1) if `ect1`.
+    pub(crate) fn change_ecn(&mut self, change: EcnChange, ect1: bool) {
+        let field = match (change, self.flags & ECN) {
+            (_, 0) | (EcnChange::Bleach, _) | (EcnChange::ClearCe, ECN) => 0,
+            (EcnChange::Ect0, ECT | CE) => {
+                if ect1 {
+                    CE
+                } else {
+                    ECT
+                }
+            }
+            (EcnChange::Unmark, ECN) => ECT,
+            (EcnChange::Mark, _) => ECN,
+            (_, field) => field,
+        };
+        self.flags = self.flags & !ECN | field;
+    }
+
     /// Whether a queue has marked it: congestion experienced.
     #[inline]
     #[must_use]
     pub fn is_marked(&self) -> bool {
-        self.flags & CE != 0
+        self.flags & ECN == ECN
     }
 
     /// Whether it travels from the sender to the receiver.
@@ -247,6 +305,44 @@ mod tests {
         assert_eq!((tag.connection().index(), tag.number()), (MAX_CONNECTIONS - 1, 44));
     }
 
+    /// RFC 9768, figure 2: AE, CWR and ECE are the bits of ACE, the highest first.
+    #[test]
+    fn the_flags_of_accurate_ecn_are_those_of_ack_and_syn_ack() {
+        for flags in 0..8 {
+            assert_eq!(Packet::new(ACK | accecn_flags(flags), Tag::default(), Time::ZERO, 52).accecn_flags(), flags);
+        }
+    }
+
+    /// RFC 3168, section 5: the four codepoints of a flow with ECT(1), and those of one with ECT(0).
+    #[test]
+    fn the_codepoint_depends_on_the_flow_and_on_changes_by_the_path() {
+        let of = |flags| Packet::new(DATA | flags, Tag::default(), Time::ZERO, 1500);
+        assert_eq!(
+            [0, ECT, CE, ECN].map(|flags| of(flags).codepoint(true)),
+            [Codepoint::NotEct, Codepoint::Ect1, Codepoint::Ect0, Codepoint::Ce]
+        );
+        assert_eq!([ECT, CE].map(|flags| of(flags).codepoint(false)), [Codepoint::Ect0, Codepoint::Ect1]);
+        assert_eq!([0, ECT, CE, ECN].map(|flags| of(flags).is_marked()), [false, false, false, true]);
+    }
+
+    /// By hand: the fields after each change, from Not-ECT, ECT(1), ECT(0) and CE.
+    #[test]
+    fn a_wire_changes_the_ecn_field() {
+        use Codepoint::{Ce, Ect0, Ect1, NotEct};
+        let after = |change| {
+            [0, ECT, CE, ECN].map(|flags| {
+                let mut packet = Packet::new(DATA | flags, Tag::default(), Time::ZERO, 1500);
+                packet.change_ecn(change, true);
+                packet.codepoint(true)
+            })
+        };
+        assert_eq!(after(EcnChange::Bleach), [NotEct; 4]);
+        assert_eq!(after(EcnChange::ClearCe), [NotEct, Ect1, Ect0, NotEct]);
+        assert_eq!(after(EcnChange::Ect0), [NotEct, Ect0, Ect0, Ce]);
+        assert_eq!(after(EcnChange::Unmark), [NotEct, Ect1, Ect0, Ect1]);
+        assert_eq!(after(EcnChange::Mark), [NotEct, Ce, Ce, Ce]);
+    }
+
     /// RFC 9293, section 3.4: a number of 32 bits stands for the one nearest to the number expected.
     #[test]
     fn a_packet_returns_its_segment_unless_a_router_header_replaces_the_payload() {
@@ -255,6 +351,7 @@ mod tests {
             len: 1448,
             retransmission: true,
             ect: false,
+            ect_changed: false,
             cwr: true,
             push: true,
             timestamp: Time::from_nanos(9),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cwndlab_control::Feedback;
 use cwndlab_network::router_assist::{Header, MAX_HOPS};
+use cwndlab_transport::accecn::AccEcnFeedback;
 use cwndlab_transport::wire::SackBlocks;
 use cwndlab_units::ConnectionId;
 
@@ -18,6 +19,8 @@ pub struct AckOptions {
     pub window: u64,
     /// CE marks counted by the receiver.
     pub ce_count: u32,
+    /// Feedback of Accurate ECN.
+    pub accecn: Option<AccEcnFeedback>,
     /// Feedback of the routers.
     pub feedback: Option<Feedback>,
     /// Index of the router header that reached the receiver, if the scheme returns it.

@@ -14,7 +14,7 @@ use cwndlab_transport::wire::SackBlocks;
 use cwndlab_units::{FlowId, IndexVec, LinkId, Time};
 
 use crate::owner::PacketOwner;
-use crate::packet::{Packet, ACK, CE, CWR, DATA, ECE, ECT, RETRANSMISSION, SYN, SYN_ACK};
+use crate::packet::{Packet, ACK, CWR, DATA, ECE, ECN, ECT, RETRANSMISSION, SYN, SYN_ACK};
 use crate::packet_options::PacketOptions;
 
 /// The entry of a packet in transit.
@@ -142,6 +142,8 @@ impl PacketTap {
         let kind = packet.kind();
         let contents = Contents::of(&Packet { aux: entry.aux, ..packet }, window_shift, options);
         let negotiates = ecn != Ecn::Off;
+        // The handshake of Accurate ECN sets these flags itself.
+        let on_wire = ecn == Ecn::AccEcn && kind != DATA;
         // A window probe has the number below SND.UNA, and no payload.
         let is_probe = kind == DATA && contents.payload_bytes == 0;
         let number = if is_probe { packet.seq.wrapping_add(1) } else { packet.seq };
@@ -168,8 +170,8 @@ impl PacketTap {
                 sack_text(&contents.blocks, mss)
             },
             ecn: codepoint(&packet, fate, scalable),
-            ece: kind == ACK && packet.flags & ECE != 0 || (negotiates && matches!(kind, SYN | SYN_ACK)),
-            cwr: packet.flags & CWR != 0 || (negotiates && kind == SYN),
+            ece: if kind == ACK || on_wire { packet.flags & ECE != 0 } else { negotiates && kind != DATA },
+            cwr: packet.flags & CWR != 0 || (negotiates && !on_wire && kind == SYN),
         });
     }
 }
@@ -190,12 +192,15 @@ fn fate(outcome: Outcome) -> (u8, Option<u64>, Option<u64>) {
 
 /// The column `ecn`: the codepoint on arrival at the link (RFC 3168, section 5).
 fn codepoint(packet: &Packet, fate: u8, scalable: bool) -> u8 {
-    let marked_before = packet.flags & CE != 0 && fate != MARKED;
-    match packet.flags & ECT != 0 && packet.kind() == DATA {
-        true if marked_before => 3,
-        true if scalable => 1,
-        true => 2,
-        false => 0,
+    let field = match packet.flags & ECN {
+        ECN if fate == MARKED => ECT,
+        field => field,
+    };
+    match field {
+        0 => 0,
+        ECN => 3,
+        field if (field == ECT) == scalable => 1,
+        _ => 2,
     }
 }
 

@@ -152,6 +152,7 @@ impl Factory {
             initial_ssthresh: None,
             paced: true,
             seed: self.seed.wrapping_add(number),
+            classic_ecn: false,
             oracle_buffer: None,
         };
         let control: Box<dyn CongestionControl> = match &self.on_failure {

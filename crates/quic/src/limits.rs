@@ -28,7 +28,7 @@ pub fn limits(algorithm: &Algorithm) -> Vec<&'static str> {
     if algorithm.needs(Need::Spacing) {
         limits.push(SPACING);
     }
-    if algorithm.needs(Need::Ecn) {
+    if algorithm.needs(Need::Ecn) || algorithm.needs(Need::L4s) {
         limits.push(ECN);
     }
     if algorithm.recovery.is_some() {
@@ -52,7 +52,15 @@ fn paces(algorithm: &Algorithm) -> bool {
 /// An arbitrary path: the capabilities of a part do not depend on it.
 fn any_path() -> Path {
     let mss = Bytes(1200);
-    Path { mss, initial_cwnd: mss * 10, initial_ssthresh: None, paced: true, seed: 0, oracle_buffer: None }
+    Path {
+        mss,
+        initial_cwnd: mss * 10,
+        initial_ssthresh: None,
+        paced: true,
+        seed: 0,
+        classic_ecn: false,
+        oracle_buffer: None,
+    }
 }
 
 #[cfg(test)]

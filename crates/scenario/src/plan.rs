@@ -10,12 +10,13 @@ use cwndlab_config::{fields, words, Faults, FieldType, Kind, Positive, Probabili
 use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
 use cwndlab_network::dscp::Dscp;
 use cwndlab_network::wifi::phy::{Format, Mode};
+use cwndlab_network::impairments::EcnChange;
 use cwndlab_network::wifi::{AccessCategory, DscpMapping};
 use cwndlab_network::{aqm, loss, router_assist};
 use cwndlab_units::{Bytes, Duration, FlowId, IndexVec, LinkId, Rate, Time};
 
 pub use cwndlab_transport::stack::{
-    AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack,
+    AckCounting, Ecn, IdleRestart, Pacing, PeerEcn, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack,
 };
 
 pub use cwndlab_traffic::application::ApplicationKind;
@@ -128,6 +129,8 @@ pub struct LinkKind {
     pub wifi_jitter: Option<Duration>,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
+    /// Change of the ECN field by the wire.
+    pub ecn: Option<EcnChange>,
     /// Limit of the rates that flows reserve together.
     pub admission: Option<Rate>,
     /// Router agents of the link.

@@ -6,14 +6,16 @@ use cwndlab_control::RecoveryKind;
 use cwndlab_units::{rto, Bytes, Duration, Rate};
 use serde_json::{json, Value};
 
-use crate::plan::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
+use crate::plan::{
+    AckCounting, Ecn, IdleRestart, Pacing, PeerEcn, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack,
+};
 
 mod choices;
 
 pub use choices::NAMES;
 use choices::{
-    AckCountingWords, EcnWords, IdleRestartWords, PacingWords, PrrWords, RampdownWords, RtoArithmeticWords,
-    RtoRestartWords,
+    AckCountingWords, EcnWords, IdleRestartWords, PacingWords, PeerEcnWords, PrrWords, RampdownWords,
+    RtoArithmeticWords, RtoRestartWords,
 };
 
 /// The names of the profiles.
@@ -47,7 +49,10 @@ fn linux() -> Stack {
         sack_compression: 44, // tcp_comp_sack_nr
         timestamps: true,
         paws: true,
-        ecn: Ecn::Off,             // tcp_ecn = 2: only on request of the peer
+        ecn: Ecn::Off, // tcp_ecn = 2: only on request of the peer
+        peer_ecn: PeerEcn::Accurate,
+        accecn_option: true, // tcp_ecn_option = 2
+        ect1: false,
         pacing: Pacing::Algorithm, // no fq
         pacing_quantum: 2,         // tcp_min_tso_segs
         tso_burst: true,
@@ -201,6 +206,8 @@ overrides! {
     timestamps: bool,
     paws: bool,
     ecn: EcnWords,
+    peer_ecn: PeerEcnWords,
+    accecn_option: bool,
     pacing: PacingWords,
     pacing_quantum: u32 in 1..=1000,
     tso_burst: bool,
@@ -268,9 +275,15 @@ pub fn canonical(stack: &Stack) -> Value {
         "prr": named!(PrrWords, prr), "rampdown": named!(RampdownWords, rampdown), "dup_thresh": stack.dup_thresh,
         "syn_retries": stack.syn_retries, "exit_burst": stack.exit_burst,
     });
-    // Only where it is not every profile's.
+    // Only where they are not every profile's.
     if stack.initial_receive_window != INITIAL_RECEIVE_WINDOW {
         out["initial_receive_window_bytes"] = json!(stack.initial_receive_window.0);
+    }
+    if stack.peer_ecn != PeerEcn::Accurate {
+        out["peer_ecn"] = json!(named!(PeerEcnWords, peer_ecn));
+    }
+    if !stack.accecn_option {
+        out["accecn_option"] = json!(false);
     }
     out
 }
@@ -355,20 +368,22 @@ mod tests {
     fn accepted_values_are_described() {
         let fields = stack_fields();
         let accepted = |name| fields.iter().find(|one| one.name == name).unwrap().accepts.clone();
-        assert_eq!(accepted("ecn"), "\"off\", \"classic\", \"accurate\", \"dctcp\"");
+        assert_eq!(accepted("ecn"), "\"off\", \"classic\", \"accurate\", \"dctcp\", \"accecn\"");
         assert_eq!(accepted("sack_blocks"), "an integer from 1 to 4");
         assert_eq!(accepted("undo"), "true or false");
         assert_eq!(accepted("min_rto"), "a time: \"50 ms\"");
     }
 
-    /// All fields of the struct except the sequence number of the first segment, which does not affect results.
+    /// All fields of the struct except the sequence number of the first segment, which does not affect results, and the ECT
+    /// codepoint, which follows from the algorithm.
     #[test]
     fn the_canonical_form_has_all_values() {
         let (linux, _) = find("linux").unwrap();
         assert_eq!(canonical(&linux).get("initial_receive_window_bytes"), None, "that of all profiles is left out");
-        let stack = Stack { initial_receive_window: Bytes(1 << 20), ..linux };
+        let (initial_receive_window, peer_ecn) = (Bytes(1 << 20), PeerEcn::Off);
+        let stack = Stack { initial_receive_window, peer_ecn, accecn_option: false, ..linux };
         let form = canonical(&stack);
-        assert_eq!(form.as_object().unwrap().len(), stack.fields().len() - 1);
+        assert_eq!(form.as_object().unwrap().len(), stack.fields().len() - 2);
         assert_eq!((form["min_rto_ns"].as_u64(), form["idle_restart"].as_str()), (Some(200_000_000), Some("decay")));
         assert!(form.as_object().unwrap().values().all(|value| value != ""), "{form}");
     }

@@ -5,12 +5,13 @@ use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::TransferRow;
 use cwndlab_records::stall::{SenderProgress, StallWatch};
-use cwndlab_scenario::plan::{FlowPlan, Pacing};
+use cwndlab_scenario::plan::{Ecn, FlowPlan, Pacing, PeerEcn};
 use cwndlab_traffic::action::Action;
 use cwndlab_traffic::byte_source::{ByteSource, Drained, Transfer};
 use cwndlab_traffic::datagrams::DatagramCounters;
 use cwndlab_traffic::message_log::MessageLog;
 use cwndlab_traffic::NEVER;
+use cwndlab_transport::accecn::{client_mode, syn_ack_flags, Codepoint};
 use cwndlab_transport::delayed_control::DelayedControl;
 use cwndlab_transport::receiver::Receiver;
 use cwndlab_transport::recovery::uses_sack;
@@ -103,6 +104,7 @@ fn build_control(plan: &FlowPlan, seed: u64, id: ConnectionId) -> Box<dyn Conges
         initial_ssthresh: stack.initial_ssthresh.map(|segments| stack.mss * u64::from(segments)),
         paced: stack.pacing == Pacing::Always,
         seed: Stream::new(seed, Purpose::Algorithm, id.into()).bits(),
+        classic_ecn: stack.ecn == Ecn::Classic,
         oracle_buffer: plan.oracle_buffer,
     };
     let control = match &plan.constructor {
@@ -212,7 +214,12 @@ impl Connection {
         match packet.kind() {
             SYN if current => {
                 self.syn_acks = (now, self.syn_acks.1 + 1);
-                sink!(self, network, now).syn_ack(packet.options());
+                let ect1 = plans[self.owner].stack.ect1;
+                let flags = match packet.accecn_flags() {
+                    0 => 0, // no request for Accurate ECN; other forms are not negotiated packet by packet
+                    flags => syn_ack_flags(flags, packet.codepoint(ect1), PeerEcn::Accurate),
+                };
+                sink!(self, network, now).syn_ack(packet.options(), flags);
             }
             SYN_ACK if current => self.deliver_syn_ack(now, packet, network, &plans[self.owner]),
             _ if packet.options().is_some() => network.options.free(*packet),
@@ -275,6 +282,10 @@ impl Connection {
             let cwnd = self.sender.cwnd();
             sink.event("fallback", "a router has no agent", cwnd, cwnd, f64::NAN);
         }
+        if let (Ecn::AccEcn, Some(arrived)) = client_mode(packet.accecn_flags()) {
+            let sent = if plan.stack.ect1 { Codepoint::Ect1 } else { Codepoint::NotEct };
+            self.sender.on_syn_codepoint(sent, arrived, &mut sink);
+        }
         self.sender.on_syn_ack(now, self.receiver.first_window(), feedback, &mut sink);
         self.record_values(now);
     }
@@ -286,8 +297,8 @@ impl Connection {
             let shares = network.options.take_header(header).header.shares;
             network.options.returned.entry(self.id).or_insert(ReturnedHeader { shares, echo: None }).shares = shares;
         }
-        let AckOptions { window, ce_count, blocks, feedback, .. } = options;
-        AckPacket { window: Bytes(window), ce_count, blocks, feedback, ..plain.into() }
+        let AckOptions { window, ce_count, accecn, blocks, feedback, .. } = options;
+        AckPacket { window: Bytes(window), ce_count, accecn, blocks, feedback, ..plain.into() }
     }
 
     /// Removes and returns the router header of a packet that reached the receiver.

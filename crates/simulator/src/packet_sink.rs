@@ -4,11 +4,12 @@ use cwndlab_control::Feedback;
 use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Stack};
+use cwndlab_transport::accecn::{OPTION_SIZE, SYN_FLAGS};
 use cwndlab_transport::wire::{AckPacket, Data, Output};
 use cwndlab_units::{Bytes, ConnectionId, Duration, Rate, Time};
 
 use cwndlab_path::network::Network;
-use cwndlab_path::packet::{Packet, Tag, SYN, SYN_ACK};
+use cwndlab_path::packet::{accecn_flags, Packet, Tag, ECT, SYN, SYN_ACK};
 use cwndlab_path::packet_options::{AckOptions, RouterHeader};
 
 /// The fields of packets that all packets of a connection share.
@@ -28,6 +29,8 @@ pub(crate) struct WireFormat {
     pub(crate) window_shift: u8,
     /// Every ACK has options: of ECN, or for routers.
     acks_have_options: bool,
+    /// Flags of a SYN: of Accurate ECN, and of an ECN-capable SYN.
+    syn_flags: u8,
     /// The request of packets to routers: the scheme, and the rate in bit/s.
     pub(crate) request: Option<(Scheme, f64)>,
 }
@@ -43,6 +46,8 @@ impl WireFormat {
             mss: stack.mss.0 as u32,
             window_shift: stack.window_shift() as u8,
             acks_have_options: stack.ecn != Ecn::Off || request.is_some(),
+            syn_flags: if stack.ecn == Ecn::AccEcn { accecn_flags(SYN_FLAGS) } else { 0 }
+                | if stack.ect1 { ECT } else { 0 },
             request,
         }
     }
@@ -94,13 +99,14 @@ impl PacketSink<'_> {
             blocks: ack.blocks,
             window: ack.window.0,
             ce_count: ack.ce_count,
+            accecn: ack.accecn,
             feedback: ack.feedback,
         })
     }
 
-    /// Sends a SYN-ACK with the router header of the SYN.
-    pub(crate) fn syn_ack(&mut self, header: Option<u32>) {
-        let packet = Packet::new(SYN_ACK, self.format.tag, self.now, self.format.ack_size as u16);
+    /// Sends a SYN-ACK with the router header of the SYN, and these flags of Accurate ECN.
+    pub(crate) fn syn_ack(&mut self, header: Option<u32>, flags: u8) {
+        let packet = Packet::new(SYN_ACK | accecn_flags(flags), self.format.tag, self.now, self.format.ack_size as u16);
         self.network.forward(self.now, header.map_or(packet, |index| packet.with_options(index)));
     }
 }
@@ -135,7 +141,10 @@ impl Output for PacketSink<'_> {
     #[allow(clippy::inline_always)] // as a call it would store the ACK and load it again
     #[inline(always)]
     fn ack(&mut self, ack: &AckPacket) {
-        let size = (self.format.ack_size + u32::from(ack.blocks.len) * self.format.block_size) as u16;
+        let mut size = (self.format.ack_size + u32::from(ack.blocks.len) * self.format.block_size) as u16;
+        if ack.accecn.is_some_and(|feedback| feedback.option.is_some()) {
+            size += OPTION_SIZE as u16;
+        }
         let mut packet = Packet::ack(self.format.tag, ack, self.format.window_shift, size);
         if ack.blocks.len > 0 || self.format.acks_have_options {
             let copy = *ack; // so that an ACK without options stays in registers
@@ -145,7 +154,8 @@ impl Output for PacketSink<'_> {
     }
 
     fn syn(&mut self) {
-        let mut packet = Packet::new(SYN, self.format.tag, self.now, self.format.ack_size as u16);
+        let mut packet =
+            Packet::new(SYN | self.format.syn_flags, self.format.tag, self.now, self.format.ack_size as u16);
         if let Some((scheme, rate)) = self.format.request {
             packet = packet.with_options(self.router_header(scheme, rate, 0));
         }

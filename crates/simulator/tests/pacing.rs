@@ -52,6 +52,7 @@ fn build(algorithm: &str, stack: &Stack) -> Box<dyn CongestionControl> {
         initial_ssthresh: None,
         paced: false,
         seed: 1,
+        classic_ecn: false,
         oracle_buffer: None,
     })
 }
@@ -63,6 +64,7 @@ fn acknowledge(sender: &mut Sender, now: u64, ack: u64, line: &mut Line) {
         echo: Time::from_nanos(now - 100 * MS),
         ece: false,
         ce_count: 0,
+        accecn: None,
         blocks: SackBlocks::default(),
         feedback: None,
     };

@@ -36,6 +36,7 @@ fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
         initial_ssthresh: None,
         paced: false,
         seed: 1,
+        classic_ecn: false,
         oracle_buffer: None,
     });
     let mut sender = Sender::new(control, RecoveryKind::Rack, &stack.into());
@@ -53,6 +54,7 @@ fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
         echo: Time::from_nanos(100 * MS),
         ece: false,
         ce_count: 0,
+        accecn: None,
         blocks: SackBlocks::default(),
         feedback: None,
     };

@@ -81,6 +81,7 @@ impl Copy {
             initial_ssthresh: None,
             paced: stack.pacing == Pacing::Always,
             seed: 0,
+            classic_ecn: false,
             oracle_buffer: None,
         };
         Self(Driver::of(algorithm, &path))

@@ -171,9 +171,9 @@ impl DelayedAck {
         self.quick = self.quick.max(count.min(most));
     }
 
-    /// Acknowledges this arrival at once, since the window opens (Linux, tcp_grow_window).
+    /// Acknowledges this arrival at once, since the window opens (Linux, tcp_grow_window) or for Accurate ECN.
     #[inline]
-    pub(crate) fn on_window_opened(&mut self) {
+    pub(crate) fn acknowledge_now(&mut self) {
         self.quick |= 1;
     }
 

@@ -1,12 +1,19 @@
 //! The sender's ECN state: congestion echoes of the receiver, and the CWR bit that acknowledges them (RFC 3168; RFC
 //! 8257).
 
-use crate::stack::Ecn;
+use crate::accecn::{AceDecoder, Delivered};
+use crate::stack::{Ecn, Stack};
 use crate::wire::AckPacket;
 
 /// CE marks reported by the receiver, and the pending CWR bit.
 #[derive(Debug, Default)]
 pub(crate) struct EcnEcho {
+    /// The counters of Accurate ECN as on the wire, from the first ACK.
+    ace: Option<Box<AceDecoder>>,
+    /// The peer or the path does not return ECN feedback, or changes the ECN field: packets are not ECN-capable.
+    disabled: bool,
+    /// The feedback is not usable: marks are ignored.
+    ignored: bool,
     /// CE-marked segments that ACKs reported so far, modulo 2³² (accurate ECN).
     ce_count: u32,
     /// The next new segment carries CWR (Linux, `TCP_ECN_QUEUE_CWR`).
@@ -19,24 +26,61 @@ impl EcnEcho {
         self.ce_count > 0
     }
 
+    /// Whether a segment may be ECN-capable. Retransmissions are only where all packets of L4S are (RFC 3168, section
+    /// 6.1.5; RFC 9331, section 4.1).
+    #[inline]
+    pub(crate) fn sends_ect(&self, stack: &Stack, retransmission: bool) -> bool {
+        stack.ecn != Ecn::Off && (!retransmission || stack.ect1) && !self.disabled
+    }
+
+    /// Sends packets that are not ECN-capable from now on, since the path changes the ECN field.
+    pub(crate) fn disable(&mut self) {
+        self.disabled = true;
+    }
+
+    /// Whether the first ACK showed that the feedback is not usable.
+    pub(crate) fn is_ignored(&self) -> bool {
+        self.ignored
+    }
+
     /// Handles an ACK. Returns the number of segments newly reported as marked, and whether the ACK echoes congestion.
     #[inline]
-    pub(crate) fn on_ack(&mut self, ecn: Ecn, ack: &AckPacket) -> (u32, bool) {
+    pub(crate) fn on_ack(&mut self, ecn: Ecn, ack: &AckPacket, delivered: Delivered, mss: u32) -> (u32, bool) {
         if ecn == Ecn::Off {
             return (0, false);
+        }
+        if ecn == Ecn::AccEcn {
+            let marked = self.on_accecn(ack, delivered, mss);
+            return (marked, marked > 0);
         }
         let marked = ack.ce_count.wrapping_sub(self.ce_count);
         self.ce_count = ack.ce_count;
         let echo = match ecn {
-            Ecn::Accurate | Ecn::Dctcp => marked > 0,
-            _ => ack.ece,
+            Ecn::Classic => ack.ece,
+            _ => marked > 0,
         };
         (marked, echo)
     }
 
-    /// Sends CWR with the next new segment after a window reduction, if ECN is in use.
+    /// Handles the ACE field and the option of an ACK. A field of zero in the first ACK has been cleared (RFC 9768, section
+    /// 3.2.2.4).
+    fn on_accecn(&mut self, ack: &AckPacket, delivered: Delivered, mss: u32) -> u32 {
+        let Some(feedback) = ack.accecn else { return 0 };
+        let first = self.ace.is_none();
+        let decoder = self.ace.get_or_insert_with(|| Box::new(AceDecoder::new(mss)));
+        if first && feedback.ace == 0 {
+            (self.disabled, self.ignored) = (true, true);
+        }
+        if self.ignored {
+            return 0;
+        }
+        decoder.on_ack(feedback, delivered)
+    }
+
+    /// Sends CWR with the next new segment after a window reduction, with ECN. The bit is a part of the ACE field in
+    /// Accurate ECN.
     pub(crate) fn queue_cwr(&mut self, ecn: Ecn) {
-        self.cwr = ecn != Ecn::Off;
+        self.cwr = !matches!(ecn, Ecn::Off | Ecn::AccEcn);
     }
 
     /// Whether the segment being sent carries CWR. Retransmissions never do (RFC 3168, section 6.1.5).
@@ -51,6 +95,7 @@ impl EcnEcho {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accecn::AccEcnFeedback;
     use crate::wire::SackBlocks;
     use cwndlab_units::{Bytes, Time};
 
@@ -61,6 +106,7 @@ mod tests {
             echo: Time::ZERO,
             ece,
             ce_count,
+            accecn: None,
             blocks: SackBlocks::default(),
             feedback: None,
         }
@@ -69,10 +115,27 @@ mod tests {
     /// RFC 3168 echoes marks with the ECE bit, accurate ECN with a counter that wraps.
     #[test]
     fn accurate_ecn_counts_marks_and_classic_ecn_echoes_them() {
-        let mut echo = EcnEcho { ce_count: u32::MAX, cwr: false };
-        assert_eq!(echo.on_ack(Ecn::Accurate, &ack(false, 1)), (2, true));
-        assert_eq!(echo.on_ack(Ecn::Accurate, &ack(true, 1)), (0, false));
-        assert_eq!(echo.on_ack(Ecn::Classic, &ack(true, 1)), (0, true));
+        let mut echo = EcnEcho { ce_count: u32::MAX, ..EcnEcho::default() };
+        let none = Delivered { packets: 1, bytes: Bytes(1000) };
+        assert_eq!(echo.on_ack(Ecn::Accurate, &ack(false, 1), none, 1000), (2, true));
+        assert_eq!(echo.on_ack(Ecn::Accurate, &ack(true, 1), none, 1000), (0, false));
+        assert_eq!(echo.on_ack(Ecn::Classic, &ack(true, 1), none, 1000), (0, true));
+    }
+
+    /// RFC 9768, section 3.2.2.4: ACE = 0 in the first feedback disables ECN, and marks are ignored; a later 0 is a count.
+    #[test]
+    fn a_zeroed_ace_field_disables_ecn() {
+        let one = Delivered { packets: 3, bytes: Bytes(3000) };
+        let reports = |fields: [u8; 2]| {
+            let mut echo = EcnEcho::default();
+            let marked = fields.map(|ace| {
+                let accecn = Some(AccEcnFeedback { ace, option: None });
+                echo.on_ack(Ecn::AccEcn, &AckPacket { accecn, ..ack(false, 0) }, one, 1000).0
+            });
+            (marked, echo.disabled)
+        };
+        assert_eq!(reports([0, 2]), ([0, 0], true));
+        assert_eq!(reports([5, 0]), ([0, 3], false));
     }
 
     /// RFC 3168, section 6.1.2: the first new segment after the reduction carries CWR, and none after it.

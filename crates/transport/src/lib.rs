@@ -48,6 +48,7 @@
 //! transmission control block that holds them ← [`recovery`] ← [`sender`]. A new kind of recovery is a file in
 //! `recovery/` and a variant in its `mod.rs`; a new stack parameter is a field in `stack.rs`.
 
+pub mod accecn;
 mod ack_summary;
 mod coarse_rto;
 mod controller;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cwndlab_control::Feedback;
 use cwndlab_units::{Bytes, Duration, Time};
 
+use crate::accecn::{AccEcnFeedback, Codepoint, MarkCounters};
 use crate::delayed_ack::{Arrival, DelayedAck};
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
@@ -41,6 +42,8 @@ pub struct Receiver {
     ce_count: u32,
     /// ACKs carry ECE.
     ece: bool,
+    /// Counters of Accurate ECN as on the wire.
+    marks: Option<Box<MarkCounters>>,
     /// SACK is negotiated and the sender evaluates it.
     sack: bool,
     window: ReceiveWindow,
@@ -61,6 +64,7 @@ impl Receiver {
             feedback: None,
             ce_count: 0,
             ece: false,
+            marks: (stack.ecn == Ecn::AccEcn).then(Box::default),
             sack,
             window: ReceiveWindow::new(stack),
         }
@@ -120,7 +124,10 @@ impl Receiver {
     #[inline]
     pub fn on_data(&mut self, now: Time, data: Data, ce: bool, out: &mut impl Output) {
         if self.stack.ecn != Ecn::Off {
-            self.on_ecn(now, data.cwr, ce, out);
+            match &self.marks {
+                None => self.on_ecn(now, data.cwr, ce, out),
+                Some(_) => self.count_mark(data.ect, data.ect_changed, ce, data.len),
+            }
         }
         if let Some(feedback) = data.feedback {
             self.on_feedback(feedback);
@@ -137,7 +144,8 @@ impl Receiver {
         let arrival = Arrival { timestamp: data.timestamp, len, push: data.push };
         match self.acks.on_in_order(now, arrival, self.window.advertised(), self.timer, &self.stack) {
             None => {
-                let ack = self.next_ack(now);
+                let mut ack = self.next_ack(now);
+                ack.accecn = self.accecn_feedback(0);
                 out.ack(&ack);
             }
             Some(due) => {
@@ -167,7 +175,7 @@ impl Receiver {
             if !self.store_out_of_order(seq, len) {
                 duplicate = Some((seq, seq + 1));
             } else if self.stack.rules == Rules::Linux && self.sack && self.window.open(&self.stack) {
-                self.acks.on_window_opened();
+                self.acks.acknowledge_now();
             }
             self.compress_ack(now, duplicate)
         };
@@ -238,6 +246,20 @@ impl Receiver {
         self.feedback = Some(Box::new(Feedback { accelerated: before + new.accelerated, ..new }));
     }
 
+    /// Counts a segment by the codepoint with which it arrived (RFC 9768).
+    #[inline(never)]
+    fn count_mark(&mut self, ect: bool, changed: bool, ce: bool, len: u32) {
+        let arrived = match (ce, ect) {
+            (true, _) => Codepoint::Ce,
+            (_, false) => Codepoint::NotEct,
+            _ if self.stack.ect1 != changed => Codepoint::Ect1,
+            _ => Codepoint::Ect0,
+        };
+        if self.marks.as_mut().is_some_and(|counters| counters.on_packet(arrived, len)) {
+            self.acks.acknowledge_now();
+        }
+    }
+
     #[inline(never)]
     fn on_ecn(&mut self, now: Time, cwr: bool, ce: bool, out: &mut impl Output) {
         if cwr {
@@ -266,7 +288,7 @@ impl Receiver {
     fn deliver(&mut self, now: Time, bytes: Bytes, sent: Time) {
         self.delivered += bytes;
         if self.window.on_data(now, bytes, sent, &self.stack) {
-            self.acks.on_window_opened();
+            self.acks.acknowledge_now();
         }
     }
 
@@ -278,7 +300,15 @@ impl Receiver {
         if self.sack && (duplicate.is_some() || self.reassembly.is_some()) {
             self.fill_blocks(&mut ack.blocks, duplicate);
         }
+        ack.accecn = self.accecn_feedback(ack.blocks.len);
         out.ack(&ack);
+    }
+
+    /// The Accurate ECN feedback of an ACK with this number of SACK blocks.
+    #[inline]
+    fn accecn_feedback(&mut self, blocks: u8) -> Option<AccEcnFeedback> {
+        let counters = self.marks.as_deref_mut()?;
+        Some(counters.feedback(blocks, self.stack.timestamps, self.stack.accecn_option))
     }
 
     /// The next ACK, without SACK blocks.
@@ -298,6 +328,7 @@ impl Receiver {
             echo: self.acks.echo(),
             ece: self.ece,
             ce_count: self.ce_count,
+            accecn: None,
             feedback: self.feedback.as_deref().copied(),
             blocks: SackBlocks::default(),
         }
@@ -350,7 +381,17 @@ mod tests {
     }
 
     fn segment(seq: u64, timestamp: Time) -> Data {
-        Data { seq, len: 1000, retransmission: false, ect: false, cwr: false, push: false, timestamp, feedback: None }
+        Data {
+            seq,
+            len: 1000,
+            retransmission: false,
+            ect: false,
+            ect_changed: false,
+            cwr: false,
+            push: false,
+            timestamp,
+            feedback: None,
+        }
     }
 
     fn stack() -> Stack {

@@ -9,10 +9,31 @@ pub enum Ecn {
     Off,
     /// RFC 3168: the receiver echoes until the sender sends CWR.
     Classic,
-    /// Accurate ECN: the receiver counts marks.
+    /// Accurate ECN without the limits of the wire: the receiver reports the exact number of marks.
     Accurate,
     /// Accurate ECN with an immediate acknowledgement whenever marking begins or ends (RFC 8257, section 3.2).
     Dctcp,
+    /// Accurate ECN as on the wire: ACE field and AccECN option (RFC 9768).
+    AccEcn,
+}
+
+impl Ecn {
+    /// Whether the receiver reports the number of marks.
+    #[must_use]
+    pub fn counts_marks(self) -> bool {
+        matches!(self, Self::Accurate | Self::Dctcp | Self::AccEcn)
+    }
+}
+
+/// The forms of ECN that the peer supports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerEcn {
+    /// All.
+    Accurate,
+    /// RFC 3168 only.
+    Classic,
+    /// None.
+    Off,
 }
 
 /// The window after an idle period of more than an RTO.
@@ -199,6 +220,13 @@ pub struct Stack {
     pub paws: bool,
     /// ECN.
     pub ecn: Ecn,
+    /// Forms of ECN that the peer supports. The sender falls back to the best of them.
+    pub peer_ecn: PeerEcn,
+    /// With `ecn = "accecn"`, ACKs carry the AccECN option with byte counters (RFC 9768, section 3.2.3).
+    pub accecn_option: bool,
+    /// With `ecn = "accecn"`, packets carry ECT(1) (L4S, RFC 9331), also SYNs and retransmissions; set by the algorithm, not
+    /// by a scenario.
+    pub ect1: bool,
     /// Pacing.
     pub pacing: Pacing,
     /// Segments that a paced sender sends at once; with `tso_burst` more at a high rate.

@@ -3,6 +3,8 @@
 use cwndlab_control::Feedback;
 use cwndlab_units::{Bytes, Time};
 
+use crate::accecn::AccEcnFeedback;
+
 /// Expands the low 32 bits of a segment number, as carried in a packet, to the 64-bit number nearest to `near`, as in
 /// TCP and QUIC (RFC 9000, appendix A.3; RFC 9293, section 3.4). Numbers in flight are less than 2³¹ apart.
 #[inline]
@@ -26,6 +28,8 @@ pub struct Data {
     pub retransmission: bool,
     /// ECN-capable.
     pub ect: bool,
+    /// The path changed the codepoint to the other ECT.
+    pub ect_changed: bool,
     /// Congestion window reduced (RFC 3168).
     pub cwr: bool,
     /// PSH: the last segment of a burst that Linux sends as one packet (`__tcp_transmit_skb`).
@@ -71,6 +75,8 @@ pub struct AckPacket {
     pub ece: bool,
     /// Segments received with a CE mark so far (accurate ECN), modulo 2³².
     pub ce_count: u32,
+    /// Feedback of Accurate ECN as on the wire.
+    pub accecn: Option<AccEcnFeedback>,
     /// SACK blocks.
     pub blocks: SackBlocks,
     /// Feedback of the routers on the acknowledged segments; `accelerated` counts since the connection's start.
@@ -93,7 +99,7 @@ pub struct PlainAck {
 impl From<PlainAck> for AckPacket {
     fn from(plain: PlainAck) -> Self {
         let PlainAck { ack, window, echo, ece } = plain;
-        Self { ack, window, echo, ece, ce_count: 0, blocks: SackBlocks::default(), feedback: None }
+        Self { ack, window, echo, ece, ce_count: 0, accecn: None, blocks: SackBlocks::default(), feedback: None }
     }
 }
 
@@ -102,12 +108,8 @@ impl AckPacket {
     #[inline]
     pub(crate) fn plain(&self) -> Option<PlainAck> {
         let Self { ack, window, echo, ece, .. } = *self;
-        (self.ce_count == 0 && self.blocks.len == 0 && self.feedback.is_none()).then_some(PlainAck {
-            ack,
-            window,
-            echo,
-            ece,
-        })
+        (self.ce_count == 0 && self.accecn.is_none() && self.blocks.len == 0 && self.feedback.is_none())
+            .then_some(PlainAck { ack, window, echo, ece })
     }
 }
 

@@ -32,6 +32,7 @@ fn need(need: Need) -> Cow<'static, str> {
     match need {
         Need::Pacing => "pacing".into(),
         Need::Ecn => "ecn".into(),
+        Need::L4s => "l4s".into(),
         Need::EveryAck => "every-ack".into(),
         Need::Spacing => "spacing".into(),
         Need::Agent(scheme) => format!("agent {scheme}").into(),

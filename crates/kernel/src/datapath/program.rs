@@ -77,7 +77,7 @@ fn prepare(open: &mut OpenObject, name: &str, algorithm: &Algorithm, schedule: R
             // `flags` follows the name.
             let flags = &mut value[at + UNNAMED.len()..at + UNNAMED.len() + 4];
             let before = u32::from_ne_bytes(flags.try_into().expect("four bytes"));
-            let ecn = if algorithm.needs(Need::Ecn) { NEEDS_ECN } else { 0 };
+            let ecn = if algorithm.needs(Need::Ecn) || algorithm.needs(Need::L4s) { NEEDS_ECN } else { 0 };
             flags.copy_from_slice(&(before | ecn).to_ne_bytes());
         } else if title.ends_with(".rodata") {
             let bytes = [settings.when.to_ne_bytes(), settings.model_based.to_ne_bytes()].concat();

@@ -130,6 +130,7 @@ impl Connection {
             initial_ssthresh: None,
             paced: settings.paced,
             seed: 1,
+            classic_ecn: false,
             oracle_buffer: None,
         });
         let mut sender = Sender::new(control, kind, &stack).with_requirements(&algorithm);
@@ -247,6 +248,7 @@ impl Connection {
             echo: echo.filter(|_| self.negotiated.timestamps).unwrap_or(Time::ZERO),
             ece: ece && self.negotiated.ecn,
             ce_count: if self.dctcp { self.marked } else { 0 },
+            accecn: None,
             blocks: self.blocks(packet, byte),
             feedback: None,
         };

@@ -43,6 +43,7 @@ const PATH: Path = Path {
     initial_ssthresh: None,
     paced: false,
     seed: 1,
+    classic_ecn: false,
     oracle_buffer: None,
 };
 

@@ -99,6 +99,7 @@ impl Network {
             jitter: link.jitter,
             wifi_jitter: link.wifi_jitter,
             duplicate: link.duplicate,
+            ecn: link.ecn,
             admission: link
                 .admission
                 .zip(self.mean_rate(link))

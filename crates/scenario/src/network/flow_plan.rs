@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cwndlab_control::{Algorithm, FackOptions, FackRampdown, Need, RackOptions, RackPrr, RecoveryKind};
 use cwndlab_traffic::configuration::PacketSizes;
 use cwndlab_traffic::{Workload, UDP_HEADER};
+use cwndlab_transport::accecn::negotiate;
 use cwndlab_transport::recovery::with_negotiated_sack;
 use cwndlab_units::{Bytes, Duration, LinkId};
 
@@ -162,6 +163,11 @@ fn stack(flow: &Flow, algorithm: &Algorithm, recovery: RecoveryKind) -> Stack {
     if !flow.given.ecn && algorithm.needs(Need::Ecn) {
         stack.ecn = Ecn::Accurate;
     }
+    if !flow.given.ecn && algorithm.needs(Need::L4s) {
+        stack.ecn = Ecn::AccEcn;
+    }
+    stack.ecn = negotiate(stack.ecn, stack.peer_ecn);
+    stack.ect1 = stack.ecn == Ecn::AccEcn && algorithm.needs(Need::L4s);
     if algorithm.min_cwnd_half() && recovery == RecoveryKind::Fack {
         stack.rampdown = Rampdown::RateHalvingToHalf;
     }

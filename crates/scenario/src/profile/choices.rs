@@ -2,7 +2,7 @@
 
 use cwndlab_config::{Faults, FieldType, Kind, Reader, Word};
 
-use crate::plan::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart};
+use crate::plan::{AckCounting, Ecn, IdleRestart, Pacing, PeerEcn, Prr, Rampdown, RtoArithmetic, RtoRestart};
 
 /// The names and meanings of the profiles.
 pub const NAMES: &[Word] = &[
@@ -44,8 +44,14 @@ choices! {
     EcnWords: Ecn {
         "off" => Off, "packets are not ECN-capable";
         "classic" => Classic, "ECN echo until the sender confirms with CWR (RFC 3168)";
-        "accurate" => Accurate, "the receiver reports the number of marks (Accurate ECN)";
+        "accurate" => Accurate, "the receiver reports the number of marks exactly, without the limits of the wire";
         "dctcp" => Dctcp, "an immediate ACK when marking begins or ends (RFC 8257)";
+        "accecn" => AccEcn, "Accurate ECN as on the wire: ACE field and option (RFC 9768)";
+    }
+    PeerEcnWords: PeerEcn {
+        "accurate" => Accurate, "every form";
+        "classic" => Classic, "RFC 3168 only";
+        "off" => Off, "none";
     }
     PacingWords: Pacing {
         "algorithm" => Algorithm, "only if the algorithm sets a rate";

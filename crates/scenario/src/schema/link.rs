@@ -1,6 +1,7 @@
 //! Reads a link.
 
 use cwndlab_config::{fields, Faults, FieldType, Kind, Probability, Reader, Table, TablePath, TableType};
+use cwndlab_network::impairments::EcnChange;
 use cwndlab_network::wire::WifiJitter;
 use cwndlab_units::{Duration, Rate};
 
@@ -38,6 +39,8 @@ fields! {
         wifi_jitter: Option<Duration> = absent(""),
         /// probability that a packet arrives twice
         duplicate: Probability = 0.0,
+        /// change of the ECN field of data and SYNs by the wire
+        ecn: Option<EcnChange> = absent("the field is not changed"),
         /// share of the rate that flows with `reserve` may have together; one that would exceed it is refused at its start
         admission: Option<Probability> = absent("no admission control"),
         /// router agents: schemes in which the router writes feedback into packet headers
@@ -68,6 +71,7 @@ impl Link {
             jitter: None,
             wifi_jitter: None,
             duplicate: 0.0,
+            ecn: None,
             admission: None,
             agents: Vec::new(),
         }
@@ -116,6 +120,7 @@ impl FieldType for ReverseLink {
             queue: link.queue.or(base.queue),
             jitter: link.jitter.or(base.jitter),
             wifi_jitter: link.wifi_jitter.or(base.wifi_jitter),
+            ecn: link.ecn.or(base.ecn),
             duplicate: if inner.gives("duplicate") { link.duplicate } else { base.duplicate },
             admission: link.admission.or(base.admission),
             agents: if inner.gives("agents") { link.agents } else { base.agents },

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use cwndlab_control::{Algorithm, CongestionControl, Feedback, RecoveryKind};
 use cwndlab_units::{Bytes, Duration, Rate, SenderCounters, Time};
 
+use crate::accecn::{is_invalid, Codepoint};
 use crate::cwnd_validation::CwndValidation;
 use crate::pacer::Pacer;
 use crate::recovery::{with_negotiated_sack, Recovery};
@@ -115,6 +116,14 @@ impl Sender {
             None => self.syn_retransmissions = 1,
         }
         self.on_syn_ack(now, window, None, out);
+    }
+
+    /// Handles the ECN field with which the SYN arrived at the peer, as the SYN-ACK reports it (RFC 9768, section 3.2.2.3).
+    pub fn on_syn_codepoint(&mut self, sent: Codepoint, arrived: Codepoint, out: &mut impl Output) {
+        if is_invalid(sent, arrived) {
+            self.tcb.ecn.disable();
+            out.event("fallback", "the path changes the ECN field", self.tcb.cwnd, self.tcb.cwnd, f64::NAN);
+        }
     }
 
     /// Handles the SYN-ACK.

@@ -111,9 +111,13 @@ impl Sender {
         let mut summary = AckSummary::new(ack, prior_una);
         summary.was_idle = tcb.scoreboard.flight_size() == 0;
         let delivery_rate = self.take_deliveries(now, ack, &mut summary);
-        let (ce, echo) = self.tcb.on_ecn_echo(ack);
+        let usable = !self.tcb.ecn.is_ignored();
+        let (ce, echo) = self.tcb.on_ecn_echo(ack, &summary);
         summary.ece = echo;
         let tcb = &mut self.tcb;
+        if usable && tcb.ecn.is_ignored() {
+            out.event("fallback", "the ACE field is cleared", tcb.cwnd, tcb.cwnd, f64::NAN);
+        }
         if summary.advanced {
             tcb.rate.count_round(ack.ack, tcb.scoreboard.next);
         }
@@ -325,7 +329,7 @@ mod tests {
             }
             let window = Bytes(1_000_000 - 1000 * (gap % 2));
             let echo = Time::from_nanos(now.as_nanos() - 40_000_000);
-            let packet = AckPacket { ack, window, echo, ece: false, ce_count: 0, blocks, feedback: None };
+            let packet = AckPacket { ack, window, echo, ece: false, ce_count: 0, accecn: None, blocks, feedback: None };
             sender.on_ack(now, &packet, &mut out);
         }
         sender.fast_path = false;

@@ -105,6 +105,7 @@ impl Sender {
             len: 0,
             retransmission: false,
             ect: false,
+            ect_changed: false,
             cwr: false,
             push: false,
             timestamp: now,

@@ -8,7 +8,7 @@ use crate::cwnd_validation::{restart_ssthresh, restart_window};
 use crate::pacer::Pacer;
 use crate::recovery::LossRecovery;
 use crate::rexmit::Rexmit;
-use crate::stack::{Ecn, Pacing, RtoRestart, Rules};
+use crate::stack::{Pacing, RtoRestart, Rules};
 use crate::timers::Timer;
 use crate::tso::{autosize, Burst, DEFER_LIMIT, MIN_BURST, UNPACED_PACKETS};
 use crate::wire::{Data, Output};
@@ -309,9 +309,19 @@ impl Sender {
     /// A data segment sent at `now`, without number and payload.
     #[inline]
     fn data(&mut self, retransmission: bool, now: Time) -> Data {
-        let ect = self.tcb.stack.ecn != Ecn::Off && !retransmission; // RFC 3168, section 6.1.5
+        let ect = self.tcb.ecn.sends_ect(&self.tcb.stack, retransmission);
         let cwr = self.tcb.ecn.take_cwr(retransmission);
-        Data { seq: 0, len: 0, retransmission, ect, cwr, push: false, timestamp: now, feedback: None }
+        Data {
+            seq: 0,
+            len: 0,
+            retransmission,
+            ect,
+            ect_changed: false,
+            cwr,
+            push: false,
+            timestamp: now,
+            feedback: None,
+        }
     }
 
     /// Counts `segments` segments with `bytes` of payload in total.

@@ -4,6 +4,7 @@
 use cwndlab_units::{Bytes, CaState, Duration, Time};
 
 use super::Tcb;
+use crate::accecn::Delivered;
 use crate::ack_summary::AckSummary;
 use crate::segment::{Run, EVER_RETRANS, RETRANS, SACKED};
 use crate::wire::{AckPacket, MAX_BLOCKS};
@@ -214,8 +215,9 @@ impl Tcb {
 
     /// Processes the ECN echo. Returns the marked data, and whether the ACK requires a reduction.
     #[inline]
-    pub(crate) fn on_ecn_echo(&mut self, ack: &AckPacket) -> (Bytes, bool) {
-        let (marked, echo) = self.ecn.on_ack(self.stack.ecn, ack);
+    pub(crate) fn on_ecn_echo(&mut self, ack: &AckPacket, summary: &AckSummary) -> (Bytes, bool) {
+        let delivered = Delivered { packets: summary.rate.segments, bytes: summary.rate.bytes };
+        let (marked, echo) = self.ecn.on_ack(self.stack.ecn, ack, delivered, self.controller.mss());
         (self.controller.bytes(marked), echo)
     }
 }
@@ -276,6 +278,7 @@ mod tests {
                 echo: Time::from_nanos(59_700_000_000),
                 ece: false,
                 ce_count: 0,
+                accecn: None,
                 blocks: SackBlocks::default(),
                 feedback: None,
             };
@@ -305,6 +308,7 @@ mod tests {
                 echo: Time::from_nanos(1_000_000),
                 ece: false,
                 ce_count: 0,
+                accecn: None,
                 blocks: SackBlocks::default(),
                 feedback: None,
             };

@@ -2,7 +2,9 @@
 
 use cwndlab_units::{Bytes, Duration};
 
-use super::stack::{AckCounting, Ecn, IdleRestart, Pacing, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack};
+use super::stack::{
+    AckCounting, Ecn, IdleRestart, Pacing, PeerEcn, Prr, Rampdown, RtoArithmetic, RtoRestart, Rules, Stack,
+};
 
 /// The defaults of Linux 6.x, without timestamps as in packetdrill's scripts.
 pub(crate) fn linux() -> Stack {
@@ -31,6 +33,9 @@ pub(crate) fn linux() -> Stack {
         timestamps: false,
         paws: true,
         ecn: Ecn::Off,
+        peer_ecn: PeerEcn::Accurate,
+        accecn_option: true,
+        ect1: false,
         pacing: Pacing::Algorithm,
         pacing_quantum: 2,
         tso_burst: true,

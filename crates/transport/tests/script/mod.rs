@@ -221,6 +221,7 @@ impl Script {
             echo: Time::from_nanos(self.echo),
             ece,
             ce_count: 0,
+            accecn: None,
             blocks,
             feedback: None,
         };

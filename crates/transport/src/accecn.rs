@@ -1,0 +1,414 @@
+//! Accurate ECN on the wire: negotiation, the ACE field, and the AccECN option (RFC 9768).
+//!
+//! The receiver counts packets with a CE mark, and the payload bytes of each codepoint. An ACK carries the packet counter
+//! modulo 8 (ACE), and in the option the byte counters modulo 2²⁴. The sender reconstructs the number of new marks,
+//! also if ACKs were lost or thinned out ([`AceDecoder`]; Linux, `__tcp_accecn_process`).
+
+use cwndlab_units::Bytes;
+
+use crate::stack::{Ecn, PeerEcn};
+
+/// Mask of the ACE field.
+const ACE: u32 = 7;
+/// Initial packet counter: a zeroed field is detected (section 3.2.2.4).
+const INITIAL_PACKETS: u32 = 5;
+/// Bits of a byte counter in the option.
+const COUNTER_BITS: u32 = 24;
+/// Mean packets per ACK above which ACKs are assumed to be thinned out, so that a large one is no sign of lost ACKs (Linux,
+/// `ACK_COMP_THRESH`).
+const THINNED: u32 = 4;
+/// Fractional bits and weight of that mean (Linux, `PKTS_ACKED_PREC`, `PKTS_ACKED_WEIGHT`).
+const MEAN_SHIFT: u32 = 6;
+/// CE marks after which an ACK is sent, with unacknowledged data (section 3.2.2.5.1).
+const MARKS_PER_ACK: u32 = 2;
+/// Bytes of the option with all counters, padded to whole words.
+pub const OPTION_SIZE: u32 = 12;
+/// SACK blocks beside which the option fits, with timestamps and without: 40 bytes of options in total.
+const BLOCKS_BESIDE: [u8; 2] = [3, 1];
+
+/// The ECN field of an IP header (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codepoint {
+    /// Not ECN-capable.
+    NotEct,
+    /// ECT(1): L4S.
+    Ect1,
+    /// ECT(0).
+    Ect0,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// The flags AE, CWR and ECE of a SYN that requests Accurate ECN.
+pub const SYN_FLAGS: u8 = 0b111;
+
+/// The flags of the SYN-ACK in reply to a SYN with `flags` that arrived with this codepoint (section 3.1.2, table 2; a
+/// SYN with any flags but 000 and 011 counts as 111).
+#[must_use]
+pub fn syn_ack_flags(flags: u8, arrived: Codepoint, server: PeerEcn) -> u8 {
+    match (flags & SYN_FLAGS, server) {
+        (0b000, _) | (_, PeerEcn::Off) => 0b000,
+        (0b011, _) | (_, PeerEcn::Classic) => 0b001,
+        _ => handshake_encoding(arrived),
+    }
+}
+
+/// The encoding of an arriving codepoint on the SYN-ACK, and on the ACK of the SYN-ACK (tables 2 and 3).
+#[must_use]
+pub fn handshake_encoding(arrived: Codepoint) -> u8 {
+    match arrived {
+        Codepoint::NotEct => 0b010,
+        Codepoint::Ect1 => 0b011,
+        Codepoint::Ect0 => 0b100,
+        Codepoint::Ce => 0b110,
+    }
+}
+
+/// The mode of a client that requested Accurate ECN, by the flags of the SYN-ACK (table 2). `None` of the codepoint: the
+/// reply does not tell it.
+#[must_use]
+pub fn client_mode(flags: u8) -> (Ecn, Option<Codepoint>) {
+    match flags & SYN_FLAGS {
+        0b010 => (Ecn::AccEcn, Some(Codepoint::NotEct)),
+        0b011 => (Ecn::AccEcn, Some(Codepoint::Ect1)),
+        0b100 => (Ecn::AccEcn, Some(Codepoint::Ect0)),
+        0b110 => (Ecn::AccEcn, Some(Codepoint::Ce)),
+        0b101 => (Ecn::AccEcn, None),
+        0b001 => (Ecn::Classic, None),
+        _ => (Ecn::Off, None), // 000: no ECN; 111: broken, or the SYN's flags reflected
+    }
+}
+
+/// The mode that a client with `own` negotiates with a peer that supports `peer`.
+#[must_use]
+pub fn negotiate(own: Ecn, peer: PeerEcn) -> Ecn {
+    match (own, peer) {
+        (Ecn::Off, _) | (_, PeerEcn::Accurate) => own,
+        (Ecn::Classic, PeerEcn::Classic) => own,
+        _ => client_mode(syn_ack_flags(SYN_FLAGS, Codepoint::NotEct, peer)).0,
+    }
+}
+
+/// Whether the path changed the ECN field in a way that RFC 3168 forbids (section 3.2.2.3): Not-ECT or CE changed, or ECT
+/// became Not-ECT. The sender then sends packets that are not ECN-capable, and still responds to marks.
+#[must_use]
+pub fn is_invalid(sent: Codepoint, arrived: Codepoint) -> bool {
+    match sent {
+        Codepoint::NotEct | Codepoint::Ce => arrived != sent,
+        Codepoint::Ect0 | Codepoint::Ect1 => arrived == Codepoint::NotEct,
+    }
+}
+
+/// The byte counters of the option.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByteCounters {
+    /// Payload with ECT(0), bytes modulo 2²⁴.
+    pub ect0: u32,
+    /// Payload with CE.
+    pub ce: u32,
+    /// Payload with ECT(1).
+    pub ect1: u32,
+}
+
+/// The feedback of one ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccEcnFeedback {
+    /// The ACE field.
+    pub ace: u8,
+    /// The option; `None` if the ACK has none.
+    pub option: Option<ByteCounters>,
+}
+
+/// The counters of a receiver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MarkCounters {
+    packets: u32,
+    bytes: ByteCounters,
+    /// Marks since the last ACK.
+    unreported: u32,
+    /// The last packet had a mark.
+    was_marked: bool,
+    /// A counter of bytes changed since the last option.
+    changed: bool,
+}
+
+impl Default for MarkCounters {
+    fn default() -> Self {
+        let bytes = ByteCounters { ect0: 1, ce: 0, ect1: 1 };
+        Self { packets: INITIAL_PACKETS, bytes, unreported: 0, was_marked: false, changed: true }
+    }
+}
+
+impl MarkCounters {
+    /// Counts a packet with `len` bytes of payload. Returns whether an ACK is due: marking began, or two marks are
+    /// unreported (section 3.2.2.5.1).
+    pub(crate) fn on_packet(&mut self, arrived: Codepoint, len: u32) -> bool {
+        let marked = arrived == Codepoint::Ce;
+        let began = marked && !self.was_marked;
+        self.was_marked = marked;
+        self.packets = self.packets.wrapping_add(u32::from(marked));
+        self.unreported += u32::from(marked);
+        let counter = match arrived {
+            Codepoint::NotEct => return false,
+            Codepoint::Ect0 => &mut self.bytes.ect0,
+            Codepoint::Ect1 => &mut self.bytes.ect1,
+            Codepoint::Ce => &mut self.bytes.ce,
+        };
+        *counter = counter.wrapping_add(len) & ((1 << COUNTER_BITS) - 1);
+        self.changed |= len > 0;
+        began || self.unreported >= MARKS_PER_ACK
+    }
+
+    /// The feedback of the next ACK, which has `blocks` SACK blocks: the option is left out if it does not fit, or if
+    /// no counter changed (section 3.2.3.3).
+    pub(crate) fn feedback(&mut self, blocks: u8, timestamps: bool, option: bool) -> AccEcnFeedback {
+        self.unreported = 0;
+        let sent = option && self.changed && blocks <= BLOCKS_BESIDE[usize::from(timestamps)];
+        self.changed &= !sent;
+        AccEcnFeedback { ace: (self.packets & ACE) as u8, option: sent.then_some(self.bytes) }
+    }
+}
+
+/// What an ACK delivered, for the interpretation of its ACE field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivered {
+    /// Packets newly delivered.
+    pub(crate) packets: u32,
+    /// Their payload.
+    pub(crate) bytes: Bytes,
+}
+
+/// The sender's copy of the receiver's counters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AceDecoder {
+    packets: u32,
+    ce_bytes: u32,
+    /// Mean packets per ACK in 1/64; 0 before the first.
+    mean: u32,
+    mss: u32,
+}
+
+impl AceDecoder {
+    /// The state before the first ACK of a connection with this segment size.
+    pub(crate) fn new(mss: u32) -> Self {
+        Self { packets: INITIAL_PACKETS, ce_bytes: 0, mean: 0, mss }
+    }
+
+    /// The number of marked packets that an ACK newly reports. An ACK that delivers nothing may be reordered, so that its
+    /// counters wait for the next one (Linux: no forward progress).
+    pub(crate) fn on_ack(&mut self, feedback: AccEcnFeedback, delivered: Delivered) -> u32 {
+        if delivered.packets == 0 {
+            return 0;
+        }
+        let ce_bytes = feedback.option.map(|option| {
+            let bytes = option.ce.wrapping_sub(self.ce_bytes) & ((1 << COUNTER_BITS) - 1);
+            self.ce_bytes = option.ce;
+            bytes
+        });
+        let sample = delivered.packets << MEAN_SHIFT;
+        self.mean = match self.mean {
+            0 => sample,
+            mean => ((((mean << MEAN_SHIFT) - mean) + sample) >> MEAN_SHIFT).min(0xffff),
+        };
+        let marked = self.marked(u32::from(feedback.ace).wrapping_sub(self.packets) & ACE, ce_bytes, delivered);
+        self.packets = self.packets.wrapping_add(marked);
+        marked
+    }
+
+    /// The number of marks behind a difference of `delta` of the ACE field. If it can have wrapped, the option decides; without
+    /// the option the largest possible number, unless ACKs of many packets are usual (section 3.2.2.5.2; appendix A.2).
+    fn marked(&self, delta: u32, ce_bytes: Option<u32>, Delivered { packets, bytes }: Delivered) -> u32 {
+        if packets <= ACE {
+            return delta;
+        }
+        let safe = packets - (packets.wrapping_sub(delta) & ACE);
+        match ce_bytes {
+            None if self.mean > THINNED << MEAN_SHIFT => delta,
+            None => safe,
+            Some(0) => delta,
+            Some(marked) if packets >= 2 * (ACE + 1) => {
+                let marked = u64::from(marked);
+                if bytes.0 <= marked {
+                    return safe;
+                }
+                let estimate = (marked * u64::from(packets)).div_ceil(bytes.0) as u32;
+                safe.min(delta + (estimate & !ACE))
+            }
+            Some(marked) if marked > delta * self.mss => safe,
+            Some(marked) if marked < (safe * self.mss) >> 1 => delta,
+            Some(_) => safe,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    fn ace(ace: u8) -> AccEcnFeedback {
+        AccEcnFeedback { ace, option: None }
+    }
+
+    fn delivered(packets: u32) -> Delivered {
+        Delivered { packets, bytes: Bytes(u64::from(packets * MSS)) }
+    }
+
+    /// Marks by a decoder whose copy of the counter is `packets`.
+    fn decode(packets: u32, feedback: AccEcnFeedback, of: u32) -> u32 {
+        AceDecoder { packets, ..AceDecoder::new(MSS) }.on_ack(feedback, delivered(of))
+    }
+
+    /// RFC 9768, table 2: the SYN-ACK tells the codepoint of the SYN, and both ends derive the mode.
+    #[test]
+    fn the_syn_ack_encodes_the_codepoint_of_the_syn() {
+        let codepoints = [Codepoint::NotEct, Codepoint::Ect1, Codepoint::Ect0, Codepoint::Ce];
+        for (codepoint, flags) in codepoints.into_iter().zip([0b010, 0b011, 0b100, 0b110]) {
+            assert_eq!(syn_ack_flags(0b111, codepoint, PeerEcn::Accurate), flags);
+            assert_eq!(client_mode(flags), (Ecn::AccEcn, Some(codepoint)));
+        }
+        assert_eq!(client_mode(0b101), (Ecn::AccEcn, None));
+    }
+
+    /// RFC 9768, table 2: a server without Accurate ECN replies 001 or 000; 111 is a broken reply.
+    #[test]
+    fn the_client_falls_back_to_classic_ecn_and_to_none() {
+        assert_eq!(syn_ack_flags(0b111, Codepoint::NotEct, PeerEcn::Classic), 0b001);
+        assert_eq!(syn_ack_flags(0b111, Codepoint::NotEct, PeerEcn::Off), 0b000);
+        assert_eq!([0b001, 0b000, 0b111].map(|flags| client_mode(flags).0), [Ecn::Classic, Ecn::Off, Ecn::Off]);
+        assert_eq!(negotiate(Ecn::AccEcn, PeerEcn::Accurate), Ecn::AccEcn);
+        assert_eq!(negotiate(Ecn::AccEcn, PeerEcn::Classic), Ecn::Classic);
+        assert_eq!(negotiate(Ecn::Classic, PeerEcn::Classic), Ecn::Classic);
+        assert_eq!(negotiate(Ecn::Dctcp, PeerEcn::Off), Ecn::Off);
+    }
+
+    /// RFC 9768, section 3.1.5 and table 2: a server with Accurate ECN replies to a classic SYN (011) with 001, to one without
+    /// ECN with 000, and reads any other combination as a request for Accurate ECN.
+    #[test]
+    fn the_server_accepts_older_and_unknown_requests() {
+        let reply = |flags| syn_ack_flags(flags, Codepoint::NotEct, PeerEcn::Accurate);
+        assert_eq!([0b011, 0b000].map(reply), [0b001, 0b000]);
+        assert_eq!([0b001, 0b010, 0b100, 0b101, 0b110, 0b111].map(reply), [0b010; 6]);
+    }
+
+    /// RFC 9768, section 3.2.2.3, the three invalid transitions.
+    #[test]
+    fn invalid_transitions_of_the_ecn_field_are_detected() {
+        use Codepoint::{Ce, Ect0, Ect1, NotEct};
+        let invalid =
+            [(NotEct, Ect0), (NotEct, Ect1), (NotEct, Ce), (Ect0, NotEct), (Ect1, NotEct), (Ce, NotEct), (Ce, Ect1)];
+        let valid = [(NotEct, NotEct), (Ect0, Ce), (Ect1, Ce), (Ect1, Ect0), (Ect0, Ect1), (Ce, Ce)];
+        assert!(invalid.iter().all(|&(sent, arrived)| is_invalid(sent, arrived)));
+        assert!(!valid.iter().any(|&(sent, arrived)| is_invalid(sent, arrived)));
+    }
+
+    /// RFC 9768, section 3.2.2: the first ACK without marks carries ACE = 5, and the counters of ECT begin at 1.
+    #[test]
+    fn counters_begin_with_values_that_show_zeroing() {
+        let first = MarkCounters::default().feedback(0, true, true);
+        assert_eq!((first.ace, first.option), (0b101, Some(ByteCounters { ect0: 1, ce: 0, ect1: 1 })));
+    }
+
+    /// RFC 9768, section 3.2.2.5.1: an ACK when marking begins, and one for every second mark.
+    #[test]
+    fn marks_trigger_acks() {
+        let mut counters = MarkCounters::default();
+        assert!(!counters.on_packet(Codepoint::Ect1, MSS));
+        assert!(counters.on_packet(Codepoint::Ce, MSS));
+        counters.feedback(0, true, false);
+        assert_eq!([(); 3].map(|()| counters.on_packet(Codepoint::Ce, MSS)), [false, true, true]);
+        counters.feedback(0, true, false);
+        assert!(!counters.on_packet(Codepoint::Ect0, MSS));
+        assert!(counters.on_packet(Codepoint::Ce, MSS));
+    }
+
+    /// RFC 9768, section 3.2.3: bytes by codepoint, payload only, modulo 2²⁴; a pure control packet counts in ACE.
+    #[test]
+    fn the_option_counts_payload_by_codepoint() {
+        let mut counters =
+            MarkCounters { bytes: ByteCounters { ect0: 0xff_ffff, ce: 0, ect1: 1 }, ..MarkCounters::default() };
+        for (codepoint, len) in
+            [(Codepoint::Ect0, 2), (Codepoint::Ect1, 10), (Codepoint::Ce, 0), (Codepoint::NotEct, 50)]
+        {
+            counters.on_packet(codepoint, len);
+        }
+        let option = Some(ByteCounters { ect0: 1, ce: 0, ect1: 11 });
+        assert_eq!(counters.feedback(0, true, true), AccEcnFeedback { ace: 6, option });
+    }
+
+    /// RFC 9768, section 3.2.3.3, and 40 bytes of TCP options: 12 of timestamps, 12 of this option, 4 + 8 n of SACK.
+    #[test]
+    fn the_option_is_left_out_without_a_change_or_room() {
+        let mut counters = MarkCounters::default();
+        assert_eq!(counters.feedback(2, true, true).option, None);
+        assert!(counters.feedback(1, true, true).option.is_some());
+        assert_eq!(counters.feedback(0, true, true).option, None);
+        counters.on_packet(Codepoint::Ect1, MSS);
+        assert_eq!(counters.feedback(0, true, false).option, None);
+        assert!(counters.feedback(3, false, true).option.is_some());
+    }
+
+    /// RFC 9768, appendix A.2, and Linux, `__tcp_accecn_process`, by hand.
+    #[test]
+    fn the_ace_field_is_decoded_on_the_safe_side() {
+        assert_eq!(decode(5, ace(6), 2), 1);
+        assert_eq!(decode(7, ace(1), 2), 2);
+        assert_eq!(decode(5, ace(5), 3), 0);
+        // The mean is below 4 packets per ACK.
+        let safe = |delta: u8, packets| {
+            let mut decoder = AceDecoder { packets: 0, mean: 2 << MEAN_SHIFT, ..AceDecoder::new(MSS) };
+            decoder.on_ack(ace(delta), delivered(packets))
+        };
+        assert_eq!(safe(3, 12), 11);
+        assert_eq!(safe(2, 10), 10);
+        assert_eq!(safe(0, 8), 8);
+    }
+
+    /// Linux: if ACKs of more than four packets are usual, a large one is no sign of lost ACKs.
+    #[test]
+    fn thinned_acks_are_not_read_as_lost_ones() {
+        assert_eq!(decode(0, ace(3), 12), 3); // the first ACK sets the mean to 12
+    }
+
+    /// RFC 9768, appendix A.1: the byte counter resolves the ambiguity. By hand: of 12 packets 3 or 11 were marked.
+    #[test]
+    fn the_option_resolves_the_ambiguity() {
+        let with = |ce, packets| {
+            let option = Some(ByteCounters { ect0: 1, ce, ect1: 1 });
+            let mut decoder = AceDecoder { packets: 0, mean: 2 << MEAN_SHIFT, ..AceDecoder::new(MSS) };
+            decoder.on_ack(AccEcnFeedback { ace: 3, option }, delivered(packets))
+        };
+        assert_eq!(with(3 * MSS, 12), 3);
+        assert_eq!(with(11 * MSS, 12), 11);
+        assert_eq!(with(11 * MSS, 20), 11);
+        assert_eq!(with(19 * MSS, 20), 19);
+        let none = AccEcnFeedback { ace: 0, option: Some(ByteCounters::default()) };
+        assert_eq!(decode(0, none, 8), 0);
+    }
+
+    /// Fact of the counter: with every packet marked and an ACK per two packets, two lost ACKs in a row leave six marks.
+    #[test]
+    fn two_lost_acks_lose_no_mark() {
+        let mut counters = MarkCounters::default();
+        let mut decoder = AceDecoder::new(MSS);
+        let mut marked = 0;
+        for number in 0..30 {
+            (0..2).for_each(|_| drop(counters.on_packet(Codepoint::Ce, MSS)));
+            let feedback = counters.feedback(0, true, false);
+            if number % 3 == 2 {
+                marked += decoder.on_ack(feedback, delivered(6));
+            }
+        }
+        assert_eq!(marked, 60);
+    }
+
+    /// An older ACK, which delivers nothing, has no effect, though its counter is behind.
+    #[test]
+    fn an_ack_without_progress_is_not_decoded() {
+        let mut decoder = AceDecoder::new(MSS);
+        assert_eq!(decoder.on_ack(ace(0), delivered(4)), 3);
+        assert_eq!(decoder.on_ack(ace(7), delivered(0)), 0);
+        assert_eq!(decoder.on_ack(ace(1), delivered(2)), 1);
+    }
+}
