@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from cwndlab import engine
 from cwndlab.custom import Classes, base_name, selected_one, validate_classes
 from cwndlab.errors import Fault, ScenarioError, unknown_name
+from cwndlab.scenario.workloads import AdaptiveVideo
 from cwndlab.suites.case import Case, Outcome, Verdict, verdict
 from cwndlab.suites.listing import SUITES, Suite
 from cwndlab.suites.paths import Path
@@ -92,6 +93,10 @@ def run(
     """
     chosen = suite(name)
     jobs = _jobs(chosen, cases, paths)
+    if chosen.judges_media:
+        subject = Subject(_media_control(chosen, algorithm), {})
+        outcomes = examine(jobs, subject, workers=workers, progress=progress, keep=keep, reported=frozenset())
+        return SuiteResult(suite=chosen, algorithm=subject.algorithm, outcomes=outcomes)
     text, classes = _named(chosen, algorithm, algorithms or {})
     subject = Subject(text, validate_classes(classes))
     outcomes = examine(jobs, subject, workers=workers, progress=progress, keep=keep)
@@ -110,6 +115,17 @@ def _jobs(suite: Suite, cases: Sequence[str], paths: Sequence[str]) -> list[tupl
     return [
         (case, path) for case, path in jobs if (case.name in cases or not cases) and (path.name in paths or not paths)
     ]
+
+
+def _media_control(suite: Suite, control: str | type | None) -> str:
+    """The congestion control of media that is to be tested."""
+    known = [one for one in get_args(get_args(get_type_hints(AdaptiveVideo)["control"])[0]) if one != "none"]
+    if control is None:
+        return suite.reference
+    if control not in known:
+        hint = f"one of {', '.join(known)}"
+        raise ScenarioError(Fault("--algorithm", f"'{control}' is not a congestion control of media", hint))
+    return control
 
 
 def _named(suite: Suite, algorithm: str | type | None, classes: Classes) -> tuple[str, Classes]:
@@ -132,10 +148,13 @@ def examine(
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
     keep: bool = False,
+    reported: frozenset[str] | None = None,
 ) -> tuple[Outcome, ...]:
-    """The outcomes of cases on paths, in their order."""
-    probe = Trial(subject, _PROBE, engine.Cancel())
-    reported = probe.run(probe.scenario(_PROBE_S)).names
+    """The outcomes of cases on paths, in their order. The algorithm reports the values ``reported``; by default a run
+    shows which."""
+    if reported is None:
+        probe = Trial(subject, _PROBE, engine.Cancel())
+        reported = probe.run(probe.scenario(_PROBE_S)).names
     # The longest first, so that the threads end together.
     order = sorted(range(len(jobs)), key=lambda index: -jobs[index][1].rate_bps)
 

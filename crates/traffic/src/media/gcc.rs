@@ -58,7 +58,7 @@ impl Control {
             range,
             trend: Trend::default(),
             throughput: Throughput::default(),
-            delay: DelayControl::new(range, parameters.frame_rate, now),
+            delay: DelayControl::new(range, parameters.frame_rate),
             loss: LossControl::new(range),
             prober: Prober::new(range, now),
             rtt: DEFAULT_RTT,
@@ -78,11 +78,12 @@ impl RateControl for Control {
 
     fn on_feedback(&mut self, feedback: &Feedback, now: Time) {
         self.rtt = feedback.rtt.unwrap_or(self.rtt);
-        for one in &feedback.packets {
-            if let Some(arrival) = one.arrival {
-                self.throughput.on_packet(one.sent, arrival, one.size);
-                self.trend.on_packet(one.sent, arrival, one.size);
-            }
+        let mut arrived: Vec<_> =
+            feedback.packets.iter().filter_map(|one| Some((one.arrival?, one.sent, one.size))).collect();
+        arrived.sort_by_key(|one| one.0);
+        for (arrival, sent, size) in arrived {
+            self.throughput.on_packet(sent, arrival, size);
+            self.trend.on_packet(sent, arrival);
         }
         let acked = self.throughput.rate();
         let usage = self.trend.usage();

@@ -514,6 +514,33 @@ mod tests {
         assert!((600e3..690e3).contains(&narrow) && delay < 400.0, "{narrow} {delay}");
     }
 
+    /// A line of 3 Mbit/s carries the largest rate, and one of 700 kbit/s most of what it has, with frames that arrive within
+    /// 400 ms (ITU-T G.114).
+    #[test]
+    fn each_control_follows_the_line() {
+        for control in [MediaControl::Scream2, MediaControl::Gcc] {
+            let (wide, delay) = over_line(&mut call(control), Rate(3_000_000), 60);
+            assert!((1.2e6..1.55e6).contains(&wide) && delay < 400.0, "{control:?} {wide} {delay}");
+            let (narrow, delay) = over_line(&mut call(control), Rate(700_000), 60);
+            assert!((350e3..690e3).contains(&narrow) && delay < 400.0, "{control:?} {narrow} {delay}");
+        }
+    }
+
+    /// With a line that loses all packets for a time, packets are sent although the window is full.
+    #[test]
+    fn a_full_window_does_not_stall_for_ever() {
+        let mut call = call(MediaControl::Scream2);
+        let (mut actions, mut sent) = (Vec::new(), Vec::new());
+        while call.due() < Time::from_nanos(10_000_000_000) {
+            let now = call.due();
+            call.on_timer(now, &mut actions);
+            let packets = actions.drain(..).filter(|one| matches!(one, Action::Send(End::Sender, ..)));
+            sent.extend(packets.map(|_| now));
+        }
+        assert!(sent.windows(2).all(|pair| pair[1] - pair[0] <= STALLED), "{sent:?}");
+        assert!(sent.len() < 70, "{}", sent.len());
+    }
+
     /// Without a control the queue of a narrow line grows for ever.
     #[test]
     fn without_control_the_queue_grows() {

@@ -274,7 +274,7 @@ impl LossControl {
         }
         let lower = self.range.0.max(acked.unwrap_or(0.0)).min(by_delay);
         let mut result = lower.max(best.bandwidth.min(instant_limit(loss)).min(by_delay)); // (4)
-        if result < best.bandwidth && best.bandwidth < by_delay {
+        if result < best.bandwidth {
             best = Candidate { bandwidth: result, inherent: 0.0 }; // (5)
         }
         if self.hold.until.is_some_and(|until| now < until) {

@@ -117,13 +117,12 @@ pub(super) struct DelayControl {
     /// Times of the last growth and of the last reduction.
     grown: Option<Time>,
     reduced: Option<Time>,
-    updated: Time,
 }
 
 impl DelayControl {
-    pub(super) fn new(range: (f64, f64), frame_rate: f64, now: Time) -> Self {
+    pub(super) fn new(range: (f64, f64), frame_rate: f64) -> Self {
         let target = range.0;
-        Self { range, frame_rate, target, capacity: None, holds: false, grown: None, reduced: None, updated: now }
+        Self { range, frame_rate, target, capacity: None, holds: false, grown: None, reduced: None }
     }
 
     /// Handles a report: throughput, the result of a probe, and the RTT.
@@ -140,7 +139,6 @@ impl DelayControl {
             Usage::Normal => self.increase(acked, rtt, now),
         }
         self.target = self.target.clamp(self.range.0.max(FLOOR), self.range.1);
-        self.updated = now;
     }
 
     fn reduce(&mut self, acked: Option<f64>, rtt: Duration, now: Time) {
@@ -170,8 +168,9 @@ impl DelayControl {
     }
 
     fn increase(&mut self, acked: Option<f64>, rtt: Duration, now: Time) {
-        // A growth takes time from its begin, after the queue has drained.
-        let Some(since) = self.grown.replace(now).filter(|_| !std::mem::take(&mut self.holds)) else { return };
+        // Growth begins anew after a reduction, and after the queue has drained.
+        let holds = std::mem::take(&mut self.holds);
+        let Some(since) = self.grown.replace(now).filter(|_| !holds) else { return };
         if let (Some(acked), Some(capacity)) = (acked, self.capacity) {
             if acked > capacity.bound(1.0) {
                 self.capacity = None;
@@ -205,7 +204,7 @@ mod tests {
     }
 
     fn control(target: f64) -> DelayControl {
-        DelayControl { target, ..DelayControl::new((5e3, 1e9), 30.0, at(0)) }
+        DelayControl { target, ..DelayControl::new((5e3, 1e9), 30.0) }
     }
 
     const RTT: Duration = Duration::from_millis(100);

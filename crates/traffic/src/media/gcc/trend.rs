@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_units::{Bytes, Time};
+use cwndlab_units::Time;
 
 use super::Usage;
 
@@ -132,7 +132,7 @@ impl Trend {
     }
 
     /// Handles a packet that arrived.
-    pub(super) fn on_packet(&mut self, sent: Time, arrival: Time, _size: Bytes) {
+    pub(super) fn on_packet(&mut self, sent: Time, arrival: Time) {
         let (sent, arrival) = (ms(sent), ms(arrival));
         let Some(group) = &mut self.current else {
             self.current = Some(Group { first_sent: sent, sent, first_arrival: arrival, arrival });
@@ -224,7 +224,7 @@ mod tests {
             let mut trend = Trend::default();
             for n in 0..40_i64 {
                 let (sent, arrival) = (n * 10_000_000, n * (10_000_000 + growth) + 200_000_000);
-                trend.on_packet(Time::from_nanos(sent as u64), Time::from_nanos(arrival as u64), Bytes(1200));
+                trend.on_packet(Time::from_nanos(sent as u64), Time::from_nanos(arrival as u64));
             }
             assert_eq!(trend.usage(), expected, "{growth}");
         }
