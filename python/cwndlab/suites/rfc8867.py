@@ -4,8 +4,9 @@ RFC 8867 describes paths and schedules, and what to expect in words, without lim
 own and the same for every control: a share of what each flow could have, the ratio of two flows (RFC 8868: 0.333 to 3)
 and the delay of frames (ITU-T G.114: 400 ms). Rates are means over the last half of each period.
 
-Differences from the RFC: there is no audio flow, the jitter is a uniform draw in order, TCP uses CUBIC,
-short TCP flows begin as a Poisson process of one per second (ten sources with an idle time of 10 s), and a source that resumes begins with a new state.
+Differences from the RFC: there is no audio flow, the jitter is a uniform draw in order, TCP uses CUBIC, short TCP flows
+begin as a Poisson process of one per second (as ten sources with an idle time of 10 s do), and a source that resumes
+begins with a new state.
 """
 
 from __future__ import annotations
