@@ -1,12 +1,14 @@
 //! Real-time media: an encoder, and congestion controls for the rate at which it sends.
 //!
 //! - [`encoder`]: frames of a live encoder (RFC 8593);
-//! - [`rate_control`]: the contract of a congestion control for media, and their list;
+//! - [`rate_control`]: the contract of a congestion control for media;
+//! - [`controls`]: their list;
 //! - [`feedback`]: reports of the receiver;
-//! - [`nada`]: RFC 8698;
-//! - [`scream2`]: draft-ietf-ccwg-rfc8298bis-screamv2;
+//! - [`nada`]: NADA (RFC 8698);
+//! - [`scream2`]: SCReAMv2 (draft-ietf-ccwg-rfc8298bis-screamv2);
 //! - [`gcc`]: Google's congestion control of WebRTC.
 
+pub(crate) mod controls;
 pub(crate) mod encoder;
 pub(crate) mod feedback;
 pub(crate) mod gcc;

@@ -54,9 +54,9 @@ class _Rates:
         """The mean rate at which the payload of a flow arrived."""
         flow = self._flow(name)
         rows = self.records.samples.filter((pl.col("flow") == flow) & (pl.col("time_ns") <= round(end_s * 1e9)))
-        last = rows["delivered_bytes"].max() or 0
-        first = rows.filter(pl.col("time_ns") <= round(start_s * 1e9))["delivered_bytes"].max() or 0
-        return 8 * (last - first) / (end_s - start_s)  # type: ignore[operator]
+        inside = rows.filter(pl.col("time_ns") >= round(start_s * 1e9))["delivered_bytes"]
+        gained = int(inside[-1]) - int(inside[0]) if len(inside) else 0
+        return 8 * gained / (end_s - start_s)
 
     def late_s(self, name: str, start_s: float, end_s: float) -> float:
         """The 95th percentile of the time from the encoding of a frame to its arrival."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from cwndlab import engine
 from cwndlab.custom import Classes, base_name, selected_one, validate_classes
 from cwndlab.errors import Fault, ScenarioError, unknown_name
-from cwndlab.scenario.workloads import AdaptiveVideo
 from cwndlab.suites.case import Case, Outcome, Verdict, verdict
 from cwndlab.suites.listing import SUITES, Suite
 from cwndlab.suites.paths import Path
@@ -94,7 +93,9 @@ def run(
     chosen = suite(name)
     jobs = _jobs(chosen, cases, paths)
     if chosen.judges_media:
-        subject = Subject(_media_control(chosen, algorithm), {})
+        if algorithm is not None and not isinstance(algorithm, str):
+            raise ScenarioError(Fault("algorithm", "is a class", f"the name of a control, such as {chosen.reference}"))
+        subject = Subject(algorithm or chosen.reference, {})
         outcomes = examine(jobs, subject, workers=workers, progress=progress, keep=keep, reported=frozenset())
         return SuiteResult(suite=chosen, algorithm=subject.algorithm, outcomes=outcomes)
     text, classes = _named(chosen, algorithm, algorithms or {})
@@ -115,17 +116,6 @@ def _jobs(suite: Suite, cases: Sequence[str], paths: Sequence[str]) -> list[tupl
     return [
         (case, path) for case, path in jobs if (case.name in cases or not cases) and (path.name in paths or not paths)
     ]
-
-
-def _media_control(suite: Suite, control: str | type | None) -> str:
-    """The congestion control of media that is to be tested."""
-    known = [one for one in get_args(get_args(get_type_hints(AdaptiveVideo)["control"])[0]) if one != "none"]
-    if control is None:
-        return suite.reference
-    if control not in known:
-        hint = f"one of {', '.join(known)}"
-        raise ScenarioError(Fault("--algorithm", f"'{control}' is not a congestion control of media", hint))
-    return control
 
 
 def _named(suite: Suite, algorithm: str | type | None, classes: Classes) -> tuple[str, Classes]:

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cwndlab_units::{Bytes, Time};
-
-use crate::media::nada;
+use cwndlab_units::{Bytes, Duration, Time};
 
 /// The largest offset of RFC 8888, section 3.1, in units of 1/1024 s, which stands for 8189 and more.
 const LARGEST_OFFSET: u64 = 0x1FFE;
@@ -32,12 +30,25 @@ pub(crate) struct Entry {
     pub(crate) is_marked: bool,
 }
 
+/// What the receiver has computed (RFC 8698, section 5.3).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Aggregate {
+    /// Accelerated ramp-up is recommended (rmode 0).
+    pub(crate) ramps_up: bool,
+    /// The aggregate congestion signal, ms.
+    pub(crate) signal: f64,
+    /// Receiving rate, bit/s.
+    pub(crate) rate: f64,
+    /// Time of sending of the last packet, and the time since its arrival, for the sender's RTT.
+    pub(crate) last: (Time, Duration),
+}
+
 /// A report on its way.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Report {
     pub(crate) at: Time,
     pub(crate) entries: Vec<Entry>,
-    pub(crate) aggregate: Option<nada::Report>,
+    pub(crate) aggregate: Option<Aggregate>,
 }
 
 /// The offset of an arrival before a report at `at`, in units of 1/1024 s (RFC 8888, section 3.1).

@@ -21,21 +21,12 @@ use crate::media::rate_control::{Decision, Feedback, Parameters, RateControl, Se
 use loss::LossControl;
 use probe::Prober;
 use rate::{DelayControl, Throughput};
-use trend::Trend;
+use trend::{Trend, Usage};
 
 /// Rate of the pacer over the target.
 const PACING_FACTOR: f64 = 2.5;
 /// RTT before the first measurement.
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
-
-/// What the delay says of the path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Usage {
-    #[default]
-    Normal,
-    Over,
-    Under,
-}
 
 /// The sender.
 #[derive(Debug)]

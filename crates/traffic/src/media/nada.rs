@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use cwndlab_units::{maths, Bytes, Duration, Time};
 
-use crate::media::feedback::Format;
+use crate::media::feedback::{Aggregate, Format};
 use crate::media::rate_control::{Arrival, Decision, Feedback, Parameters, RateControl};
 
 /// Parameters of table 2; times in ms, rates in bit/s.
@@ -31,19 +31,6 @@ const FILTER: usize = 15;
 /// Weights of the last loss intervals (RFC 5348, 5.4).
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
-/// A feedback report.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Report {
-    /// Accelerated ramp-up is recommended (rmode 0).
-    pub(crate) ramps_up: bool,
-    /// The aggregate congestion signal, ms.
-    pub(crate) signal: f64,
-    /// Receiving rate, bit/s.
-    pub(crate) rate: f64,
-    /// Time of sending of the last packet, and the time since its arrival, for the sender's RTT.
-    pub(crate) last: (Time, Duration),
-}
-
 /// Both ends.
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -64,10 +51,10 @@ impl RateControl for Control {
     }
 
     fn on_arrival(&mut self, packet: &Arrival) {
-        self.receiver.on_packet(packet.number, packet.size, packet.sent, packet.arrival);
+        self.receiver.on_packet(packet.number, packet.size, packet.sent, packet.at);
     }
 
-    fn aggregate(&mut self, now: Time) -> Option<Report> {
+    fn aggregate(&mut self, now: Time) -> Option<Aggregate> {
         Some(self.receiver.report(now))
     }
 
@@ -159,7 +146,7 @@ impl Receiver {
     }
 
     /// The report at `now`.
-    fn report(&mut self, now: Time) -> Report {
+    fn report(&mut self, now: Time) -> Aggregate {
         while self.arrived.front().is_some_and(|one| now - one.0 > LOGWIN) {
             self.arrived.pop_front();
         }
@@ -174,7 +161,7 @@ impl Receiver {
         let queue = if queue.is_finite() { queue } else { 0.0 };
         let penalty = self.loss / PLRREF;
         let bytes = self.arrived.iter().map(|one| one.1).sum::<Bytes>();
-        Report {
+        Aggregate {
             ramps_up: missing == 0.0 && self.arrived.iter().all(|one| one.2 < QEPS),
             signal: self.warped(queue) + DLOSS * penalty * penalty, // (2)
             rate: bytes.0 as f64 * 8e9 / LOGWIN.as_nanos() as f64,
@@ -208,7 +195,7 @@ impl Sender {
     }
 
     /// Handles a report that arrived at `now`.
-    fn on_report(&mut self, report: &Report, now: Time) {
+    fn on_report(&mut self, report: &Aggregate, now: Time) {
         if report.ramps_up {
             let (sent, held) = report.last;
             let rtt = (now - sent).saturating_sub(held).as_nanos() as f64 / 1e6;
@@ -263,8 +250,8 @@ mod tests {
         sender
     }
 
-    fn report(ramps_up: bool, signal: f64, rate: f64) -> Report {
-        Report { ramps_up, signal, rate, last: (at(0), Duration::ZERO) }
+    fn report(ramps_up: bool, signal: f64, rate: f64) -> Aggregate {
+        Aggregate { ramps_up, signal, rate, last: (at(0), Duration::ZERO) }
     }
 
     /// By hand, (3) and (4): γ = min(0.5, 50 / (100 + 100 + 120)) = 0.15625 with an RTT of 100 ms.

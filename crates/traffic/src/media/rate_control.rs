@@ -1,47 +1,13 @@
-//! The contract of a congestion control for real-time media, without I/O, and the list of controls.
+//! The contract of a congestion control for real-time media, without I/O.
 //!
-//! A control is one file beside this one, and one line in the list below. It receives what was sent and what the receiver
+//! A control is one file beside this one, and one line in the list of `controls.rs`. It receives what was sent and what the receiver
 //! reported, and returns a target rate for the encoder, a rate of packets, and a limit of bytes in flight.
 
 use std::fmt;
 
-use cwndlab_config::words;
 use cwndlab_units::{Bytes, Duration, Time};
 
-use crate::media::feedback::Format;
-use crate::media::nada;
-
-macro_rules! rate_controls {
-    ($($(#[doc = $meaning:literal])+ $name:ident = $word:literal => $module:ident,)+) => {
-        words! {
-            /// The congestion control of media.
-            pub enum MediaControl {
-                $($(#[doc = $meaning])+ $name = $word,)+
-                /// none: the encoder has `max_rate`
-                None = "none",
-            }
-        }
-
-        impl MediaControl {
-            /// The control in its initial state at the time `now`; `None` without one.
-            pub(crate) fn start(self, parameters: &Parameters, now: Time) -> Option<Box<dyn RateControl>> {
-                match self {
-                    $(Self::$name => Some(Box::new(crate::media::$module::Control::new(parameters, now))),)+
-                    Self::None => None,
-                }
-            }
-        }
-    };
-}
-
-rate_controls! {
-    /// by delay and losses (RFC 8698)
-    Nada = "nada" => nada,
-    /// by a window of bytes in flight, with L4S (draft-ietf-ccwg-rfc8298bis-screamv2)
-    Scream2 = "scream2" => scream2,
-    /// Google's congestion control of WebRTC, by the trend of the delay and by losses
-    Gcc = "gcc" => gcc,
-}
+use crate::media::feedback::{Aggregate, Format};
 
 /// What a control begins with.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,7 +55,7 @@ pub(crate) struct Feedback {
     /// Bytes in flight after this report: those sent after the newest packet that it covers.
     pub(crate) in_flight: Bytes,
     /// What the receiver has computed.
-    pub(crate) aggregate: Option<nada::Report>,
+    pub(crate) aggregate: Option<Aggregate>,
 }
 
 /// A packet that arrived, at the receiver.
@@ -98,7 +64,7 @@ pub(crate) struct Arrival {
     pub(crate) number: u64,
     pub(crate) size: Bytes,
     pub(crate) sent: Time,
-    pub(crate) arrival: Time,
+    pub(crate) at: Time,
 }
 
 /// An encoded frame.
@@ -147,7 +113,7 @@ pub(crate) trait RateControl: fmt::Debug + Send {
     fn on_arrival(&mut self, _packet: &Arrival) {}
 
     /// At the receiver: computes what a report at `now` has beside the packets.
-    fn aggregate(&mut self, _now: Time) -> Option<nada::Report> {
+    fn aggregate(&mut self, _now: Time) -> Option<Aggregate> {
         None
     }
 

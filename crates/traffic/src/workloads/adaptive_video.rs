@@ -11,8 +11,8 @@ use crate::dialogue::{End, Message};
 use crate::exchange::{Action, DatagramExchange, Exchange};
 use crate::flow_context::FlowContext;
 use crate::media::encoder::Encoder;
+pub use crate::media::controls::MediaControl;
 use crate::media::feedback::{Arrivals, Entry, Report};
-pub use crate::media::rate_control::MediaControl;
 use crate::media::rate_control::{
     Arrival, Decision, Feedback, FrameInfo, PacketFeedback, Parameters, RateControl, SentPacket,
 };
@@ -355,7 +355,7 @@ impl Call {
                 self.next_report = now + self.config.feedback;
             }
             self.arrivals.on_packet(number, now, one.is_marked);
-            control.on_arrival(&Arrival { number, size, sent, arrival: now });
+            control.on_arrival(&Arrival { number, size, sent, at: now });
         }
         let Some(frame) = self.frames.get_mut(&since).filter(|_| message.kind == MEDIA) else { return };
         frame.missing -= 1;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use cwndlab_units::{maths, Bytes, Duration, Time};
 
-use super::Usage;
+use super::trend::Usage;
 
 /// Packets and time of the window of the throughput, the most packets, and those that it needs.
 const WINDOW_PACKETS: usize = 20;

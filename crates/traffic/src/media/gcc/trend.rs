@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 
 use cwndlab_units::Time;
 
-use super::Usage;
-
 /// Packets sent within this time are a group.
 const GROUP: f64 = 5.0;
 /// The largest duration of a burst that joins a group by its arrival.
@@ -27,6 +25,15 @@ const OUTLIER: f64 = 15.0;
 const LONGEST_STEP: f64 = 100.0;
 /// Time of overuse before it counts.
 const OVERUSE: f64 = 10.0;
+
+/// What the delay says of the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Usage {
+    #[default]
+    Normal,
+    Over,
+    Under,
+}
 
 /// A group of packets: the first and the last time of sending, the first and the last arrival.
 #[derive(Clone, Copy, Debug)]
