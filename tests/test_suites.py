@@ -11,6 +11,8 @@ from typing import Any
 import cwndlab
 import pytest
 from cwndlab.engine import Cancel
+from cwndlab.scenario.queues import DualPi2
+from cwndlab.scenario.workloads import AdaptiveVideo
 from cwndlab.suites import Case, Path, Statement, Suite, SuiteResult, Verdict
 from cwndlab.suites.case import verdict
 from cwndlab.suites.runner import examine
@@ -162,6 +164,35 @@ def test_the_reference_algorithm_passes(name: str) -> None:
     assert result.holds, [(one.case.name, one.failures) for one in result.outcomes if one.failures]
     assert result.count(Verdict.PASSED) >= 5
     assert all(one.source for outcome in result.outcomes for one in outcome.statements)
+
+
+def test_controls_of_media_follow_the_capacity() -> None:
+    """RFC 8867, section 5.1: each control has to follow the steps of the capacity."""
+    for control in ("nada", "scream2", "gcc"):
+        result = cwndlab.suites.run("rfc8867", control, cases=["variable-capacity"])
+        assert result.holds, result.verdicts()
+        assert len(result.outcomes) == 2
+
+
+def test_a_suite_of_media_names_the_controls_that_it_tests() -> None:
+    with pytest.raises(cwndlab.ScenarioError, match="nada, scream2, gcc") as raised:
+        cwndlab.suites.run("rfc8867", "cubic")
+    assert "scream2" in str(raised.value)
+
+
+def test_marks_reach_a_control_of_media() -> None:
+    """RFC 9332: the queue of L4S is short. With ECT(1), DualPI2 drops nothing, and delays are shorter."""
+    delays = {}
+    for ecn in ("off", "l4s"):
+        workload = AdaptiveVideo(control="scream2", feedback="40 ms", ecn=ecn)
+        queue = DualPi2()
+        path = cwndlab.Dumbbell(bottleneck=cwndlab.Link(rate="1 Mbit/s", delay="10 ms", queue=queue))
+        call = cwndlab.Flow(transport="udp", rtt="50 ms", workload=workload)
+        records = cwndlab.run(cwndlab.Scenario(duration="40 s", dumbbell=path, flows=[call]), seed=1)
+        row = cwndlab.metrics.datagrams(records, start_s=10.0).row(0, named=True)
+        delays[ecn] = row["p95_one_way_delay_ms"]
+    assert row["datagram_loss_ratio"] == 0.0
+    assert delays["l4s"] < 0.7 * delays["off"], delays
 
 
 def test_bbr_version_3_passes_the_cases_of_the_draft_on_two_paths() -> None:

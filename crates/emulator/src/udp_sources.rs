@@ -13,7 +13,7 @@ use cwndlab_traffic as traffic;
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::datagrams::{Datagram, DatagramCounters, Datagrams};
 use cwndlab_traffic::dialogue::End;
-use cwndlab_traffic::exchange::DatagramExchange;
+use cwndlab_traffic::exchange::{DatagramExchange, ReceivedDatagram};
 use cwndlab_traffic::NEVER;
 use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, Time};
 
@@ -162,7 +162,12 @@ impl UdpSources {
                 datagrams.receive(at, packet.timestamp, packet.seq, packet.payload());
             }
             Application::Exchange(exchange, backward) => {
-                let datagram = (packet.timestamp, packet.seq, packet.payload());
+                let datagram = ReceivedDatagram {
+                    sent: packet.timestamp,
+                    seq: packet.seq,
+                    len: packet.payload(),
+                    is_marked: packet.is_marked(),
+                };
                 exchange.receive(end, at, datagram, |from, one| forward(network, at, flow, *backward, from, &one));
                 for (since, size) in exchange.delivered.drain(..) {
                     inboxes.forward(flow, since, size);

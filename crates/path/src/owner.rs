@@ -20,7 +20,8 @@ pub(crate) struct PacketOwner {
 impl PacketOwner {
     /// The flow with this plan.
     pub(crate) fn of(flow: FlowId, plan: &FlowPlan) -> Self {
-        Self { flow, is_scalable: plan.stack.ecn == Ecn::Accurate || plan.stack.ect1, dscp: plan.dscp }
+        let is_scalable = plan.stack.ecn == Ecn::Accurate || plan.stack.ect1 || plan.workload.is_scalable();
+        Self { flow, is_scalable, dscp: plan.dscp }
     }
 
     /// A packet of the flow as a queue has it, which it enters at `now`.

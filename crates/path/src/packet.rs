@@ -107,7 +107,8 @@ impl Packet {
     /// The packet of a datagram that is sent at `now`.
     #[must_use]
     pub fn datagram(tag: Tag, now: Time, one: &Datagram) -> Self {
-        Self { seq: one.seq, aux: one.len, ..Self::new(DATA, tag, now, one.size) }
+        let flags = if one.is_ecn_capable { DATA | ECT } else { DATA };
+        Self { seq: one.seq, aux: one.len, ..Self::new(flags, tag, now, one.size) }
     }
 
     /// The packet of a data segment.

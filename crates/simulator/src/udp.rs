@@ -2,7 +2,7 @@
 
 use cwndlab_path::packet::Packet;
 use cwndlab_traffic::datagrams::{DatagramCounters, Datagrams};
-use cwndlab_traffic::exchange::DatagramExchange;
+use cwndlab_traffic::exchange::{DatagramExchange, ReceivedDatagram};
 use cwndlab_traffic::message_log::LoggedMessage;
 use cwndlab_units::{ConnectionId, Time};
 
@@ -20,8 +20,8 @@ pub(crate) enum Udp {
 pub(crate) struct ExchangeDirection {
     /// The connection of the other direction.
     pub(crate) peer: ConnectionId,
-    /// Datagrams that have arrived and are not handled: time of sending, sequence number, payload.
-    pub(crate) arrived: Vec<(Time, u32, u32)>,
+    /// Datagrams that have arrived and are not handled.
+    pub(crate) arrived: Vec<ReceivedDatagram>,
     /// The exchange, in the direction of the plan's flow only.
     pub(crate) exchange: Option<Box<DatagramExchange>>,
 }
@@ -44,7 +44,7 @@ impl Udp {
                 false
             }
             Self::Exchange(direction) => {
-                direction.arrived.push((sent, seq, payload));
+                direction.arrived.push(ReceivedDatagram { sent, seq, len: payload, is_marked: packet.is_marked() });
                 true
             }
         }

@@ -60,6 +60,11 @@ pub trait Configuration: Sized {
         None
     }
 
+    /// Whether its packets over UDP carry ECT(1).
+    fn is_scalable(&self) -> bool {
+        false
+    }
+
     /// Whether the workload's rate is a share of the slowest line of the route.
     fn needs_line(&self) -> bool {
         false

@@ -40,6 +40,8 @@ pub struct Datagram {
     pub len: u32,
     /// Bytes on the wire.
     pub size: u16,
+    /// Queues may mark it (ECN).
+    pub is_ecn_capable: bool,
 }
 
 /// What source and sink of a direction have counted.
@@ -224,7 +226,7 @@ impl Datagrams {
     fn emit(&mut self, size: u32, send: &mut impl FnMut(Datagram)) {
         let len = size - self.header;
         self.counters.count_sent(Bytes(u64::from(len)));
-        let datagram = Datagram { seq: self.seq, len, size: size as u16 };
+        let datagram = Datagram { seq: self.seq, len, size: size as u16, is_ecn_capable: false };
         self.seq = self.seq.wrapping_add(1);
         send(datagram);
     }

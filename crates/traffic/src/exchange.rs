@@ -42,6 +42,27 @@ pub trait Exchange: fmt::Debug + Send {
 
     /// Handles a datagram that has arrived at the end `at`, perhaps once more; appends the actions.
     fn on_datagram(&mut self, at: End, message: Message, now: Time, actions: &mut Vec<Action>);
+
+    /// Whether queues may mark the datagrams of the flow's sender (ECN).
+    fn is_ecn_capable(&self) -> bool {
+        false
+    }
+
+    /// Handles the mark of a datagram that [`on_datagram`](Self::on_datagram) receives next.
+    fn on_mark(&mut self, _message: Message) {}
+}
+
+/// A datagram that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedDatagram {
+    /// Time of sending.
+    pub sent: Time,
+    /// Sequence number.
+    pub seq: u32,
+    /// Payload, bytes.
+    pub len: u32,
+    /// A queue has marked it (CE).
+    pub is_marked: bool,
 }
 
 /// A completed transfer of an exchange.
@@ -173,10 +194,13 @@ impl DatagramExchange {
         self.apply(now, send);
     }
 
-    /// Handles the datagram `seq` with `len` bytes of payload, sent at `sent`, which arrived at the end `at`.
-    pub fn receive(&mut self, at: End, now: Time, (sent, seq, len): (Time, u32, u32), send: impl FnMut(End, Datagram)) {
+    /// Handles the datagram `one`, which arrived at the end `at`.
+    pub fn receive(&mut self, at: End, now: Time, one: ReceivedDatagram, send: impl FnMut(End, Datagram)) {
         let direction = if at == End::Receiver { &mut self.forward } else { &mut self.backward };
-        if let Some(message) = direction.receive(now, sent, seq, len) {
+        if let Some(message) = direction.receive(now, one.sent, one.seq, one.len) {
+            if one.is_marked {
+                self.application.on_mark(message);
+            }
             self.application.on_datagram(at, message, now, &mut self.actions);
             self.apply(now, send);
         }
@@ -189,7 +213,8 @@ impl DatagramExchange {
                     let direction = if from == End::Sender { &mut self.forward } else { &mut self.backward };
                     let seq = direction.send(now, message, bytes);
                     let size = (bytes + self.header).0 as u16;
-                    send(from, Datagram { seq, len: bytes.0 as u32, size });
+                    let is_ecn_capable = from == End::Sender && self.application.is_ecn_capable();
+                    send(from, Datagram { seq, len: bytes.0 as u32, size, is_ecn_capable });
                 }
                 Action::Offer(at, size) => {
                     if let Some(log) = &mut self.log {
@@ -255,7 +280,8 @@ mod tests {
         let ends = [End::Sender, End::Receiver];
         assert_eq!(sizes, [0, 1].iter().flat_map(|&seq| ends.map(|end| (end, seq, 38))).collect::<Vec<_>>());
         for now in [105, 106] {
-            exchange.receive(End::Receiver, at(now), (at(100), 0, 10), |_, _| {});
+            let one = ReceivedDatagram { sent: at(100), seq: 0, len: 10, is_marked: false };
+            exchange.receive(End::Receiver, at(now), one, |_, _| {});
         }
         assert_eq!(exchange.counters().received_bytes, Bytes(10));
         assert_eq!((exchange.counters().delays.count, exchange.counters().delays.max.as_nanos()), (1, 5));

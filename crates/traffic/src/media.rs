@@ -1,7 +1,17 @@
-//! Real-time media: an encoder and the rate at which it sends.
+//! Real-time media: an encoder, and congestion controls for the rate at which it sends.
 //!
 //! - [`encoder`]: frames of a live encoder (RFC 8593);
-//! - [`nada`]: a congestion control for media (RFC 8698).
+//! - [`rate_control`]: the contract of a congestion control for media;
+//! - [`controls`]: their list;
+//! - [`feedback`]: reports of the receiver;
+//! - [`nada`]: NADA (RFC 8698);
+//! - [`scream2`]: SCReAMv2 (draft-ietf-ccwg-rfc8298bis-screamv2);
+//! - [`gcc`]: Google's congestion control of WebRTC.
 
+pub(crate) mod controls;
 pub(crate) mod encoder;
+pub(crate) mod feedback;
+pub(crate) mod gcc;
 pub(crate) mod nada;
+pub(crate) mod rate_control;
+pub(crate) mod scream2;

@@ -1144,9 +1144,12 @@ class AdaptiveVideo(Workload):
         Time between two reports of the receiver (default: ``"100 ms"``).
     report
         Payload of a report: header of RTCP feedback of 12 bytes (RFC 4585, 6.1), 8 of NADA (RFC 8698, 5.3),
-        index and tag of 14 (default: ``"34 B"``).
+        index and tag of 14. Those of ``scream2`` (RFC 8888) and ``gcc`` (transport-wide) have as much beside
+        the packets that they report (default: ``"34 B"``).
     priority
         Weight beside other flows of NADA (default: ``1.0``).
+    ecn
+        ECN of the packets of media, to which ``scream2`` responds (default: off).
 
     Examples
     --------
@@ -1156,7 +1159,7 @@ class AdaptiveVideo(Workload):
     """
 
     KIND: ClassVar[str] = "adaptive-video"
-    control: Literal["nada", "none"] | None = None
+    control: Literal["nada", "scream2", "gcc", "none"] | None = None
     _: KW_ONLY
     min_rate: str | None = None
     max_rate: str | None = None
@@ -1166,6 +1169,7 @@ class AdaptiveVideo(Workload):
     feedback: str | None = None
     report: str | None = None
     priority: float | None = None
+    ecn: Literal["off", "classic", "l4s"] | None = None
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ class Suite:
     source: str
     reference: str
     """The algorithm of the catalogue that implements the source."""
+    judges_media: bool = False
+    """It tests congestion controls of real-time media: ``control`` of the workload ``adaptive-video``."""
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
@@ -45,6 +47,7 @@ _ALL = (
     Suite(name="rfc6675", title="SACK-based loss recovery", source="RFC 6675", reference="reno"),
     Suite(name="rfc8985", title="RACK-TLP", source="RFC 8985", reference="reno"),
     Suite(name="rfc9937", title="Proportional rate reduction", source="RFC 9937", reference="reno"),
+    Suite(name="rfc8867", title="Real-time media", source="RFC 8867", reference="nada", judges_media=True),
 )
 #: The suites by name, in the order of their listing.
 SUITES: dict[str, Suite] = {one.name: one for one in _ALL}

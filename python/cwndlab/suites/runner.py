@@ -92,6 +92,12 @@ def run(
     """
     chosen = suite(name)
     jobs = _jobs(chosen, cases, paths)
+    if chosen.judges_media:
+        if algorithm is not None and not isinstance(algorithm, str):
+            raise ScenarioError(Fault("algorithm", "is a class", f"the name of a control, such as {chosen.reference}"))
+        subject = Subject(algorithm or chosen.reference, {})
+        outcomes = examine(jobs, subject, workers=workers, progress=progress, keep=keep, reported=frozenset())
+        return SuiteResult(suite=chosen, algorithm=subject.algorithm, outcomes=outcomes)
     text, classes = _named(chosen, algorithm, algorithms or {})
     subject = Subject(text, validate_classes(classes))
     outcomes = examine(jobs, subject, workers=workers, progress=progress, keep=keep)
@@ -132,10 +138,13 @@ def examine(
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
     keep: bool = False,
+    reported: frozenset[str] | None = None,
 ) -> tuple[Outcome, ...]:
-    """The outcomes of cases on paths, in their order."""
-    probe = Trial(subject, _PROBE, engine.Cancel())
-    reported = probe.run(probe.scenario(_PROBE_S)).names
+    """The outcomes of cases on paths, in their order. The algorithm reports the values ``reported``; by default a run
+    shows which."""
+    if reported is None:
+        probe = Trial(subject, _PROBE, engine.Cancel())
+        reported = probe.run(probe.scenario(_PROBE_S)).names
     # The longest first, so that the threads end together.
     order = sorted(range(len(jobs)), key=lambda index: -jobs[index][1].rate_bps)
 

@@ -222,7 +222,9 @@ impl Generator {
         }
         if kind == 5 {
             let rate = rate.clamp(1e5, 1e8);
-            let workload = json!({ "kind": "adaptive-video", "control": self.choose(&["nada", "none"]),
+            let control = self.choose(&["nada", "scream2", "gcc", "none"]);
+            let ecn = if control == "scream2" { self.choose(&["off", "classic", "l4s"]) } else { "off" };
+            let workload = json!({ "kind": "adaptive-video", "control": control, "ecn": ecn,
                 "min_rate": format!("{} bps", (rate / 20.0) as u64), "max_rate": format!("{} bps", rate as u64),
                 "frame_rate": 1.0 + self.below(60) as f64, "feedback": self.time(10.0 * MS, S) });
             return (workload, rate / 8.0 / 1200.0 + 200.0);

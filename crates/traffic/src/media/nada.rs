@@ -6,6 +6,9 @@ use std::collections::VecDeque;
 
 use cwndlab_units::{maths, Bytes, Duration, Time};
 
+use crate::media::feedback::{Aggregate, Format};
+use crate::media::rate_control::{Arrival, Decision, Feedback, Parameters, RateControl};
+
 /// Parameters of table 2; times in ms, rates in bit/s.
 const XREF: f64 = 10.0;
 const KAPPA: f64 = 0.5;
@@ -28,22 +31,48 @@ const FILTER: usize = 15;
 /// Weights of the last loss intervals (RFC 5348, 5.4).
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
-/// A feedback report.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Report {
-    /// Accelerated ramp-up is recommended (rmode 0).
-    pub(crate) ramps_up: bool,
-    /// The aggregate congestion signal, ms.
-    pub(crate) signal: f64,
-    /// Receiving rate, bit/s.
-    pub(crate) rate: f64,
-    /// Time of sending of the last packet, and the time since its arrival, for the sender's RTT.
-    pub(crate) last: (Time, Duration),
+/// Both ends.
+#[derive(Debug)]
+pub(crate) struct Control {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Control {
+    /// A sender at the smallest rate at the time `now`, and a receiver.
+    pub(crate) fn new(parameters: &Parameters, now: Time) -> Self {
+        Self { sender: Sender::new(parameters, now), receiver: Receiver::new() }
+    }
+}
+
+impl RateControl for Control {
+    fn format(&self) -> Format {
+        Format::Aggregate
+    }
+
+    fn on_arrival(&mut self, packet: &Arrival) {
+        self.receiver.on_packet(packet.number, packet.size, packet.sent, packet.at);
+    }
+
+    fn aggregate(&mut self, now: Time) -> Option<Aggregate> {
+        Some(self.receiver.report(now))
+    }
+
+    fn on_feedback(&mut self, feedback: &Feedback, now: Time) {
+        if let Some(report) = &feedback.aggregate {
+            self.sender.on_report(report, now);
+        }
+    }
+
+    fn decision(&self, buffered: Bytes) -> Decision {
+        let (target, pacing) = (self.sender.video_rate(buffered), self.sender.sending_rate(buffered));
+        Decision { target, pacing, window: None, probe: None }
+    }
 }
 
 /// The receiver (sections 4.2 and 5.1).
 #[derive(Debug)]
-pub(crate) struct Receiver {
+struct Receiver {
     /// Smallest one-way delay, ms.
     base: f64,
     /// The last queueing delays, ms.
@@ -62,7 +91,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             base: f64::INFINITY,
             filter: VecDeque::new(),
@@ -76,7 +105,7 @@ impl Receiver {
     }
 
     /// Handles a packet. One that is overtaken counts as lost (5.1.2).
-    pub(crate) fn on_packet(&mut self, seq: u64, size: Bytes, sent: Time, now: Time) {
+    fn on_packet(&mut self, seq: u64, size: Bytes, sent: Time, now: Time) {
         if seq < self.next {
             return;
         }
@@ -117,7 +146,7 @@ impl Receiver {
     }
 
     /// The report at `now`.
-    pub(crate) fn report(&mut self, now: Time) -> Report {
+    fn report(&mut self, now: Time) -> Aggregate {
         while self.arrived.front().is_some_and(|one| now - one.0 > LOGWIN) {
             self.arrived.pop_front();
         }
@@ -132,7 +161,7 @@ impl Receiver {
         let queue = if queue.is_finite() { queue } else { 0.0 };
         let penalty = self.loss / PLRREF;
         let bytes = self.arrived.iter().map(|one| one.1).sum::<Bytes>();
-        Report {
+        Aggregate {
             ramps_up: missing == 0.0 && self.arrived.iter().all(|one| one.2 < QEPS),
             signal: self.warped(queue) + DLOSS * penalty * penalty, // (2)
             rate: bytes.0 as f64 * 8e9 / LOGWIN.as_nanos() as f64,
@@ -143,7 +172,7 @@ impl Receiver {
 
 /// The sender (sections 4.3 and 5.2).
 #[derive(Debug)]
-pub(crate) struct Sender {
+struct Sender {
     /// Smallest and largest rate, bit/s.
     range: (f64, f64),
     priority: f64,
@@ -159,13 +188,14 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// A sender at the smallest rate at the time `now`.
-    pub(crate) fn new(range: (f64, f64), priority: f64, interval: Duration, frame_rate: f64, now: Time) -> Self {
-        let interval = interval.as_nanos() as f64 / 1e6;
+    fn new(parameters: &Parameters, now: Time) -> Self {
+        let &Parameters { range, priority, feedback, frame_rate, .. } = parameters;
+        let interval = feedback.as_nanos() as f64 / 1e6;
         Self { range, priority, interval, frame_rate, rate: range.0, signal: 0.0, last: now }
     }
 
     /// Handles a report that arrived at `now`.
-    pub(crate) fn on_report(&mut self, report: &Report, now: Time) {
+    fn on_report(&mut self, report: &Aggregate, now: Time) {
         if report.ramps_up {
             let (sent, held) = report.last;
             let rtt = (now - sent).saturating_sub(held).as_nanos() as f64 / 1e6;
@@ -189,12 +219,12 @@ impl Sender {
     }
 
     /// The encoder's target rate, bit/s: (13).
-    pub(crate) fn video_rate(&self, buffer: Bytes) -> f64 {
+    fn video_rate(&self, buffer: Bytes) -> f64 {
         self.range.0.max(self.rate - self.shift(buffer))
     }
 
     /// The sending rate, bit/s: (14).
-    pub(crate) fn sending_rate(&self, buffer: Bytes) -> f64 {
+    fn sending_rate(&self, buffer: Bytes) -> f64 {
         self.range.1.min(self.rate + self.shift(buffer))
     }
 }
@@ -208,13 +238,20 @@ mod tests {
     }
 
     fn sender(rate: f64) -> Sender {
-        let mut sender = Sender::new((150e3, 1.5e6), 1.0, Duration::from_millis(100), 30.0, at(0));
+        let parameters = Parameters {
+            range: (150e3, 1.5e6),
+            priority: 1.0,
+            feedback: Duration::from_millis(100),
+            frame_rate: 30.0,
+            is_l4s: false,
+        };
+        let mut sender = Sender::new(&parameters, at(0));
         sender.rate = rate;
         sender
     }
 
-    fn report(ramps_up: bool, signal: f64, rate: f64) -> Report {
-        Report { ramps_up, signal, rate, last: (at(0), Duration::ZERO) }
+    fn report(ramps_up: bool, signal: f64, rate: f64) -> Aggregate {
+        Aggregate { ramps_up, signal, rate, last: (at(0), Duration::ZERO) }
     }
 
     /// By hand, (3) and (4): γ = min(0.5, 50 / (100 + 100 + 120)) = 0.15625 with an RTT of 100 ms.

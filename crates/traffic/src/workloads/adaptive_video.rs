@@ -11,7 +11,11 @@ use crate::dialogue::{End, Message};
 use crate::exchange::{Action, DatagramExchange, Exchange};
 use crate::flow_context::FlowContext;
 use crate::media::encoder::Encoder;
-use crate::media::nada::{Receiver, Report, Sender};
+pub use crate::media::controls::MediaControl;
+use crate::media::feedback::{Arrivals, Entry, Report};
+use crate::media::rate_control::{
+    Arrival, Decision, Feedback, FrameInfo, PacketFeedback, Parameters, RateControl, SentPacket,
+};
 use crate::{NEVER, UDP_HEADER};
 
 /// The declaration of the workload.
@@ -23,12 +27,14 @@ pub static SPEC: Table = Table::new(
 .class("AdaptiveVideo");
 
 words! {
-    /// The congestion control of media.
-    pub enum MediaControl {
-        /// by delay and losses (RFC 8698)
-        Nada = "nada",
-        /// none: the encoder has `max_rate`
-        None = "none",
+    /// The codepoint of media packets.
+    pub enum MediaEcn {
+        /// Not-ECT
+        Off = "off",
+        /// ECT(0)
+        Classic = "classic",
+        /// ECT(1)
+        L4s = "l4s",
     }
 }
 
@@ -51,10 +57,12 @@ fields! {
         /// time between two reports of the receiver
         feedback: Positive<Duration> = "100 ms",
         /// payload of a report: header of RTCP feedback of 12 bytes (RFC 4585, 6.1), 8 of NADA (RFC 8698, 5.3), index and tag
-        /// of 14
+        /// of 14. Those of `scream2` (RFC 8888) and `gcc` (transport-wide) have as much beside the packets that they report
         report: Bytes = "34 B",
         /// weight beside other flows of NADA
         priority: f64 = 1.0 up to 1e3,
+        /// ECN of the packets of media, to which `scream2` responds
+        ecn: MediaEcn = absent("off", MediaEcn::Off),
     }
     check
 }
@@ -69,6 +77,9 @@ impl Config {
         }
         if !(1..=1400).contains(&self.report.0) {
             faults.add(table.at("report"), "is not from 1 B to 1400 B", "");
+        }
+        if self.ecn != MediaEcn::Off && self.control != MediaControl::Scream2 {
+            faults.add(table.at("ecn"), "is not 'off': the control does not respond to marks", "'scream2' does");
         }
         if self.frame_rate <= 0.0 || self.priority <= 0.0 {
             faults.add(table.at("frame_rate"), "this and 'priority' are more than zero", "");
@@ -97,11 +108,19 @@ impl Configuration for Config {
     }
 
     fn packet(&self) -> Option<Bytes> {
-        Some(UDP_HEADER + self.datagram(self.packet).max(self.report))
+        let report = match self.control {
+            MediaControl::Nada | MediaControl::None => self.report,
+            MediaControl::Scream2 | MediaControl::Gcc => LARGEST_REPORT,
+        };
+        Some(UDP_HEADER + self.datagram(self.packet).max(report))
     }
 
     fn secondary_connections(&self) -> u32 {
         1
+    }
+
+    fn is_scalable(&self) -> bool {
+        self.ecn == MediaEcn::L4s
     }
 }
 
@@ -109,8 +128,14 @@ impl Configuration for Config {
 const MEDIA: u8 = 0;
 /// A report, whose number is its size.
 const REPORT: u8 = 1;
+/// A packet of padding, whose number is its size.
+const PADDING: u8 = 2;
 /// Time after which what has not arrived is forgotten: longer than a network holds a packet that still plays.
 const FORGOTTEN: Duration = Duration::from_secs(30);
+/// The largest payload of a report.
+const LARGEST_REPORT: Bytes = Bytes(1400);
+/// Time after the last packet at which one is sent although the window is full: all in flight may be lost.
+const STALLED: Duration = Duration::from_millis(200);
 
 /// A packet that was sent.
 #[derive(Debug)]
@@ -120,6 +145,20 @@ struct Packet {
     /// Time of its frame.
     frame: Time,
     arrived: bool,
+    is_marked: bool,
+    probe: Option<u32>,
+    /// Bytes sent until this packet, with it.
+    sent_until: Bytes,
+    /// What the sender knows of it.
+    status: Status,
+}
+
+/// What the sender knows of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Unknown,
+    Missing,
+    Received,
 }
 
 /// A frame that is not complete at the receiver.
@@ -135,7 +174,7 @@ struct Call {
     config: Config,
     stop: Time,
     encoder: Encoder,
-    sender: Option<Sender>,
+    control: Option<Box<dyn RateControl>>,
     /// Packets in the rate-shaping buffer, with the time of their frame, and the bytes of all.
     buffer: VecDeque<(Bytes, Time)>,
     buffered: Bytes,
@@ -146,11 +185,35 @@ struct Call {
     first: u64,
     packets: VecDeque<Packet>,
     frames: BTreeMap<Time, Frame>,
-    receiver: Receiver,
+    arrivals: Arrivals,
     next_report: Time,
     /// Reports on their way.
-    reports: BTreeMap<u64, (Time, Report)>,
+    reports: BTreeMap<u64, Report>,
     reported: u64,
+    flight: Flight,
+}
+
+/// The bytes in flight.
+#[derive(Debug, Default)]
+struct Flight {
+    sent: Bytes,
+    /// Those until the newest packet that a report covers.
+    covered: Bytes,
+    last_sent: Time,
+}
+
+impl Flight {
+    fn bytes(&self) -> Bytes {
+        self.sent - self.covered
+    }
+
+    /// The earliest time for a packet of this size.
+    fn due(&self, size: Bytes, window: Option<Bytes>) -> Time {
+        match window {
+            Some(window) if self.bytes() + size > window => self.last_sent + STALLED,
+            _ => Time::ZERO,
+        }
+    }
 }
 
 impl Call {
@@ -161,7 +224,7 @@ impl Call {
             config: config.clone(),
             stop: flow.stop,
             encoder: Encoder::new(start.0 as f64, config.frame_rate, flow),
-            sender: None,
+            control: None,
             buffer: VecDeque::new(),
             buffered: Bytes::ZERO,
             next_frame: Time::ZERO,
@@ -169,34 +232,48 @@ impl Call {
             first: 0,
             packets: VecDeque::new(),
             frames: BTreeMap::new(),
-            receiver: Receiver::new(),
+            arrivals: Arrivals::default(),
             next_report: NEVER,
             reports: BTreeMap::new(),
             reported: 0,
+            flight: Flight::default(),
         }
     }
 
-    /// The target rate of the encoder, bit/s, and that of the packets; without a control they leave at once.
-    fn rates(&mut self, now: Time) -> (f64, Option<f64>) {
+    /// Starts the control with the first frame.
+    fn start(&mut self, now: Time) {
         let config = &self.config;
-        if config.control == MediaControl::None {
-            return (config.max_rate.0 as f64, None);
-        }
-        let range = (config.min_rate.0 as f64, config.max_rate.0 as f64);
-        let new = || Sender::new(range, config.priority, config.feedback, config.frame_rate, now);
-        let sender = self.sender.get_or_insert_with(new);
-        (sender.video_rate(self.buffered), Some(sender.sending_rate(self.buffered)))
+        let parameters = Parameters {
+            range: (config.min_rate.0 as f64, config.max_rate.0 as f64),
+            priority: config.priority,
+            feedback: config.feedback,
+            frame_rate: config.frame_rate,
+            is_l4s: config.ecn == MediaEcn::L4s,
+        };
+        self.control = config.control.start(&parameters, now);
+    }
+
+    fn decision(&self) -> Option<Decision> {
+        self.control.as_ref().map(|control| control.decision(self.buffered))
     }
 
     /// Encodes a frame, and divides it into packets.
     fn encode(&mut self, now: Time, actions: &mut Vec<Action>) {
-        let (target, _) = self.rates(now);
+        if self.control.is_none() {
+            self.start(now);
+        }
+        let target = self.decision().map_or(self.config.max_rate.0 as f64, |decision| decision.target);
         let payload = self.config.packet.0;
         // Rates count the bytes of RTP, which the encoder does not produce.
         let share = payload as f64 / (payload + u64::from(self.config.rtp)) as f64;
         let (size, interval) = self.encoder.encode(target * share, now);
         self.next_frame = now + interval;
         actions.push(Action::Offer(now, size));
+        let queue_delay = self.buffer.front().map_or(Duration::ZERO, |&(_, since)| now - since);
+        if let Some(control) = &mut self.control {
+            let expected = target * share / 8.0 / self.config.frame_rate;
+            control.on_frame(&FrameInfo { size, expected, queue_delay });
+        }
         let packets = size.0.div_ceil(payload);
         self.frames.insert(now, Frame { missing: packets as u32, size });
         for index in 0..packets {
@@ -215,35 +292,72 @@ impl Call {
         while self.frames.first_key_value().is_some_and(|(&since, _)| now - since > FORGOTTEN) {
             self.frames.pop_first();
         }
-        self.reports.retain(|_, (at, _)| now - *at <= FORGOTTEN);
+        self.reports.retain(|_, report| now - report.at <= FORGOTTEN);
+    }
+
+    /// The time of the next packet, and what is permitted; without a control packets leave at once.
+    fn next_packet(&self) -> (Time, Option<Decision>) {
+        let decision = self.decision();
+        let probe = decision.and_then(|decision| decision.probe);
+        let Some(size) = self.buffer.front().map(|one| one.0).or(probe.map(|_| self.config.packet)) else {
+            return (NEVER, decision);
+        };
+        let window = decision.and_then(|decision| decision.window);
+        (self.next_packet.max(self.flight.due(size, window)), decision)
     }
 
     /// Sends the packets that are due.
     fn send(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while self.next_packet <= now {
-            let (_, rate) = self.rates(now);
-            let Some((bytes, frame)) = self.buffer.pop_front() else { return };
-            self.buffered = Bytes(self.buffered.0 - bytes.0);
+        loop {
+            let (due, decision) = self.next_packet();
+            if due > now {
+                return;
+            }
+            let (bytes, frame, kind) = match self.buffer.pop_front() {
+                Some((bytes, frame)) => (bytes, frame, MEDIA),
+                None => (self.config.datagram(self.config.packet), now, PADDING),
+            };
+            self.buffered = Bytes(self.buffered.0 - if kind == MEDIA { bytes.0 } else { 0 });
             let number = self.first + self.packets.len() as u64;
-            self.packets.push_back(Packet { sent: now, bytes, frame, arrived: false });
-            actions.push(Action::Send(End::Sender, bytes, Message { kind: MEDIA, size: Bytes(number), since: frame }));
+            self.flight.sent += bytes;
+            self.flight.last_sent = now;
+            let probe = decision.and_then(|decision| decision.probe);
+            self.packets.push_back(Packet {
+                sent: now,
+                bytes,
+                frame,
+                arrived: false,
+                is_marked: false,
+                probe: probe.map(|probe| probe.id),
+                sent_until: self.flight.sent,
+                status: Status::Unknown,
+            });
+            actions.push(Action::Send(End::Sender, bytes, Message { kind, size: Bytes(number), since: frame }));
+            if let Some(control) = &mut self.control {
+                control.on_sent(&SentPacket { size: bytes, sent: now, in_flight: self.flight.bytes() });
+            }
+            let rate = decision.map(|decision| probe.map_or(decision.pacing, |probe| probe.rate));
             let spacing = rate.map_or(0.0, |rate| bytes.0 as f64 * 8e9 / rate);
             self.next_packet = now + Duration::from_nanos(spacing as u64);
         }
     }
 
-    fn on_media(&mut self, number: u64, now: Time, actions: &mut Vec<Action>) {
+    fn on_packet(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        let number = message.size.0;
         let Some(at) = number.checked_sub(self.first) else { return };
         let Some(one) = self.packets.get_mut(at as usize) else { return };
         if std::mem::replace(&mut one.arrived, true) {
             return;
         }
-        let (sent, bytes, since) = (one.sent, one.bytes, one.frame);
-        if self.next_report == NEVER && self.config.control == MediaControl::Nada {
-            self.next_report = now + self.config.feedback;
+        let (sent, size, since) = (one.sent, one.bytes, one.frame);
+        if let Some(control) = &mut self.control {
+            if self.next_report == NEVER {
+                self.next_report = now + self.config.feedback;
+            }
+            self.arrivals.on_packet(number, now, one.is_marked);
+            control.on_arrival(&Arrival { number, size, sent, at: now });
         }
-        self.receiver.on_packet(number, bytes, sent, now);
-        let Some(frame) = self.frames.get_mut(&since) else { return };
+        let Some(frame) = self.frames.get_mut(&since).filter(|_| message.kind == MEDIA) else { return };
         frame.missing -= 1;
         if frame.missing == 0 {
             actions.extend([Action::Deliver(since), Action::Record(since, frame.size)]);
@@ -252,19 +366,46 @@ impl Call {
     }
 
     fn report(&mut self, now: Time, actions: &mut Vec<Action>) {
-        let report = self.receiver.report(now);
-        self.reports.insert(self.reported, (now, report));
+        self.next_report = now + self.config.feedback;
+        let Some(control) = &mut self.control else { return };
+        let format = control.format();
+        let entries = self.arrivals.report(format, now);
+        let bytes = self.config.report + format.bytes(&entries);
+        self.reports.insert(self.reported, Report { at: now, entries, aggregate: control.aggregate(now) });
         let message = Message { kind: REPORT, size: Bytes(self.reported), since: now };
         self.reported += 1;
-        self.next_report = now + self.config.feedback;
-        actions.push(Action::Send(End::Receiver, self.config.report, message));
+        actions.push(Action::Send(End::Receiver, bytes.min(LARGEST_REPORT), message));
+    }
+
+    /// Handles a report at the sender.
+    fn on_report(&mut self, report: Report, now: Time) {
+        let mut feedback = Feedback { aggregate: report.aggregate, ..Feedback::default() };
+        for entry in &report.entries {
+            let at = entry.number.checked_sub(self.first);
+            let Some(one) = at.and_then(|at| self.packets.get_mut(at as usize)) else { continue };
+            self.flight.covered = self.flight.covered.max(one.sent_until);
+            let status = if entry.arrival.is_some() { Status::Received } else { Status::Missing };
+            if one.status == Status::Received || one.status == status {
+                continue;
+            }
+            one.status = status;
+            let (size, sent, probe) = (one.bytes, one.sent, one.probe);
+            let Entry { arrival, is_marked, .. } = *entry;
+            feedback.packets.push(PacketFeedback { size, sent, arrival, is_marked, probe });
+            if let Some(arrival) = arrival {
+                feedback.rtt = Some((now - sent).saturating_sub(report.at - arrival));
+            }
+        }
+        feedback.in_flight = self.flight.bytes();
+        if let Some(control) = &mut self.control {
+            control.on_feedback(&feedback, now);
+        }
     }
 }
 
 impl Exchange for Call {
     fn due(&self) -> Time {
-        let packet = if self.buffer.is_empty() { NEVER } else { self.next_packet };
-        self.next_frame.min(packet).min(self.next_report).min(self.stop)
+        self.next_frame.min(self.next_packet().0).min(self.next_report).min(self.stop)
     }
 
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
@@ -283,12 +424,21 @@ impl Exchange for Call {
     }
 
     fn on_datagram(&mut self, _at: End, message: Message, now: Time, actions: &mut Vec<Action>) {
-        if message.kind == MEDIA {
-            self.on_media(message.size.0, now, actions);
-        } else if let Some((_, report)) = self.reports.remove(&message.size.0) {
-            if let Some(sender) = &mut self.sender {
-                sender.on_report(&report, now);
-            }
+        if message.kind != REPORT {
+            self.on_packet(message, now, actions);
+        } else if let Some(report) = self.reports.remove(&message.size.0) {
+            self.on_report(report, now);
+        }
+    }
+
+    fn is_ecn_capable(&self) -> bool {
+        self.config.ecn != MediaEcn::Off
+    }
+
+    fn on_mark(&mut self, message: Message) {
+        let at = message.size.0.checked_sub(self.first).filter(|_| message.kind != REPORT);
+        if let Some(one) = at.and_then(|at| self.packets.get_mut(at as usize)) {
+            one.is_marked = true;
         }
     }
 }
@@ -308,6 +458,7 @@ mod tests {
             feedback: Duration::from_millis(100),
             report: Bytes(34),
             priority: 1.0,
+            ecn: MediaEcn::Off,
         };
         Call::new(&config, &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(28) })
     }
@@ -361,6 +512,33 @@ mod tests {
         assert!((1.35e6..1.55e6).contains(&wide) && delay < 400.0, "{wide} {delay}");
         let (narrow, delay) = over_line(&mut call(MediaControl::Nada), Rate(700_000), 60);
         assert!((600e3..690e3).contains(&narrow) && delay < 400.0, "{narrow} {delay}");
+    }
+
+    /// A line of 3 Mbit/s carries the largest rate, and one of 700 kbit/s most of what it has, with frames that arrive within
+    /// 400 ms (ITU-T G.114).
+    #[test]
+    fn each_control_follows_the_line() {
+        for control in [MediaControl::Scream2, MediaControl::Gcc] {
+            let (wide, delay) = over_line(&mut call(control), Rate(3_000_000), 60);
+            assert!((1.2e6..1.55e6).contains(&wide) && delay < 400.0, "{control:?} {wide} {delay}");
+            let (narrow, delay) = over_line(&mut call(control), Rate(700_000), 60);
+            assert!((350e3..690e3).contains(&narrow) && delay < 400.0, "{control:?} {narrow} {delay}");
+        }
+    }
+
+    /// With a line that loses all packets for a time, packets are sent although the window is full.
+    #[test]
+    fn a_full_window_does_not_stall_for_ever() {
+        let mut call = call(MediaControl::Scream2);
+        let (mut actions, mut sent) = (Vec::new(), Vec::new());
+        while call.due() < Time::from_nanos(10_000_000_000) {
+            let now = call.due();
+            call.on_timer(now, &mut actions);
+            let packets = actions.drain(..).filter(|one| matches!(one, Action::Send(End::Sender, ..)));
+            sent.extend(packets.map(|_| now));
+        }
+        assert!(sent.windows(2).all(|pair| pair[1] - pair[0] <= STALLED), "{sent:?}");
+        assert!(sent.len() < 70, "{}", sent.len());
     }
 
     /// Without a control the queue of a narrow line grows for ever.

@@ -80,6 +80,14 @@ macro_rules! workloads {
                 }
             }
 
+            /// Whether its packets over UDP carry ECT(1).
+            #[must_use]
+            pub fn is_scalable(&self) -> bool {
+                match self {
+                    $(Self::$name(config) => config.is_scalable(),)*
+                }
+            }
+
             /// Whether the workload's rate is a share of the slowest line of the route.
             #[must_use]
             pub fn needs_line(&self) -> bool {

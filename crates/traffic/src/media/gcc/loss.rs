@@ -1,0 +1,352 @@
+//! The rate by losses, version 2 (`loss_based_bwe_v2.cc`): the bandwidth with which the losses of the last observations are
+//! most likely. Rates in kbit/s, sizes in kB.
+
+use std::collections::VecDeque;
+
+use cwndlab_units::{maths, Time};
+
+use crate::media::rate_control::PacketFeedback;
+
+/// Shortest observation, s; observations of the window, and those that it needs.
+const OBSERVATION: f64 = 0.25;
+const WINDOW: usize = 15;
+const REQUIRED: usize = 3;
+/// Weight of an observation over that of the next one.
+const AGEING: f64 = 0.9;
+/// Candidates, over the estimate.
+const CANDIDATES: [f64; 3] = [1.02, 1.0, 0.95];
+/// Inherent loss: the first value, the smallest one, and its bound by the bandwidth.
+const INHERENT: f64 = 0.01;
+const LEAST_INHERENT: f64 = 0.001;
+const INHERENT_BOUND: (f64, f64) = (0.05, 100.0);
+const NEWTON_STEP: f64 = 0.75;
+/// Preference of a higher bandwidth: its factors, and the loss from which it turns.
+const BIAS: (f64, f64) = (0.0002, 0.02);
+const BIAS_LOSS: (f64, f64) = (0.2, 0.002);
+/// Growth in a state limited by losses, per window of 300 ms, s.
+const RAMP_UP: f64 = 1.3;
+const RAMP_UP_WINDOW: f64 = 0.3;
+/// Limits over the throughput, and that close to the held rate.
+const THROUGHPUT_LIMIT: f64 = 1.5;
+const HELD_LIMIT: (f64, f64) = (1.2, 1.3);
+/// The instant limit: a rate over the loss beyond an offset.
+const INSTANT: (f64, f64) = (100.0, 0.05);
+/// Time for which a rate is held, s: the first, its growth, the longest.
+const HOLD: (f64, f64, f64) = (0.3, 2.0, 60.0);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    DelayBased,
+    Increasing,
+    Decreasing,
+}
+
+/// Packets of a time: sizes that were lost and that arrived, and the rate of sending.
+#[derive(Clone, Copy, Debug, Default)]
+struct Observation {
+    lost: f64,
+    received: f64,
+    rate: f64,
+}
+
+/// A bandwidth, and the share of losses that it does not explain.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    bandwidth: f64,
+    inherent: f64,
+}
+
+/// The packets since the last observation.
+#[derive(Debug, Default)]
+struct Partial {
+    lost: f64,
+    received: f64,
+    /// First and last time of sending.
+    span: Option<(Time, Time)>,
+}
+
+/// The estimator.
+#[derive(Debug)]
+pub(super) struct LossControl {
+    range: (f64, f64),
+    observations: VecDeque<Observation>,
+    partial: Partial,
+    last_sent: Option<Time>,
+    estimate: Option<Candidate>,
+    state: State,
+    /// The last result.
+    result: f64,
+    /// Start of the window of growth, and the estimate then.
+    window: (Time, f64),
+    hold: Hold,
+}
+
+/// The rate that is held after a reduction.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    until: Option<Time>,
+    rate: f64,
+    duration: f64,
+}
+
+impl Hold {
+    const NONE: Self = Self { until: None, rate: f64::INFINITY, duration: HOLD.0 };
+}
+
+fn seconds_between(from: Time, to: Time) -> f64 {
+    to.saturating_since(from).as_nanos() as f64 / 1e9
+}
+
+/// The limit by the average loss of the window.
+fn instant_limit(loss: f64) -> f64 {
+    if loss > INSTANT.1 {
+        INSTANT.0 / (loss - INSTANT.1)
+    } else {
+        f64::INFINITY
+    }
+}
+
+impl Candidate {
+    /// The probability of a loss at this rate.
+    fn loss(&self, rate: f64) -> f64 {
+        let excess = if rate > self.bandwidth { (rate - self.bandwidth) / rate } else { 0.0 };
+        (self.inherent + (1.0 - self.inherent) * excess).clamp(1e-6, 1.0 - 1e-6)
+    }
+
+    fn bound_inherent(&mut self) {
+        let most = (INHERENT_BOUND.0 + INHERENT_BOUND.1 / self.bandwidth).min(1.0);
+        self.inherent = self.inherent.clamp(LEAST_INHERENT, most);
+    }
+}
+
+/// A preference, which turns with the average loss.
+fn adjusted(factor: f64, loss: f64) -> f64 {
+    let distance = BIAS_LOSS.0 - loss;
+    factor * distance / (BIAS_LOSS.1 + distance.abs())
+}
+
+impl LossControl {
+    pub(super) fn new(range: (f64, f64)) -> Self {
+        Self {
+            range: (range.0 / 1e3, range.1 / 1e3),
+            observations: VecDeque::new(),
+            partial: Partial::default(),
+            last_sent: None,
+            estimate: None,
+            state: State::DelayBased,
+            result: f64::INFINITY,
+            window: (Time::ZERO, 0.0),
+            hold: Hold::NONE,
+        }
+    }
+
+    /// The target, bit/s, with that by the delay.
+    pub(super) fn target(&self, by_delay: f64) -> f64 {
+        if self.observations.len() < REQUIRED {
+            return by_delay;
+        }
+        by_delay.min(self.result * 1e3)
+    }
+
+    /// Handles a report; `acked` is the throughput while the application does not limit it.
+    pub(super) fn on_feedback(&mut self, packets: &[PacketFeedback], acked: Option<f64>, by_delay: f64) {
+        for one in packets {
+            let size = one.size.0 as f64 / 1e3;
+            if one.arrival.is_some() {
+                self.partial.received += size;
+            } else {
+                self.partial.lost += size;
+            }
+            let (first, last) = self.partial.span.unwrap_or((one.sent, one.sent));
+            self.partial.span = Some((first.min(one.sent), last.max(one.sent)));
+        }
+        let Some((first, last)) = self.partial.span else { return };
+        let since = self.last_sent.unwrap_or(first);
+        let seconds = seconds_between(since, last);
+        if seconds < OBSERVATION {
+            return;
+        }
+        let Partial { lost, received, .. } = std::mem::take(&mut self.partial);
+        self.last_sent = Some(last);
+        self.observations.push_front(Observation { lost, received, rate: 8.0 * (lost + received) / seconds });
+        self.observations.truncate(WINDOW);
+        if self.observations.len() >= REQUIRED {
+            self.estimate(acked.map(|rate| rate / 1e3), by_delay / 1e3, last);
+        }
+    }
+
+    fn weights(&self) -> impl Iterator<Item = (f64, &Observation)> {
+        self.observations.iter().scan(1.0, |weight, one| {
+            let current = *weight;
+            *weight *= AGEING;
+            Some((current, one))
+        })
+    }
+
+    /// The weighted share of bytes lost, without the observations with the most and the fewest losses.
+    fn average_loss(&self) -> f64 {
+        let share = |one: &Observation| one.lost / (one.lost + one.received).max(1e-9);
+        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+        for one in &self.observations {
+            (least, most) = (least.min(share(one)), most.max(share(one)));
+        }
+        let (mut lost, mut all, mut dropped) = (0.0, 0.0, [false; 2]);
+        for (weight, one) in self.weights() {
+            let value = share(one);
+            if self.observations.len() > REQUIRED && value == least && !dropped[0] {
+                dropped[0] = true;
+            } else if self.observations.len() > REQUIRED && value == most && !dropped[1] {
+                dropped[1] = true;
+            } else {
+                lost += weight * one.lost;
+                all += weight * (one.lost + one.received);
+            }
+        }
+        lost / all.max(1e-9)
+    }
+
+    /// One step of Newton's method for the inherent loss.
+    fn refine(&self, candidate: &mut Candidate) {
+        candidate.bound_inherent();
+        let (mut first, mut second) = (0.0, 0.0);
+        for (weight, one) in self.weights() {
+            let probability = candidate.loss(one.rate);
+            first += weight * (one.lost / probability - one.received / (1.0 - probability));
+            second -= weight
+                * (one.lost / (probability * probability) + one.received / ((1.0 - probability) * (1.0 - probability)));
+        }
+        if second != 0.0 {
+            candidate.inherent -= NEWTON_STEP * first / second;
+        }
+        candidate.bound_inherent();
+    }
+
+    fn objective(&self, candidate: &Candidate, loss: f64) -> f64 {
+        let kbps = candidate.bandwidth;
+        let bias = adjusted(BIAS.0, loss) * kbps + adjusted(BIAS.1, loss) * maths::ln(1.0 + kbps);
+        let likelihood = |(weight, one): (f64, &Observation)| {
+            let probability = candidate.loss(one.rate);
+            weight
+                * (one.lost * maths::ln(probability)
+                    + one.received * maths::ln(1.0 - probability)
+                    + bias * (one.lost + one.received))
+        };
+        self.weights().map(likelihood).sum()
+    }
+
+    fn best(&self, current: Candidate, acked: Option<f64>, by_delay: f64, loss: f64) -> Candidate {
+        let mut bandwidths: Vec<f64> = CANDIDATES.iter().map(|factor| factor * current.bandwidth).collect();
+        bandwidths.extend(acked);
+        bandwidths.extend((by_delay > current.bandwidth).then_some(by_delay));
+        let mut best = (f64::NEG_INFINITY, current);
+        for bandwidth in bandwidths {
+            let mut candidate = Candidate { bandwidth: bandwidth.max(self.range.0), ..current };
+            self.refine(&mut candidate);
+            let value = self.objective(&candidate, loss);
+            if value > best.0 {
+                best = (value, candidate);
+            }
+        }
+        best.1
+    }
+
+    fn estimate(&mut self, acked: Option<f64>, by_delay: f64, now: Time) {
+        let current = self.estimate.unwrap_or(Candidate { bandwidth: by_delay, inherent: INHERENT });
+        let loss = self.average_loss();
+        let mut best = self.best(current, acked, by_delay, loss);
+        if best.bandwidth > current.bandwidth {
+            if loss > best.inherent {
+                best.bandwidth = current.bandwidth; // (1)
+            }
+            if self.state != State::DelayBased {
+                best.bandwidth = best.bandwidth.min((RAMP_UP * self.window.1).max(current.bandwidth)); // (2)
+                if let Some(acked) = acked {
+                    let near = acked < HELD_LIMIT.1 * self.hold.rate && self.hold.rate.is_finite();
+                    let factor = if near { HELD_LIMIT.0 } else { THROUGHPUT_LIMIT };
+                    best.bandwidth = best.bandwidth.min(current.bandwidth.max(factor * acked));
+                    // (3)
+                }
+            }
+        }
+        if seconds_between(self.window.0, now) >= RAMP_UP_WINDOW {
+            self.window = (now, best.bandwidth);
+        }
+        let lower = self.range.0.max(acked.unwrap_or(0.0)).min(by_delay);
+        let mut result = lower.max(best.bandwidth.min(instant_limit(loss)).min(by_delay)); // (4)
+        if result < best.bandwidth {
+            best = Candidate { bandwidth: result, inherent: 0.0 }; // (5)
+        }
+        if self.hold.until.is_some_and(|until| now < until) {
+            result = result.min(self.hold.rate); // (6)
+        }
+        self.change_state(result, by_delay, now);
+        (self.estimate, self.result) = (Some(best), result);
+    }
+
+    fn change_state(&mut self, result: f64, by_delay: f64, now: Time) {
+        let before = self.state;
+        self.state = if result >= by_delay {
+            self.hold = Hold::NONE;
+            State::DelayBased
+        } else if before != State::DelayBased && result > self.result {
+            State::Increasing
+        } else {
+            State::Decreasing
+        };
+        if self.state == State::Decreasing && before != State::Decreasing {
+            let until = Some(now + cwndlab_units::Duration::from_nanos((self.hold.duration * 1e9) as u64));
+            let duration = (HOLD.1 * self.hold.duration).min(HOLD.2);
+            self.hold = Hold { until, rate: result, duration };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cwndlab_units::Bytes;
+
+    /// By hand: with half of all lost 100 / 0.45 = 222 kbit/s, with a tenth 2 Mbit/s, and no limit up to 5 %.
+    #[test]
+    fn the_instant_limit() {
+        assert!((instant_limit(0.5) - 222.2).abs() < 0.1);
+        assert!((instant_limit(0.1) - 2000.0).abs() < 1e-9);
+        assert!(instant_limit(0.05).is_infinite());
+    }
+
+    /// By hand: without losses the preference has 0.99 of its factor, with a fifth none, with more it turns.
+    #[test]
+    fn the_preference_turns_with_the_loss() {
+        assert!((adjusted(1.0, 0.0) - 0.2 / 0.202).abs() < 1e-12);
+        assert_eq!(adjusted(1.0, 0.2), 0.0);
+        assert!(adjusted(1.0, 0.3) < 0.0);
+    }
+
+    /// By hand: at twice the bandwidth half is lost, and 1 % of the other half.
+    #[test]
+    fn the_model_of_losses() {
+        let candidate = Candidate { bandwidth: 500.0, inherent: 0.01 };
+        assert!((candidate.loss(1000.0) - 0.505).abs() < 1e-12);
+        assert!((candidate.loss(400.0) - 0.01).abs() < 1e-12);
+    }
+
+    /// The rate of a sender of 1 Mbit/s of which a share is lost.
+    fn after_losses(every: u64) -> f64 {
+        let mut control = LossControl::new((100e3, 10e6));
+        for n in 0..2000_u64 {
+            let sent = Time::from_nanos(n * 8_000_000);
+            let arrival = (every == 0 || n % every > 0).then_some(sent);
+            let one = PacketFeedback { size: Bytes(1000), sent, arrival, is_marked: false, probe: None };
+            control.on_feedback(&[one], None, 2e6);
+        }
+        control.target(2e6)
+    }
+
+    /// Without losses the rate is that of the delay; a loss of one half is congestion.
+    #[test]
+    fn losses_limit_the_rate() {
+        assert!((after_losses(0) - 2e6).abs() < 1e-6);
+        assert!(after_losses(2) < 300e3, "{}", after_losses(2));
+    }
+}

@@ -1,0 +1,252 @@
+//! The throughput, and the rate by the delay (`robust_throughput_estimator.cc`, `aimd_rate_control.cc`,
+//! `link_capacity_estimator.cc`). Rates in bit/s.
+
+use std::collections::VecDeque;
+
+use cwndlab_units::{maths, Bytes, Duration, Time};
+
+use super::trend::Usage;
+
+/// Packets and time of the window of the throughput, the most packets, and those that it needs.
+const WINDOW_PACKETS: usize = 20;
+const WINDOW: Duration = Duration::from_secs(1);
+const MOST_PACKETS: usize = 500;
+const LONGEST_WINDOW: Duration = Duration::from_secs(5);
+const REQUIRED_PACKETS: usize = 10;
+const BETA: f64 = 0.85;
+/// What is subtracted beside, and the smallest rate.
+const FLOOR: f64 = 5e3;
+/// Multiplicative growth per second, and its smallest step.
+const GROWTH: f64 = 1.08;
+const LEAST_GROWTH: f64 = 1e3;
+/// The smallest additive growth per second.
+const LEAST_INCREASE: f64 = 4e3;
+/// The rate is at most this multiple of the throughput, and this much more.
+const THROUGHPUT_LIMIT: (f64, f64) = (1.5, 10e3);
+/// Gains of the capacity by a reduction and by a probe.
+const CAPACITY_GAIN: f64 = 0.05;
+const PROBE_GAIN: f64 = 0.5;
+/// Bounds of the capacity's variance, over the capacity in kbit/s.
+const VARIANCE: (f64, f64) = (0.4, 2.5);
+/// Payload into which a frame is divided.
+const PACKET: f64 = 1200.0;
+/// Time beside the RTT of an additive step, s.
+const RESPONSE: f64 = 0.1;
+
+/// The throughput of the last packets.
+#[derive(Debug, Default)]
+pub(super) struct Throughput {
+    /// Arrival, time of sending, and size, by arrival.
+    packets: VecDeque<(Time, Time, Bytes)>,
+}
+
+impl Throughput {
+    /// Handles a packet that arrived.
+    pub(super) fn on_packet(&mut self, sent: Time, arrival: Time, size: Bytes) {
+        let at = self.packets.partition_point(|one| one.0 <= arrival);
+        self.packets.insert(at, (arrival, sent, size));
+        while let (Some(&(first, ..)), Some(&(last, ..))) = (self.packets.front(), self.packets.back()) {
+            let span = last - first;
+            let more = self.packets.len() > WINDOW_PACKETS && span > WINDOW;
+            if !more && self.packets.len() <= MOST_PACKETS && span <= LONGEST_WINDOW {
+                return;
+            }
+            self.packets.pop_front();
+        }
+    }
+
+    /// The smaller of the rates of sending and of arrival; the longest gap between arrivals counts as the second longest.
+    pub(super) fn rate(&self) -> Option<f64> {
+        if self.packets.len() < REQUIRED_PACKETS {
+            return None;
+        }
+        let (first, last) = (self.packets.front()?, self.packets.back()?);
+        let mut gaps = [0_u64; 2];
+        for (one, next) in self.packets.iter().zip(self.packets.iter().skip(1)) {
+            let gap = (next.0 - one.0).as_nanos();
+            if gap > gaps[0] {
+                gaps = [gap, gaps[0]];
+            } else if gap > gaps[1] {
+                gaps[1] = gap;
+            }
+        }
+        let bytes = self.packets.iter().map(|one| one.2).sum::<Bytes>().0 as f64;
+        let arrival_ns = (last.0 - first.0).as_nanos() - (gaps[0] - gaps[1]);
+        let sent = self.packets.iter().map(|one| (one.1, one.2));
+        let (newest, oldest) = (sent.clone().max_by_key(|one| one.0)?, sent.min_by_key(|one| one.0)?);
+        let rate = |bytes: f64, ns: u64| bytes * 8e9 / (ns.max(1_000_000)) as f64;
+        let arriving = rate(bytes - first.2 .0 as f64, arrival_ns);
+        Some(arriving.min(rate(bytes - newest.1 .0 as f64, (newest.0 - oldest.0).as_nanos())))
+    }
+}
+
+/// The estimate of the capacity, from the throughput at reductions; kbit/s.
+#[derive(Clone, Copy, Debug)]
+struct Capacity {
+    kbps: f64,
+    /// The normalised variance.
+    variance: f64,
+}
+
+impl Capacity {
+    fn bound(self, side: f64) -> f64 {
+        1e3 * (self.kbps + side * 3.0 * (self.variance * self.kbps).sqrt()).max(0.0)
+    }
+
+    fn updated(before: Option<Self>, sample: f64, gain: f64) -> Self {
+        let sample = sample / 1e3;
+        let Some(Self { kbps, variance }) = before else {
+            return Self { kbps: sample, variance: VARIANCE.0 };
+        };
+        let kbps = kbps + gain * (sample - kbps);
+        let error = kbps - sample;
+        let variance = variance + gain * (error * error / kbps.max(1.0) - variance);
+        Self { kbps, variance: variance.clamp(VARIANCE.0, VARIANCE.1) }
+    }
+}
+
+/// The rate by the delay.
+#[derive(Debug)]
+pub(super) struct DelayControl {
+    range: (f64, f64),
+    frame_rate: f64,
+    /// The target, bit/s.
+    pub(super) target: f64,
+    capacity: Option<Capacity>,
+    holds: bool,
+    /// Times of the last growth and of the last reduction.
+    grown: Option<Time>,
+    reduced: Option<Time>,
+}
+
+impl DelayControl {
+    pub(super) fn new(range: (f64, f64), frame_rate: f64) -> Self {
+        let target = range.0;
+        Self { range, frame_rate, target, capacity: None, holds: false, grown: None, reduced: None }
+    }
+
+    /// Handles a report: throughput, the result of a probe, and the RTT.
+    pub(super) fn update(&mut self, usage: Usage, acked: Option<f64>, probed: Option<f64>, rtt: Duration, now: Time) {
+        match usage {
+            Usage::Over => self.reduce(acked, rtt, now),
+            _ if probed.is_some() => {
+                let probed = probed.unwrap_or(self.target);
+                self.capacity = Some(Capacity::updated(self.capacity, probed, PROBE_GAIN));
+                self.target = probed;
+                self.grown = Some(now);
+            }
+            Usage::Under => self.holds = true,
+            Usage::Normal => self.increase(acked, rtt, now),
+        }
+        self.target = self.target.clamp(self.range.0.max(FLOOR), self.range.1);
+    }
+
+    fn reduce(&mut self, acked: Option<f64>, rtt: Duration, now: Time) {
+        let distance = rtt.clamp(Duration::from_millis(10), Duration::from_millis(200));
+        let early = self.reduced.is_some_and(|at| now - at < distance);
+        if early && !acked.is_some_and(|acked| acked < self.target / 2.0) {
+            return;
+        }
+        let Some(acked) = acked else {
+            self.target /= 2.0;
+            (self.reduced, self.holds) = (Some(now), true);
+            return;
+        };
+        let mut rate = BETA * acked;
+        if rate > FLOOR {
+            rate -= FLOOR;
+        }
+        if let Some(capacity) = self.capacity.filter(|_| rate > self.target) {
+            rate = BETA * capacity.kbps * 1e3;
+        }
+        self.target = self.target.min(rate);
+        if self.capacity.is_some_and(|capacity| acked < capacity.bound(-1.0)) {
+            self.capacity = None;
+        }
+        self.capacity = Some(Capacity::updated(self.capacity, acked, CAPACITY_GAIN));
+        (self.reduced, self.holds, self.grown) = (Some(now), true, None);
+    }
+
+    fn increase(&mut self, acked: Option<f64>, rtt: Duration, now: Time) {
+        // Growth begins anew after a reduction, and after the queue has drained.
+        let holds = std::mem::take(&mut self.holds);
+        let Some(since) = self.grown.replace(now).filter(|_| !holds) else { return };
+        if let (Some(acked), Some(capacity)) = (acked, self.capacity) {
+            if acked > capacity.bound(1.0) {
+                self.capacity = None;
+            }
+        }
+        let seconds = (now - since).as_nanos() as f64 / 1e9;
+        let limit = acked.map_or(f64::INFINITY, |acked| THROUGHPUT_LIMIT.0 * acked + THROUGHPUT_LIMIT.1);
+        let grown = if self.capacity.is_some() {
+            self.target + self.additive(rtt) * seconds
+        } else {
+            self.target + (self.target * (maths::pow(GROWTH, seconds.min(1.0)) - 1.0)).max(LEAST_GROWTH)
+        };
+        self.target = self.target.max(grown.min(limit));
+    }
+
+    /// The additive growth per second: half a packet per response time.
+    fn additive(&self, rtt: Duration) -> f64 {
+        let frame = self.target / 8.0 / self.frame_rate;
+        let packet = 8.0 * frame / (frame / PACKET).ceil();
+        let response = rtt.as_nanos() as f64 / 1e9 + RESPONSE;
+        LEAST_INCREASE.max(packet / response / 2.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    fn control(target: f64) -> DelayControl {
+        DelayControl { target, ..DelayControl::new((5e3, 1e9), 30.0) }
+    }
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    /// By hand: at a throughput of 1 Mbit/s, 0.85 · 1000 − 5 = 845 kbit/s. A second reduction waits for an RTT. Without
+    /// throughput the rate halves.
+    #[test]
+    fn overuse_takes_a_part_of_the_throughput() {
+        let mut one = control(1.2e6);
+        one.update(Usage::Over, Some(1e6), None, RTT, at(1000));
+        assert!((one.target - 845e3).abs() < 1e-6);
+        one.update(Usage::Over, Some(0.9e6), None, RTT, at(1050));
+        assert!((one.target - 845e3).abs() < 1e-6);
+        let mut blind = control(1e6);
+        blind.update(Usage::Over, None, None, RTT, at(1000));
+        assert!((blind.target - 500e3).abs() < 1e-6);
+    }
+
+    /// By hand: 300 kbit/s grow by 8 % in a second; with a capacity 1 Mbit/s grow by half a packet of 1042 bytes per 200 ms,
+    /// 20.8 kbit/s per second.
+    #[test]
+    fn growth_is_multiplicative_until_a_reduction() {
+        let mut one = DelayControl { grown: Some(at(0)), ..control(300e3) };
+        one.update(Usage::Normal, Some(300e3), None, RTT, at(1000));
+        assert!((one.target - 324e3).abs() < 1.0, "{}", one.target);
+        let mut near = DelayControl { grown: Some(at(0)), ..control(1e6) };
+        near.capacity = Some(Capacity { kbps: 1000.0, variance: 0.4 });
+        near.update(Usage::Normal, Some(1e6), None, RTT, at(1000));
+        assert!((near.target - 1e6 - 20_833.0).abs() < 1.0, "{}", near.target);
+    }
+
+    /// By hand: 21 packets of 1000 bytes, one each 10 ms, are 800 kbit/s; a gap of 100 ms among them counts as one of 10.
+    #[test]
+    fn the_throughput_leaves_out_the_longest_gap() {
+        let mut one = Throughput::default();
+        for n in 0..9_u64 {
+            one.on_packet(at(10 * n), at(10 * n + 50), Bytes(1000));
+        }
+        assert_eq!(one.rate(), None);
+        for n in 9..21_u64 {
+            one.on_packet(at(10 * n), at(10 * n + 50 + if n > 15 { 90 } else { 0 }), Bytes(1000));
+        }
+        assert!(one.rate().is_some_and(|rate| (rate - 800e3).abs() < 1e-3), "{:?}", one.rate());
+    }
+}
