@@ -24,6 +24,7 @@ use crate::link_snapshot::LinkSnapshot;
 use crate::packet::Packet;
 
 /// The stations of a medium, or of all media with a channel.
+#[allow(clippy::large_enum_variant, reason = "its owner is in a box")]
 #[derive(Debug)]
 enum Air {
     /// Stations that all receive each other.

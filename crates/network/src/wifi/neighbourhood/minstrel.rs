@@ -176,7 +176,7 @@ mod tests {
             let selected = all.select(Time::ZERO + INTERVAL * interval, 6, &mut random);
             assert!((all.rates[1].probability.unwrap() - probability).abs() < 1e-12, "{interval}");
             assert_eq!(all.throughput(&all.rates[7]), 0.0);
-            assert_eq!(selected, (mode(if interval < 3 { 1 } else { 0 }), false), "the most reliable mode");
+            assert_eq!(selected, (mode(u8::from(interval < 3)), false), "the most reliable mode");
             assert_eq!(all.chain[..2], [1, 0], "best and second");
         }
     }

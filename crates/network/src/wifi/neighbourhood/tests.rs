@@ -235,16 +235,14 @@ fn hidden_model(rts: bool, seconds: u64) -> (f64, f64) {
     let mut response: Option<(u64, usize, bool, [bool; 2])> = None;
     let (mut attempts, mut failures) = (0u64, 0u64);
     for now in 0..seconds * 1_000_000 {
-        for me in 0..2 {
-            if all[me].end == Some(now) {
-                all[me].end = None;
-                if all[me].overlapped || response.is_some() {
-                    failures += 1;
-                    all[me].finish(false, now + 39, &mut random);
-                } else {
-                    all[me].waits = true;
-                    response = Some((now + 10, me, rts && !all[me].reserved, [true; 2]));
-                }
+        for (me, one) in all.iter_mut().enumerate().filter(|one| one.1.end == Some(now)) {
+            one.end = None;
+            if one.overlapped || response.is_some() {
+                failures += 1;
+                one.finish(false, now + 39, &mut random);
+            } else {
+                one.waits = true;
+                response = Some((now + 10, me, rts && !one.reserved, [true; 2]));
             }
         }
         if let Some((start, to, cts, mut listens)) = response {
