@@ -201,7 +201,7 @@ mod tests {
         ) {
             let mut link = Link::new(LinkConfig {
                 line: Line::Fixed(Rate(10_000_000)), delay: Duration::from_nanos(0), limit: Limit::Packets(limit), counts_in_service: counts,
-                mark_above: None, losses: Vec::new(), changes: None, harq: None, jitter: None, wifi_jitter: None, duplicate: 0.0, stream: Stream::new(1, Purpose::Loss, 1),
+                mark_above: None, losses: Vec::new(), changes: None, harq: None, jitter: None, wifi_jitter: None, duplicate: 0.0, ecn: None, stream: Stream::new(1, Purpose::Loss, 1),
             });
             let mut aqm_link = AqmLink::new(Box::new(Fifo::new(Limit::Packets(limit), counts)), Line::Fixed(Rate(10_000_000)), Rate(10_000_000));
             let mut now = Time::ZERO;
