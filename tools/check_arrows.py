@@ -120,6 +120,7 @@ PYTHON: dict[str, set[str]] = {
     "export": {"errors", "files", "records"},
     "plot": {"errors", "lazy", "records", "metrics", "statistics"},
     "study": {
+        "emulation",
         "errors",
         "closing",
         "lazy",

@@ -93,7 +93,7 @@ pub struct Packet {
 /// The bits AE, CWR and ECE of these flags of Accurate ECN in the flags of a packet.
 #[must_use]
 pub fn accecn_flags(flags: u8) -> u8 {
-    (flags & 1) * ECE | (flags >> 1 & 1) * CWR | (flags >> 2 & 1) * AE
+    ((flags & 1) * ECE) | (((flags >> 1) & 1) * CWR) | (((flags >> 2) & 1) * AE)
 }
 
 impl Packet {

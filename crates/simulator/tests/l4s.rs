@@ -40,7 +40,6 @@ fn prague_shares_dualpi2_with_cubic_at_a_lower_delay() {
         let records = simulate(flows, None);
         let [prague, cubic] = [0, 1].map(|flow| rate_mbps(&records, flow));
         let [low, classic] = [0, 1].map(|flow| delay_ms(&records, flow));
-        println!("{rtt}: prague {prague:.2} Mbit/s +{low:.2} ms, cubic {cubic:.2} Mbit/s +{classic:.2} ms");
         assert!((0.35..2.7).contains(&(prague / cubic)), "{rtt}: {prague} {cubic}");
         assert!(prague + cubic > 40.0, "{rtt}: {prague} {cubic}");
         assert!(low < 4.0 && classic > 2.0 * low, "{rtt}: {low} {classic}");
@@ -53,7 +52,6 @@ fn prague_flows_of_short_rtts_get_equal_rates() {
     let flows = json!([{ "algorithm": "prague", "rtt": "5 ms" }, { "algorithm": "prague", "rtt": "20 ms" }]);
     let records = simulate(flows, None);
     let ratio = rate_mbps(&records, 0) / rate_mbps(&records, 1);
-    println!("ratio {ratio:.2}");
     assert!((0.5..2.0).contains(&ratio), "{ratio}");
 }
 
@@ -77,7 +75,6 @@ fn prague_runs_with_any_peer() {
         for option in [true, false] {
             let stack = json!({ "peer_ecn": peer, "accecn_option": option });
             let records = simulate(json!([{ "algorithm": "prague", "rtt": "20 ms", "stack": stack }]), None);
-            println!("{peer} {option}: {:.2} Mbit/s", rate_mbps(&records, 0));
             assert!(rate_mbps(&records, 0) > 30.0, "{peer}: {}", rate_mbps(&records, 0));
         }
     }
@@ -92,6 +89,5 @@ fn dctcp_works_alike_with_the_ace_field_and_exact_counts() {
         rate_mbps(&simulate(flows, None), 0)
     };
     let [exact, wire] = [rate("accurate"), rate("accecn")];
-    println!("{exact:.2} {wire:.2}");
     assert!(exact > 40.0 && wire > 40.0);
 }

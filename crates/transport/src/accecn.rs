@@ -83,8 +83,7 @@ pub fn client_mode(flags: u8) -> (Ecn, Option<Codepoint>) {
 #[must_use]
 pub fn negotiate(own: Ecn, peer: PeerEcn) -> Ecn {
     match (own, peer) {
-        (Ecn::Off, _) | (_, PeerEcn::Accurate) => own,
-        (Ecn::Classic, PeerEcn::Classic) => own,
+        (Ecn::Off, _) | (_, PeerEcn::Accurate) | (Ecn::Classic, PeerEcn::Classic) => own,
         _ => client_mode(syn_ack_flags(SYN_FLAGS, Codepoint::NotEct, peer)).0,
     }
 }
@@ -224,7 +223,6 @@ impl AceDecoder {
         let safe = packets - (packets.wrapping_sub(delta) & ACE);
         match ce_bytes {
             None if self.mean > THINNED << MEAN_SHIFT => delta,
-            None => safe,
             Some(0) => delta,
             Some(marked) if packets >= 2 * (ACE + 1) => {
                 let marked = u64::from(marked);
@@ -236,7 +234,7 @@ impl AceDecoder {
             }
             Some(marked) if marked > delta * self.mss => safe,
             Some(marked) if marked < (safe * self.mss) >> 1 => delta,
-            Some(_) => safe,
+            _ => safe,
         }
     }
 }
@@ -394,7 +392,9 @@ mod tests {
         let mut decoder = AceDecoder::new(MSS);
         let mut marked = 0;
         for number in 0..30 {
-            (0..2).for_each(|_| drop(counters.on_packet(Codepoint::Ce, MSS)));
+            (0..2).for_each(|_| {
+                counters.on_packet(Codepoint::Ce, MSS);
+            });
             let feedback = counters.feedback(0, true, false);
             if number % 3 == 2 {
                 marked += decoder.on_ack(feedback, delivered(6));

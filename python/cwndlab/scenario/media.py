@@ -83,8 +83,8 @@ class Medium(_Rules):
     has an access point's parameters of EDCA.
 
     The media with a ``channel`` form a neighbourhood, in which stations receive each other by power
-    (``Scenario(propagation=…, received=…)``, ``Node(position=…)``). ``width`` is in MHz, ``rate_adaptation`` ``"fixed"``,
-    ``"ideal"`` or ``"minstrel"``; ``energy_detection`` and ``block_ack_request`` are rules of access there.
+    (``Scenario(propagation=…, received=…)``, ``Node(position=…)``). ``width`` is in MHz; ``rate_adaptation`` is
+    ``"fixed"``, ``"ideal"`` or ``"minstrel"``; ``energy_detection`` and ``block_ack_request`` are rules of access.
     """
 
     name: str

@@ -38,7 +38,7 @@ options! {
         /// window at which, and below, the rate is the state
         transit: f64["segments"] = 4.0 in 0.0..=100.0,
         /// smallest rate
-        min_rate: f64["bit/s"] = 100000.0 in 1.0..=1e9,
+        min_rate: f64["bit/s"] = 100_000.0 in 1.0..=1e9,
     }
 }
 

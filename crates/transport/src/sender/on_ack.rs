@@ -111,13 +111,8 @@ impl Sender {
         let mut summary = AckSummary::new(ack, prior_una);
         summary.was_idle = tcb.scoreboard.flight_size() == 0;
         let delivery_rate = self.take_deliveries(now, ack, &mut summary);
-        let usable = !self.tcb.ecn.is_ignored();
-        let (ce, echo) = self.tcb.on_ecn_echo(ack, &summary);
-        summary.ece = echo;
+        let ce = self.take_marks(ack, &mut summary, out);
         let tcb = &mut self.tcb;
-        if usable && tcb.ecn.is_ignored() {
-            out.event("fallback", "the ACE field is cleared", tcb.cwnd, tcb.cwnd, f64::NAN);
-        }
         if summary.advanced {
             tcb.rate.count_round(ack.ack, tcb.scoreboard.next);
         }
@@ -143,6 +138,19 @@ impl Sender {
         self.tcb.rexmit = Rexmit::Lost;
         self.fast_path =
             self.tcb.allows_fast_path() && self.recovery.allows_fast_path(&self.tcb) && !self.feedback.is_pending();
+    }
+
+    /// The marks that the ACK echoes. Sets whether it asks for a reduction.
+    #[inline]
+    fn take_marks(&mut self, ack: &AckPacket, summary: &mut AckSummary, out: &mut impl Output) -> Bytes {
+        let usable = !self.tcb.ecn.is_ignored();
+        let (ce, echo) = self.tcb.on_ecn_echo(ack, summary);
+        summary.ece = echo;
+        let cwnd = self.tcb.cwnd;
+        if usable && self.tcb.ecn.is_ignored() {
+            out.event("fallback", "the ACE field is cleared", cwnd, cwnd, f64::NAN);
+        }
+        ce
     }
 
     /// Counts the deliveries of the ACK, and takes its RTT and rate samples.

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from cwndlab import emulation
 from cwndlab.files import save
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import scenario_of
@@ -157,8 +158,6 @@ class AttackResult:
         RunError
             The kernel lacks one of the algorithms, or deliveries were late.
         """
-        from cwndlab import emulation
-
         # Real hosts have variations of their own.
         jobs: list[tuple[dict[str, Any], int, emulation.Settings]] = [
             (self.world.scenario(one, shifted(self.events, seed)) | {"perturb": False}, seed, {})

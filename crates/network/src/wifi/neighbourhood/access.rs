@@ -440,7 +440,7 @@ impl<P: Copy> Neighbourhood<P> {
         let rules = &self.rules[self.transceivers[index / self.stations.categories].rules as usize];
         let which = usize::from(exchange.reserved);
         let limit = [rules.short_attempts, rules.long_attempts][which];
-        let Stations { functions, paths, flow_airtimes, pending, categories, .. } = &mut self.stations;
+        let Stations { functions, paths, flow_airtimes, pending, .. } = &mut self.stations;
         let (function, path) = (&mut functions[index], &mut paths[exchange.path as usize]);
         let (mut departed, mut lost, mut sent) = (false, false, 0);
         let is_request = exchange.requests > 0;
@@ -476,18 +476,22 @@ impl<P: Copy> Neighbourhood<P> {
             path.queue_length.drop_one(at, frame.one.size);
             function.queue_length.drop_one(at, frame.one.size);
         }
-        let airtime = end - exchange.start;
-        flow_airtimes.end(airtime);
-        function.counters.airtime_ns += airtime.as_nanos();
-        let minstrel = &mut self.minstrels[exchange.path as usize / *categories];
-        if let Some(minstrel) = minstrel.as_mut().filter(|_| exchange.sends_data() && !is_request) {
-            minstrel.count(exchange.mode, exchange.serials.len() as u32, sent, acknowledged);
-        }
+        flow_airtimes.end(end - exchange.start);
+        function.counters.airtime_ns += (end - exchange.start).as_nanos();
         if departed && function.queue.is_some() {
             function.pending = true;
             pending.push(exchange.function);
         }
+        self.count_rate(exchange, sent, acknowledged);
         lost || is_request && !acknowledged && exchange.requests >= limit
+    }
+
+    /// Counts the frames of an exchange with data for the rate adaptation of its path.
+    fn count_rate(&mut self, exchange: &OwnExchange, sent: u32, acknowledged: bool) {
+        let minstrel = &mut self.minstrels[exchange.path as usize / self.stations.categories];
+        if let Some(minstrel) = minstrel.as_mut().filter(|_| exchange.sends_data() && exchange.requests == 0) {
+            minstrel.count(exchange.mode, exchange.serials.len() as u32, sent, acknowledged);
+        }
     }
 
     /// Moves frames with known outcomes from the front of a path's queue to the outcomes, in order.
