@@ -170,10 +170,11 @@ mod tests {
         let mut random = Stream::new(1, Purpose::Medium, 0);
         let mode = |mcs| Mode::Ht { mcs, streams: 1, short_guard: false, format: Format::HT20 };
         for (interval, successes, probability) in [(1, 10, 1.0), (2, 5, 0.875), (3, 0, 0.65625)] {
-            all.count(mode(1), 10, successes);
-            all.count(mode(0), 1000, 1000);
-            all.count(mode(7), 1000, 50);
-            let selected = all.select(Time::ZERO + INTERVAL * interval, 6, &mut random);
+            all.count(mode(1), 10, successes, true);
+            all.count(mode(0), 1000, 1000, true);
+            all.count(mode(7), 1000, 50, true);
+            all.misses = 6;
+            let selected = all.select(Time::ZERO + INTERVAL * interval, &mut random);
             assert!((all.rates[1].probability.unwrap() - probability).abs() < 1e-12, "{interval}");
             assert_eq!(all.throughput(&all.rates[7]), 0.0);
             assert_eq!(selected, (mode(u8::from(interval < 3)), false), "the most reliable mode");
