@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use cwndlab_control::{Ack, Cause, Change, Congestion, Report, Sent, Window};
+use cwndlab_control::{Ack, Cause, Change, Congestion, DeliveryRate, Report, Sent, Window};
 
 use crate::backend::{Backend, Replayed};
 use crate::difference::{difference, Difference, KnownDifference};
@@ -117,7 +117,11 @@ impl Collector<'_> {
         self.same(at, "rtt", &ack.rtt, &last.rtt, numbers);
         self.same(at, "srtt", &ack.srtt, &last.srtt, numbers);
         self.same(at, "min_rtt", &ack.min_rtt, &last.min_rtt, numbers);
-        self.same(at, "delivery_rate", &ack.delivery_rate, &last.delivery_rate, numbers);
+        // A sample is application-limited by the state at its sending.
+        let flagged = |rate: &DeliveryRate| DeliveryRate { app_limited: true, ..*rate };
+        let only_flag = ack.delivery_rate.as_ref().map(flagged) == last.delivery_rate.as_ref().map(flagged);
+        let known = numbers.or(self.quic(KnownDifference::WindowLimit, only_flag));
+        self.same(at, "delivery_rate", &ack.delivery_rate, &last.delivery_rate, known);
         self.same(at, "delivered", &ack.delivered, &last.delivered, timer);
         let cumulative = self.quic(KnownDifference::CumulativeAck, after_loss);
         self.same(at, "round", &ack.round, &last.round, cumulative);

@@ -76,6 +76,8 @@ pub static SPEC: Spec = Spec {
 const MIN_WINDOW: f64 = 2.0;
 /// Deviation of the pacing rate in each half of a virtual RTT (8).
 const RATE_OFFSET: f64 = 1.0 / 32.0;
+/// Largest window, segments, and rate, segments per second.
+const MOST: f64 = 1e8;
 /// Above this RTT the increase is not scaled (Linux, `MAX_SCALED_RTT`).
 const MAX_SCALED_RTT: f64 = 0.1;
 
@@ -174,7 +176,7 @@ impl Prague {
         let a = ack.acked.0 as f64 / self.mss - marked;
         let mut event = None;
         if marked > 0.0 && !self.classic && !std::mem::replace(&mut self.marking.seen, true) {
-            self.w /= 2.0; // (5)
+            self.w = (self.w / 2.0).max(MIN_WINDOW); // (5)
             if self.in_slow_start() {
                 self.cwnd = self.w.ceil().max(MIN_WINDOW);
                 self.ssthresh = self.cwnd;
@@ -207,7 +209,8 @@ impl Prague {
             self.rate += a / v / (self.rate * v).ceil().max(1.0);
             self.w = self.w.max(self.rate * srtt.as_secs());
         } else {
-            self.w += self.scale(srtt.as_secs()) * a / self.w;
+            // In state rate w may be less than a segment.
+            self.w += self.scale(srtt.as_secs()) * a / self.w.max(1.0);
             self.rate = self.rate.max(self.rate_of_window(srtt));
         }
     }
@@ -252,11 +255,13 @@ impl Prague {
             self.rate
         };
         let gain = if self.cwnd < (self.ssthresh / 2.0).floor() { 2.0 } else { 1.0 };
-        self.pacing = (ack.srtt > Duration::ZERO).then_some(rate * gain);
+        self.pacing = (ack.srtt > Duration::ZERO).then_some(rate.min(MOST) * gain);
     }
 
     /// Selects window or rate as the state (8).
     fn switch_state(&mut self, srtt: Duration) {
+        // With an RTT that changes by orders of magnitude rate and window would multiply each other.
+        (self.w, self.rate) = (self.w.min(MOST), self.rate.min(MOST));
         let by_rate = self.marking.seen && self.cwnd <= self.options.transit;
         self.by_rate = by_rate;
         if by_rate {
@@ -272,7 +277,7 @@ impl Prague {
             self.rate = (self.rate * factor).max(self.min_rate);
             self.w = self.rate * srtt.as_secs();
         } else {
-            self.w *= factor;
+            self.w = (self.w * factor).max(MIN_WINDOW);
             self.rate = self.rate_of_window(srtt);
         }
     }
@@ -284,7 +289,7 @@ impl Prague {
         self.in_loss = true;
         if self.in_slow_start() {
             self.ssthresh = self.w.ceil().max(MIN_WINDOW);
-            self.cwnd = self.ssthresh;
+            self.cwnd = self.cwnd.min(self.ssthresh);
         }
     }
 }

@@ -173,7 +173,7 @@ mod tests {
             all.count(mode(1), 10, successes, true);
             all.count(mode(0), 1000, 1000, true);
             all.count(mode(7), 1000, 50, true);
-            all.misses = 6;
+            (all.misses, all.until_probe) = (6, 1.0);
             let selected = all.select(Time::ZERO + INTERVAL * interval, &mut random);
             assert!((all.rates[1].probability.unwrap() - probability).abs() < 1e-12, "{interval}");
             assert_eq!(all.throughput(&all.rates[7]), 0.0);
