@@ -25,9 +25,11 @@ pub use cwndlab_traffic::{Distribution, FlowContext, Workload};
 pub use crate::name::Name;
 
 mod cells;
+mod neighbourhood;
 mod schedule;
 
 pub use cells::{CellPlan, UserChannelPlan};
+pub use neighbourhood::{ChannelPlan, NeighbourhoodPlan, RateAdaptation};
 pub use schedule::{Decibels, SchedulePlan, StepPlan};
 
 /// The input of an engine.
@@ -171,43 +173,6 @@ pub struct MediumPlan {
     pub beacon: Option<BeaconPlan>,
     /// Its channel; `None`: its stations all receive each other, and no others.
     pub channel: Option<ChannelPlan>,
-}
-
-/// The channel of a medium.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ChannelPlan {
-    /// Number.
-    pub number: u32,
-    /// Width, MHz.
-    pub width_mhz: u8,
-    /// Selection of the mode of each transmission.
-    pub rate_adaptation: RateAdaptation,
-    /// Threshold of energy detection, dBm.
-    pub energy_detection: f64,
-    /// A BlockAckReq follows an aggregate without a BlockAck.
-    pub block_ack_request: bool,
-}
-
-words! {
-    /// Selection of the mode of each transmission.
-    pub enum RateAdaptation {
-        /// the given mode
-        Fixed = "fixed",
-        /// the fastest mode of the standard with at most 10 % errors of 1458 bytes in the absence of interference; streams
-        /// and guard interval as given
-        Ideal = "ideal",
-        /// Minstrel-HT: by the acknowledged frames of each mode; guard interval as given, and at most as many streams
-        Minstrel = "minstrel",
-    }
-}
-
-/// The stations of the media with a channel.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NeighbourhoodPlan {
-    /// Medium and node of each station.
-    pub stations: Vec<(u32, u32)>,
-    /// Received power by sender and receiver, dBm; the overlap of their channels is not included.
-    pub received_dbm: Vec<Vec<f64>>,
 }
 
 fields! {

@@ -5,18 +5,17 @@ use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::TransferRow;
 use cwndlab_records::stall::{SenderProgress, StallWatch};
-use cwndlab_scenario::plan::{Ecn, FlowPlan, Pacing, PeerEcn};
+use cwndlab_scenario::plan::{Ecn, FlowPlan, Pacing};
 use cwndlab_traffic::action::Action;
 use cwndlab_traffic::byte_source::{ByteSource, Drained, Transfer};
 use cwndlab_traffic::datagrams::DatagramCounters;
 use cwndlab_traffic::message_log::MessageLog;
 use cwndlab_traffic::NEVER;
-use cwndlab_transport::accecn::{client_mode, syn_ack_flags, Codepoint};
 use cwndlab_transport::delayed_control::DelayedControl;
 use cwndlab_transport::receiver::Receiver;
 use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::sender::{Sender, ENDLESS};
-use cwndlab_transport::wire::{AckPacket, Output, PlainAck};
+use cwndlab_transport::wire::{AckPacket, PlainAck};
 use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, IndexVec, Time};
 
 use crate::dialogue::Direction;
@@ -144,6 +143,8 @@ macro_rules! sink {
     };
 }
 
+mod handshake;
+
 impl Connection {
     /// The first connection of a flow, before its start.
     #[must_use]
@@ -213,13 +214,7 @@ impl Connection {
         let current = packet.tag().number() == self.number;
         match packet.kind() {
             SYN if current => {
-                self.syn_acks = (now, self.syn_acks.1 + 1);
-                let ect1 = plans[self.owner].stack.ect1;
-                let flags = match packet.accecn_flags() {
-                    0 => 0, // no request for Accurate ECN; other forms are not negotiated packet by packet
-                    flags => syn_ack_flags(flags, packet.codepoint(ect1), PeerEcn::Accurate),
-                };
-                sink!(self, network, now).syn_ack(packet.options(), flags);
+                self.deliver_syn(now, packet, network, &plans[self.owner]);
             }
             SYN_ACK if current => self.deliver_syn_ack(now, packet, network, &plans[self.owner]),
             _ if packet.options().is_some() => network.options.free(*packet),
@@ -271,23 +266,6 @@ impl Connection {
         if let Some(values) = &mut self.samples.values {
             values.take(now, &self.sender);
         }
-    }
-
-    fn deliver_syn_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
-        let request = packet.options().map(|header| network.options.take_header(header));
-        let feedback = request.and_then(|request| feedback(&request, plan));
-        self.receiver.on_established(now - packet.timestamp);
-        let mut sink = sink!(self, network, now);
-        if request.is_some() && feedback.is_none() {
-            let cwnd = self.sender.cwnd();
-            sink.event("fallback", "a router has no agent", cwnd, cwnd, f64::NAN);
-        }
-        if let (Ecn::AccEcn, Some(arrived)) = client_mode(packet.accecn_flags()) {
-            let sent = if plan.stack.ect1 { Codepoint::Ect1 } else { Codepoint::NotEct };
-            self.sender.on_syn_codepoint(sent, arrived, &mut sink);
-        }
-        self.sender.on_syn_ack(now, self.receiver.first_window(), feedback, &mut sink);
-        self.record_values(now);
     }
 
     /// The ACK with its options.

@@ -17,6 +17,7 @@ __all__ = [
     "measure_cubic",
     "measure_download",
     "measure_fairness",
+    "measure_neighbours",
     "measure_overload",
     "measure_start",
     "throughput_over_time",
@@ -77,6 +78,21 @@ def measure_fairness(records: Records) -> dict[str, float | None]:
         "jain": metrics.jain(rates),
         "share": rates[0] / sum(rates),
         "utilisation": float(metrics.utilisation(records)["utilisation"][0]),
+    }
+
+
+def measure_neighbours(records: Records) -> dict[str, float | None]:
+    """Goodput and mean RTT of the download; of its access point the share of the transmissions without a response, and
+    the share of the time in which it receives or senses others."""
+    flow = records.flows.row(0, named=True)
+    seconds = float(records.rows("runs")[0]["duration_ns"]) / 1e9
+    last = records.stations.filter(pl.col("station") == "ap").sort("time_ns").row(-1, named=True)
+    others = last["overheard_ns"] + last["energy_ns"]
+    return {
+        "goodput_bps": float(flow["delivered_bytes"]) * 8 / seconds,
+        "mean_rtt_ms": flow["mean_rtt_ns"] / 1e6 if flow["mean_rtt_ns"] else None,
+        "failures": last["failures"] / last["attempts"] if last["attempts"] else None,
+        "busy": others / 1e9 / seconds,
     }
 
 

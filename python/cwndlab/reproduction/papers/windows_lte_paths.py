@@ -7,6 +7,7 @@ Its route has 17 hops there and in Figure 13, 16 in Table I, whose margin has "1
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -59,6 +60,58 @@ def download(
         "flow": [{"algorithm": algorithm, "from": "server", "to": "client", "profile": profile}],
     }
     return document | {"packets": True} if packets else document
+
+
+#: Figure 7: power of the other access points at the client, dBm, and the channel on which each is taken to be. The four
+#: strong ones disturb channel 8 (Figure 9), two weak ones are left at channel 1 (Figure 10); -100 dBm disturbs nobody.
+NEIGHBOURS = ((-68, 8), (-65, 8), (-68, 8), (-84, 8), (-87, 1), (-93, 1))
+#: Mbit/s of frames of 1500 bytes at MCS 7 that are sent alone: 382.5 µs each.
+_SINGLE_MBPS = 31.4
+
+
+def neighbours(channel: int, *, busy: float, line: str, duration_s: float) -> dict[str, Any]:
+    """Figures 6 to 10: the download beside the access points that the study received, each of which sends datagrams to
+    a station 3 m away for the share ``busy`` of the time. ``line`` is ``"LTE"``, or ``"wired"`` without a limit."""
+    lte = {"rate": "11 Mbps", "delay": f"{_LTE_MS} ms", "queue": {"capacity": _QUEUE}}
+    wired = {"rate": "1 Gbps", "delay": f"{_LTE_MS} ms"}
+    cell = {"standard": "802.11n", "rate_adaptation": "minstrel"}
+    media = [{"name": "cell", "channel": channel, **cell}]
+    nodes: list[dict[str, Any]] = [{"name": "server"}, {"name": "client", "position": [0, 0]}]
+    nodes.append({"name": "ap", "position": [_metres(-57), 0], "transmit_power": _AP_DBM})
+    links: list[dict[str, Any]] = [
+        {"name": "line", "from": "server", "to": "ap", **(lte if line == "LTE" else wired)},
+        {"name": "air", "from": "ap", "to": "client", "medium": "cell", "queue": {"capacity": "300 packets"}},
+    ]
+    flows: list[dict[str, Any]] = [{"algorithm": "cubic", "from": "server", "to": "client", "profile": PROFILE}]
+    for number, (dbm, theirs) in enumerate(NEIGHBOURS, 1):
+        at, angle = _metres(dbm), number * math.tau / len(NEIGHBOURS)
+        x, y = at * math.cos(angle), at * math.sin(angle)
+        media.append({"name": f"cell{number}", "channel": theirs, **cell})
+        nodes.append({"name": f"ap{number}", "position": [round(x, 1), round(y, 1)], "transmit_power": _AP_DBM})
+        nodes.append({"name": f"sta{number}", "position": [round(x + 3, 1), round(y, 1)]})
+        links.append({"from": f"ap{number}", "to": f"sta{number}", "medium": f"cell{number}"})
+        workload = {"kind": "cbr", "rate": f"{busy * _SINGLE_MBPS:.3f} Mbps", "packet": "1500 B"}
+        flows.append({"transport": "udp", "from": f"ap{number}", "to": f"sta{number}", "workload": workload})
+    return {
+        "schema_version": 1,
+        "title": f"windows-lte fig9, channel {channel}, {line}",
+        "duration": f"{duration_s} s",
+        "sample_interval": "500 ms",
+        "start_jitter": "1 s",
+        "node": nodes,
+        "medium": media,
+        "link": links,
+        "flow": flows,
+    }
+
+
+#: EIRP that access points may have at 2.4 GHz in Europe, dBm.
+_AP_DBM = 20
+
+
+def _metres(dbm: float) -> float:
+    """Distance of an access point by log-distance loss: 40.05 dB at 1 m, exponent 3."""
+    return round(10 ** ((_AP_DBM - dbm - 40.05) / 30), 1)
 
 
 def two_rtts(
