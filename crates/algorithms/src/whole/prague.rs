@@ -216,7 +216,11 @@ impl Prague {
     }
 
     fn rate_of_window(&self, srtt: Duration) -> f64 {
-        if srtt == Duration::ZERO { self.min_rate } else { (self.w / srtt.as_secs()).max(self.min_rate) }
+        if srtt == Duration::ZERO {
+            self.min_rate
+        } else {
+            (self.w / srtt.as_secs()).max(self.min_rate)
+        }
     }
 
     /// (2).
@@ -379,7 +383,12 @@ mod tests {
     }
 
     fn mark(ms: u64) -> Congestion {
-        Congestion { now: Time::from_nanos(ms * 1_000_000), cause: Cause::Ecn, srtt: Duration::from_millis(50), ..loss(100) }
+        Congestion {
+            now: Time::from_nanos(ms * 1_000_000),
+            cause: Cause::Ecn,
+            srtt: Duration::from_millis(50),
+            ..loss(100)
+        }
     }
 
     /// (2) by hand, g = 1/16: α from 0 with F = 1 is .0625, .1211, .1760; from 1 with F = 0 after ten rounds .5245.

@@ -10,8 +10,8 @@ use crate::configuration::{Configuration, Transport};
 use crate::dialogue::{End, Message};
 use crate::exchange::{Action, DatagramExchange, Exchange};
 use crate::flow_context::FlowContext;
-use crate::media::encoder::Encoder;
 pub use crate::media::controls::MediaControl;
+use crate::media::encoder::Encoder;
 use crate::media::feedback::{Arrivals, Entry, Report};
 use crate::media::rate_control::{
     Arrival, Decision, Feedback, FrameInfo, PacketFeedback, Parameters, RateControl, SentPacket,
