@@ -2,7 +2,7 @@
 //!
 //! The receiver counts packets with a CE mark, and the payload bytes of each codepoint. An ACK carries the packet counter
 //! modulo 8 (ACE), and in the option the byte counters modulo 2²⁴. The sender reconstructs the number of new marks,
-//! also if ACKs were lost or thinned out ([`AceDecoder`]; Linux, `__tcp_accecn_process`).
+//! also if ACKs were lost or thinned out (Linux, `__tcp_accecn_process`).
 
 use cwndlab_units::Bytes;
 
