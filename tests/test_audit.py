@@ -40,6 +40,7 @@ CASES = {
 NOT_DETERMINED = {
     "bbr3": "draws the time of its first probe, two to three seconds after its start, and later ones",
     "phcc": "paces, so that its window is seldom full: whether an ACK may grow it, only a window soon after it tells",
+    "prague": "paces, so that its window is seldom full: whether an ACK may grow it, a log tells only in part",
     "astart": "counts deliveries in slots of the host's clock, whose origin a log does not have",
 }
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -174,7 +174,7 @@ def _family(
     product = document["grid"] if surface else one.pop("product", {})
     table = {"product": {field: _chosen(values) if quick else values for field, values in product.items()}}
     table |= {"alternatives": one.pop("alternatives", {})}
-    base = json.loads(json.dumps(document["base"]))
+    base = deepcopy(document["base"])
     if "wlan" in one:
         del base["dumbbell"]
     for key, value in one.items():

@@ -117,7 +117,7 @@ SHARED: dict[str, Option | Argument] = {
     "style": Option("screen|print", "Style of figures; print has the width of a column."),
     "template": Option("NAME"),
     "timeout": Option("S", "Maximum duration of a transfer, in seconds."),
-    "trials": Option("N", least=1, most=1_000_000),
+    "trials": Option("N", least=1),
     "workers": Option("N", "Threads; one per core by default.", least=1, most=4096),
     "zone": Option("NAME", "Time zone of the parts of the day; this machine's by default."),
 }

@@ -31,7 +31,7 @@ def export(records: Records, format: str, place: Path | str, *, at: str = "sende
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     files = cwndlab.export.export(records, "csv", folder + "/tables")
     >>> sorted(file.name for file in files)[:3]
-    ['calibration.csv', 'events.csv', 'findings.csv']
+    ['calibration.csv', 'cell_users.csv', 'events.csv']
     """
     match format:
         case "csv":

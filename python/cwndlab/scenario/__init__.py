@@ -9,6 +9,7 @@ from cwndlab.scenario.document import NamedValues, Scenario
 from cwndlab.scenario.flows import Control, Flow, Service, WriteStep
 from cwndlab.scenario.like import ScenarioLike
 from cwndlab.scenario.links import DelayTrace, Harq, Jitter, Link, Police, Step, TokenBucket, Trace
+from cwndlab.scenario.media import Propagation, Received
 from cwndlab.scenario.topology import Access, Dumbbell, Node, ParkingLot
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "Node",
     "ParkingLot",
     "Police",
+    "Propagation",
+    "Received",
     "Scenario",
     "ScenarioLike",
     "Service",
