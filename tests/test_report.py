@@ -123,6 +123,7 @@ def test_better_is_written_in_one_place_only() -> None:
     root = Path(cwndlab.__file__).parent
     writers = set()
     others = {file for name in ("reproduction", "assessment") for file in (root / name).rglob("*.py")}
+    others.add(root / "cli" / "commands" / "assess.py")
     for file in set(root.rglob("*.py")) - others:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         documented = (ast.Module, ast.ClassDef, ast.FunctionDef)

@@ -121,7 +121,7 @@ def _head(own: Network | None, others: Sequence[Network], band: str, command: st
 # Known: channels and received powers, the load of neighbours where a comment says so.
 # Assumed: access points send with {_ACCESS_POINT_DBM} dBm, stations with {_STATION_DBM}; loss by distance with the
 # exponent {_EXPONENT:g}; directions; one station, {_STATION_M} m from its access point, for each neighbour; 20 MHz.
-# Change what you know better.
+# Correct what you know to be otherwise.
 # Which channel, and which algorithm:
 #   {command}
 schema_version = 1
