@@ -90,6 +90,7 @@ def test_a_survey_without_a_network_of_the_band_is_an_error() -> None:
         ([], "no network at 2.4 GHz"),
         (parse_networks(TERSE)[1:2], "no network at 2.4 GHz"),
         ([Network("six", None, 1, 5955, -60.0, associated=True)], "the own network is at 6 GHz"),
+        ([Network("japan", None, 14, 2484, -60.0, associated=True)], "the own network is on channel 14"),
     ):
         with pytest.raises(ScenarioError, match=said):
             neighbourhood_scenario(networks)

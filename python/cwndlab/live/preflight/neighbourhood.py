@@ -56,13 +56,18 @@ def neighbourhood_scenario(
     Raises
     ------
     ScenarioError
-        If no network with a known channel and power is received in the band of the own one.
+        If no network with a known channel and power is received in the band of the own one, or that one is in another
+        band or on channel 14, which is not modelled.
     """
     known = [one for one in networks if one.channel is not None and one.signal_dbm is not None]
     own = next((one for one in known if one.associated), None)
     band = "2.4 GHz" if own is None else own.band
     if band not in _LOSS_AT_1_M:
         raise ScenarioError(Fault(where, f"the own network is at {band}", "only 2.4 GHz and 5 GHz are modelled"))
+    if own is not None and own.channel == 14:
+        raise ScenarioError(
+            Fault(where, "the own network is on channel 14", "channel 14 is for 802.11b only: take 1 to 13")
+        )
     others = _devices([one for one in known if one.band == band and one is not own and one.channel != 14], own)
     if own is None and not others:
         hint = f"a survey with a network at {band}, its channel and its signal"
