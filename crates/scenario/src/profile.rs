@@ -47,6 +47,7 @@ fn linux() -> Stack {
         sack_blocks: 3, // with timestamps
         dsack: true,
         sack_compression: 44, // tcp_comp_sack_nr
+        conceal_losses: false,
         timestamps: true,
         paws: true,
         ecn: Ecn::Off, // tcp_ecn = 2: only on request of the peer
@@ -203,6 +204,7 @@ overrides! {
     sack_blocks: u32 in 1..=4,
     dsack: bool,
     sack_compression: u32 in 0..=255,
+    conceal_losses: bool,
     timestamps: bool,
     paws: bool,
     ecn: EcnWords,
@@ -284,6 +286,9 @@ pub fn canonical(stack: &Stack) -> Value {
     }
     if !stack.accecn_option {
         out["accecn_option"] = json!(false);
+    }
+    if stack.conceal_losses {
+        out["conceal_losses"] = json!(true);
     }
     out
 }
@@ -381,7 +386,7 @@ mod tests {
         let (linux, _) = find("linux").unwrap();
         assert_eq!(canonical(&linux).get("initial_receive_window_bytes"), None, "that of all profiles is left out");
         let (initial_receive_window, peer_ecn) = (Bytes(1 << 20), PeerEcn::Off);
-        let stack = Stack { initial_receive_window, peer_ecn, accecn_option: false, ..linux };
+        let stack = Stack { initial_receive_window, peer_ecn, accecn_option: false, conceal_losses: true, ..linux };
         let form = canonical(&stack);
         assert_eq!(form.as_object().unwrap().len(), stack.fields().len() - 2);
         assert_eq!((form["min_rto_ns"].as_u64(), form["idle_restart"].as_str()), (Some(200_000_000), Some("decay")));

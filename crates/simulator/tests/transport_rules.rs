@@ -167,3 +167,23 @@ fn small_segments_do_not_stop_a_paced_flow() {
         assert!(longest < 4_000_000_000, "{profile}, {algorithm}: {longest} ns");
     }
 }
+
+/// Savage et al., CCR 29(5), 1999, section 3.3: a sender whose receiver acknowledges what it missed learns of no loss. It
+/// sends nothing twice, never reduces its window, and of 2 % lost segments none is delivered.
+#[test]
+fn a_receiver_that_conceals_losses_is_never_sent_less() {
+    let flow = |conceals: bool| json!({"algorithm": "reno", "rtt": "40 ms", "stack": {"conceal_losses": conceals}});
+    let run = |conceals: bool| {
+        let mut document = one_flow("10 s", &flow(conceals));
+        document["dumbbell"]["bottleneck"]["loss"] = json!({"kind": "bernoulli", "p": 0.02});
+        document["dumbbell"]["bottleneck"]["queue"]["capacity"] = json!("20000 packets");
+        simulate(&document)
+    };
+    let (honest, concealed) = (run(false), run(true));
+    let (honest, flow) = (&honest.flows[0], &concealed.flows[0]);
+    assert!(honest.retransmitted_packets > 0 && honest.recoveries > 0);
+    assert_eq!((flow.retransmitted_packets, flow.recoveries), (0, 0));
+    assert!(flow.sent_bytes > 2 * honest.sent_bytes);
+    assert!(flow.wire_losses > 0 && flow.delivered_bytes + flow.wire_losses * flow.mss_bytes <= flow.sent_bytes);
+    assert!(flow.acked_bytes > flow.delivered_bytes);
+}

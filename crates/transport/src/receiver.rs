@@ -134,9 +134,12 @@ impl Receiver {
         }
         let old = data.timestamp < self.acks.echo() && self.acks.is_old(data.timestamp, &self.stack);
         if data.seq != self.expected || self.reassembly.is_some() || old {
-            // Values in place of a reference, so that a segment of the fast path stays in registers.
-            self.on_data_slow_path(now, data.seq, data.len, data.timestamp, old, out);
-            return;
+            if !self.stack.conceal_losses || data.seq < self.expected || old {
+                // Values in place of a reference, so that a segment of the fast path stays in registers.
+                self.on_data_slow_path(now, data.seq, data.len, data.timestamp, old, out);
+                return;
+            }
+            self.expected = data.seq;
         }
         self.expected += 1;
         let len = Bytes(u64::from(data.len));
@@ -458,6 +461,22 @@ mod tests {
         receiver.on_data(us(30_100), segment(1, us(30_000)), false, &mut out);
         assert_eq!(out.0.iter().map(|ack| ack.ack).collect::<Vec<_>>(), [8]);
         assert_eq!(receiver.timer(), Time::MAX);
+    }
+
+    /// Savage et al. 1999, section 3.3: a receiver that acknowledges the segments it missed sends neither duplicate ACKs nor
+    /// SACK blocks. What did not arrive is not delivered.
+    #[test]
+    fn concealed_losses_leave_no_trace_in_acks() {
+        let stack = Stack { conceal_losses: true, ..stack() };
+        let mut out = Acks::default();
+        let mut receiver = opened(&stack, &mut out);
+        [2, 5, 6, 9, 10]
+            .into_iter()
+            .for_each(|seq| receiver.on_data(us(30_000), segment(seq, us(29_000)), false, &mut out));
+        let acks: Vec<_> = out.0.iter().map(|ack| ack.ack).collect();
+        assert!(acks.windows(2).all(|pair| pair[0] < pair[1]), "{acks:?}");
+        assert!(out.0.iter().all(|ack| ack.blocks.len == 0));
+        assert_eq!((receiver.expected(), receiver.delivered()), (11, Bytes(6000)));
     }
 
     /// RFC 7323, section 5.3, R1: after a retransmission with a newer timestamp, a segment sent long before it is dropped and

@@ -214,6 +214,9 @@ pub struct Stack {
     pub dsack: bool,
     /// ACKs of out-of-order segments that a receiver merges into one at most (Linux, `tcp_comp_sack_nr`); 0 is none.
     pub sack_compression: u32,
+    /// The receiver acknowledges segments that did not arrive as if they had, so that the sender learns of no loss before
+    /// the last segment (optimistic ACKs; Savage et al., CCR 29(5), 1999, section 3.3).
+    pub conceal_losses: bool,
     /// Timestamps are negotiated.
     pub timestamps: bool,
     /// With timestamps, segments and ACKs older than the last ones are discarded (PAWS, RFC 7323, section 5).

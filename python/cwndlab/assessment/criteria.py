@@ -135,7 +135,7 @@ def criteria() -> tuple[Criterion, ...]:
     Examples
     --------
     >>> len(criteria()), sum(bool(one.measures) for one in criteria())
-    (27, 23)
+    (27, 24)
     """
     return tuple(
         Criterion(**{**one, "measures": tuple(Measure(**each) for each in one.get("measures", ()))})

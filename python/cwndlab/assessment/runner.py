@@ -90,7 +90,7 @@ def assess(
     --------
     >>> import cwndlab
     >>> cwndlab.assess("vegas", quick=True)  # doctest: +SKIP
-    <Dossier of vegas: 27 criteria, 23 assessed>
+    <Dossier of vegas: 27 criteria, 24 assessed>
     """
     name, classes = _named(algorithm, algorithms or {})
     if seeds is not None and seeds < 2:

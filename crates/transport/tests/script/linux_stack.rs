@@ -30,6 +30,7 @@ pub(crate) fn linux() -> Stack {
         sack_blocks: 4,
         dsack: true,
         sack_compression: 0,
+        conceal_losses: false,
         timestamps: false,
         paws: true,
         ecn: Ecn::Off,
