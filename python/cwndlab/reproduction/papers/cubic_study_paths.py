@@ -7,6 +7,9 @@ from typing import Any, Literal, TypeAlias
 
 #: Where the ten sources of the wireless side send to: to hosts on the wire, or to other mobile nodes.
 Sinks: TypeAlias = Literal["wire", "mobile"]
+#: Whom a mobile node receives, and so defers to: all others; those on its side of the base station; those, and all
+#: reserve the channel by RTS and CTS, which both sides receive.
+Hearing: TypeAlias = Literal["all", "one side", "one side, RTS"]
 
 _NOTHING: Mapping[str, Any] = {}
 _REVERSE = 10
@@ -138,5 +141,50 @@ def cell(
         "flow": [
             *({"name": name, "from": "server", "to": name, **sending} for name in down),
             *({"name": name, "from": name, "to": peer, **sending} for name, peer in peers.items()),
+        ],
+    }
+
+
+def hidden_cell(
+    algorithm: str,
+    own: Mapping[str, Any],
+    *,
+    hears: Hearing,
+    downloads: int,
+    uploads: int = 10,
+    duration_s: float,
+    rtt_ms: float = 50.0,
+    queue: str = "100 packets",
+    title: str = "",
+) -> dict[str, Any]:
+    """The cell of Figure 10 with every second node on either side of the base station. 200 m apart they receive each
+    other at -93 dBm (log-distance, exponent 3), which nobody detects; all receive the base station at -60 dBm, which
+    54 Mbit/s allows. With ``"all"`` the nodes are on one side, the rest is equal."""
+    sending = sender(algorithm, own)
+    down, up = ([f"{way}{number}" for number in range(many)] for way, many in (("down", downloads), ("up", uploads)))
+    mobile = [*down, *up]
+    sides = [1 if hears == "all" else (-1) ** number for number in (*range(downloads), *range(uploads))]
+    medium = {"name": "cell", "standard": "802.11g", "rate": "54 Mbps", "access_point": "ap", "channel": 1}
+    wire = {"from": "server", "to": "ap", "rate": "1 Gbps", "delay": f"{rtt_ms / 2:g} ms"}
+    return {
+        "schema_version": 1,
+        "title": title,
+        "duration": f"{duration_s} s",
+        "sample_interval": "1 s",
+        "start_jitter": "1 s",
+        "node": [
+            {"name": "server"},
+            {"name": "ap", "position": [0, 0]},
+            *({"name": name, "position": [100 * side, 0]} for name, side in zip(mobile, sides, strict=True)),
+        ],
+        "medium": [medium | ({"rts_above": "500 B"} if hears == "one side, RTS" else {})],
+        "received": [{"from": "ap", "to": name, "dbm": -60} for name in mobile],
+        "link": [
+            wire | {"queue": {"capacity": "unlimited"}},
+            *({"from": "ap", "to": name, "medium": "cell", "queue": {"capacity": queue}} for name in mobile),
+        ],
+        "flow": [
+            *({"name": name, "from": "server", "to": name, **sending} for name in down),
+            *({"name": name, "from": name, "to": "server", **sending} for name in up),
         ],
     }
