@@ -136,45 +136,11 @@ def test_frames_collide_if_the_sides_of_a_cell_do_not_hear_each_other() -> None:
     hearing: tuple[cubic_study_paths.Hearing, ...] = ("all", "one side", "one side, RTS")
     plain = run_once(cubic_study_paths.cell(*newreno, **load))
     runs = [run_once(cubic_study_paths.hidden_cell(*newreno, hears=hears, **load)) for hears in hearing]
-    hidden = [run.stations.group_by("station").last()["hidden_failures"].sum() for run in runs]
+    hidden = [run.stations.sort("time_ns").group_by("station").last()["hidden_failures"].sum() for run in runs]
     assert hidden[0] == 0
     assert min(hidden[1:]) > 100
     goodput = [float(metrics.goodput(run)["goodput_bps"].sum()) for run in (runs[0], plain)]
     assert goodput[0] == pytest.approx(goodput[1], rel=0.1)
-
-
-def test_a_sink_on_the_wireless_side_takes_the_air_twice() -> None:
-    """A packet from a mobile node to another one crosses the cell to the access point and from it: half is left."""
-    newreno: tuple[str, dict[str, Any]] = ("reno+standard/newreno", {})
-    sinks: tuple[cubic_study_paths.Sinks, ...] = ("wire", "mobile")
-    rates = [
-        float(
-            metrics.goodput(
-                run_once(cubic_study_paths.cell(*newreno, downloads=0, uploads=1, sinks=sink, duration_s=10))
-            )["goodput_bps"][0]
-        )
-        for sink in sinks
-    ]
-    assert rates[1] / rates[0] == pytest.approx(0.5, abs=0.1)
-
-
-def test_uploads_collide_if_the_sides_of_a_cell_do_not_hear_each_other() -> None:
-    """Hidden stations (Kleinrock and Tobagi 1975) lose frames at the access point, which RTS with CTS avoids (Karn 1990).
-    With all nodes on one side the cell carries what the cell without positions does."""
-    newreno: tuple[str, Mapping[str, Any]] = ("reno+standard/newreno", {})
-
-    def uploaded(document: Mapping[str, Any]) -> float:
-        return float(metrics.goodput(run_once(document))["goodput_bps"].sum())
-
-    load: Any = {"downloads": 0, "uploads": 10, "duration_s": 10.0}
-    cell = uploaded(cubic_study_paths.cell(*newreno, **load))
-    all_hear, one_side, reserved = (
-        uploaded(cubic_study_paths.hidden_cell(*newreno, hears=hears, **load))
-        for hears in ("all", "one side", "one side, RTS")
-    )
-    assert all_hear == pytest.approx(cell, rel=0.05)
-    print(cell, all_hear, one_side, reserved)
-    assert one_side < 0.9 * min(all_hear, reserved)
 
 
 def test_the_first_window_of_the_iot_paper_is_a_bandwidth() -> None:
