@@ -57,7 +57,7 @@ def show_run(records: Records, format: Format) -> None:
             _flows_and_links(flows, links)
             _transfers(records, flows)
             if levels is not None:
-                _levels(levels, format)
+                _further(levels, format)
     say_findings(records.rows("findings"))
     say_seed(records.seed)
 
@@ -69,8 +69,8 @@ def _service(records: Records) -> Table | None:
     return cwndlab.study.tables.levels_of(cwndlab.service.levels(records))
 
 
-def _levels(table: Table, format: Format) -> None:
-    """Prints service levels, if there are any."""
+def _further(table: Table, format: Format) -> None:
+    """Prints a table of service levels or of the radio, if it has rows."""
     if table.rows:
         write("")
         write(visible(table.to(FORMS[format])))
@@ -205,7 +205,8 @@ def show_result(
     else:
         _means(result, format, metrics, most)
     if is_table:
-        _levels(tables.levels(result), format)
+        _further(tables.levels(result), format)
+        _further(tables.on_air(result), format)
     if is_compared and is_table:
         _differences(result, format, metrics)
     elif result.header.kind == "matrix" and is_table:
