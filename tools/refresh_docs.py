@@ -260,6 +260,21 @@ def _stack() -> str:
     return markdown()
 
 
+def _bounds() -> str:
+    """The slowest downloads of the test cases of C4, by the text of the draft and by its code, and the bounds."""
+    from cwndlab import suites
+
+    texts = ("c4", "c4(delay=push)")
+    results = [suites.run("c4-test", text).outcomes for text in texts]
+    lines = [f"| case | within, s | {' | '.join(f'`{text}`' for text in texts)} |", "|---|---:|---:|---:|"]
+    for outcomes in zip(*results, strict=True):
+        (first,) = outcomes[0].statements
+        got = [f"{float(one.got):.2f}" + ("" if one.holds else " *") for each in outcomes for one in each.statements]
+        lines.append(f"| `{outcomes[0].case.name}` | {first.expected.removeprefix('at most ')} | {' | '.join(got)} |")
+    passed = [sum(outcome.verdict is suites.Verdict.PASSED for outcome in outcomes) for outcomes in results]
+    return "\n".join([*lines, f"| passed | of {len(results[0])} | {' | '.join(map(str, passed))} |"])
+
+
 def _coverage() -> str:
     """One stopping rule for series of several spreads. Each share has a standard deviation of about half a percent."""
     from cwndlab.statistics import Until, coverage
@@ -298,6 +313,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     },
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "ns3 radio": lambda: _text(sys.executable, "tools/ns3_radio/compare.py"),
+    "suite c4-test": _bounds,
     "attack bbr1": lambda: _shown_with_command("attack", "bbr1"),
     "tune ccm-ss": lambda: _shown_with_command("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _shown_with_command("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),

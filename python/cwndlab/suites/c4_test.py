@@ -1,15 +1,16 @@
 """Test cases of C4: downloads that have to end within a bound, alone and beside a flow of C4, CUBIC or BBR.
 
 Source: C. Huitema, S. Nandakumar, C. Jennings, "Testing of Christian's Congestion Control Code (C4)",
-draft-huitema-ccwg-c4-test, in the repository private-octopus/c4 at commit e3377b6 (November 2025). A bound applies to the
-slowest of 100 runs, which differ by chance; here the seeds do, with the field ``perturb``. Where the text gives no buffer,
-rate or size, they are those of the specifications of its simulations (``sim_specs``).
+draft-huitema-ccwg-c4-test, in the repository private-octopus/c4 at commit e3377b6 (November 2025). A bound applies to
+the slowest of 100 runs, which differ by chance; here the seeds do, with the field ``perturb``. Where the text gives no
+buffer, rate or size, they are those of the specifications of its simulations (``sim_specs``).
 
 Differences from the source: TCP in place of QUIC. The sender begins half a round-trip time after the start, as a server
 does that is asked for the data. Rivals are this catalogue's `c4`, `cubic` and `bbr3`.
 
 Left out: the satellite (a remembered window and RTT: careful resume); the Wi-Fi that fades (no schedule changes the
-jitter); the calls (audio and two videos as streams of one QUIC connection, by priority, one of which the receiver stops).
+jitter); the calls (audio and two videos as streams of one QUIC connection, by priority, one of which the receiver
+stops).
 """
 
 from __future__ import annotations
@@ -133,8 +134,8 @@ def _suspension(t: Trial) -> None:
 
 
 def _with(rival: str, algorithm: str, bounds: tuple[float, float, float, float]) -> None:
-    """The cases that exist for each rival: bounds of a short and a long download, of one with a late rival, and of one over
-    bad Wi-Fi."""
+    """The cases that exist for each rival: bounds of a short and a long download, of one with a late rival, and of one
+    over bad Wi-Fi."""
     source = f"Competition with {'itself' if rival == 'C4' else rival}"
     name, (short, long, late, wifi) = f"with-{rival.lower()}", bounds
 
@@ -149,7 +150,8 @@ def _with(rival: str, algorithm: str, bounds: tuple[float, float, float, float])
 
     def crowded(t: Trial) -> None:
         more = {"start_s": 1.0, "queue_s": 0.25, **_JITTER}
-        _download(t, f"from 1 s on, after 10 MB of {rival}, a jitter of 7 ms", 4, wifi, rival=(algorithm, 10, 0), **more)
+        what = f"from 1 s on, after 10 MB of {rival}, a jitter of 7 ms"
+        _download(t, what, 4, wifi, rival=(algorithm, 10, 0), **more)
 
     add("short", "Two short connections", lambda t: both(t, 5, 10, short))
     add("long", "Two long connections", lambda t: both(t, 20, 30, long))

@@ -46,6 +46,9 @@ options! {
         cruise: f64["eras"] = 4.0 in 1.0..=100.0,
         /// largest reduction of the rate, and that after a loss
         beta: f64 = 0.25 in 0.01..=0.9,
+        /// RTTs that may be a signal of delay: all (the draft), or those of segments that were sent above the nominal rate
+        /// (push: the code beside the draft, and picoquic's)
+        delay: Delay { All = "all", Push = "push" } = All,
         /// largest jitter that the maximum RTT includes
         max_jitter: f64["ms"] = 250.0 in 0.0..=10_000.0,
     }
@@ -62,7 +65,7 @@ pub static SPEC: Spec = Spec {
     summary: "Paces at a nominal rate, the largest delivery rate since the last congestion, and allows a window of that rate and the maximum RTT, so that jitter does not stall it. It pushes by 1/16 or 1/4 every few round trips. Flows with higher rates respond to smaller delays and losses, which equalises the rates.",
     parameters: Options::PARAMETERS,
     choices: &[
-        "the draft of November 2025; picoquic's code of 2026 differs: 2 eras of cruising, a probe before a push, delay is a signal only after alpha > 1, losses reduce by (1 + s)/8 and the maximum RTT too, a signal in Recovery restarts it once at 7/8, w has 15 ms more, ECN has a threshold",
+        "the draft of November 2025; picoquic's code of 2026 differs: 2 eras of cruising, a probe before a push, delay is a signal as with delay = push, losses reduce by (1 + s)/8 and the maximum RTT too, a signal in Recovery restarts it once at 7/8, w has 15 ms more, ECN has a threshold",
         "the draft prints the condition of (1) reversed; its text and its code mean that measurements only raise the rate",
         "ECN is left open in the draft; an echo is a signal with beta = 1/4, as in the code beside it",
         "a signal in Pushing reduces nothing, also where its packet was sent before, as in the code beside the draft",
@@ -330,7 +333,9 @@ impl C4 {
         }
         let threshold = delay_threshold(sensitivity(self.nominal.rate), self.nominal.max_rtt);
         let excess = rtt - (self.nominal.max_rtt + threshold);
-        (excess > 0.0).then(|| self.signal(Reason::Delay, (excess / threshold).min(self.options.beta)))?
+        let counts = self.options.delay == Delay::All || self.era.alpha_previous > 1.0;
+        let beta = (excess / threshold).min(self.options.beta);
+        (excess > 0.0 && counts).then(|| self.signal(Reason::Delay, beta))?
     }
 
     /// (9) for `lost` segments and then `acked` ones.
@@ -572,6 +577,21 @@ mod tests {
             let _ = within(&mut flow, 1e6, rtt_ms);
             near(flow.nominal.rate, rate, 1.0);
             assert_eq!(flow.mode == Mode::Recovery, rtt_ms > 85);
+        }
+    }
+
+    /// The code beside the draft, c4_handle_rtt: only after an alpha above 1 is an RTT a signal.
+    #[test]
+    fn delay_may_count_after_a_push_only() {
+        for (delay, alpha, mode) in [
+            (Delay::All, 1.0, Mode::Recovery),
+            (Delay::Push, 1.0, Mode::Cruising),
+            (Delay::Push, 1.25, Mode::Recovery),
+        ] {
+            let mut flow = flow(Mode::Cruising, 1e6, 80.0);
+            (flow.options.delay, flow.era.alpha_previous) = (delay, alpha);
+            let _ = within(&mut flow, 1e5, 120);
+            assert_eq!(flow.mode, mode);
         }
     }
 
