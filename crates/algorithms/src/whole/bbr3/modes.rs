@@ -20,10 +20,11 @@ impl Bbr3 {
         self.mode == Mode::Startup || (self.mode == Mode::ProbeBw && up)
     }
 
-    pub(super) fn start_down(&mut self, now: Time) {
+    /// `app_limited`: the last sample is application-limited.
+    pub(super) fn start_down(&mut self, now: Time, app_limited: bool) {
         self.path.bounds.reset_signals();
         self.path.ecn.reset_signals();
-        if self.options.forget == Forget::Down {
+        if self.options.forget == Forget::Down && !app_limited {
             self.path.bw.advance();
         }
         self.cycle.down(now, &mut self.random);
@@ -72,11 +73,11 @@ impl Bbr3 {
             let exit = Event::new(EventKind::SlowStartExit, reason, self.w);
             event = Some(exit.against(self.path.bdp(self.path.bw.get(), 1.0)));
         }
-        self.check_drain(ack);
+        self.check_drain(ack, ack_sample);
         event
     }
 
-    fn check_drain(&mut self, ack: &Ack) {
+    fn check_drain(&mut self, ack: &Ack, ack_sample: &AckSample) {
         if self.mode != Mode::Drain {
             return;
         }
@@ -85,7 +86,7 @@ impl Bbr3 {
         let bw = if self.is_draft() { self.path.rate() } else { self.path.bw.get() };
         if long || in_flight <= self.quantised(self.path.bdp(bw, 1.0)) {
             self.mode = Mode::ProbeBw;
-            self.start_down(ack.now);
+            self.start_down(ack.now, ack_sample.app_limited);
         }
     }
 
@@ -103,7 +104,7 @@ impl Bbr3 {
         }
         if self.is_up() {
             self.undo_state = UndoState::Up;
-            self.start_down(ack.now);
+            self.start_down(ack.now, ack_sample.app_limited);
         }
     }
 
@@ -174,7 +175,7 @@ impl Bbr3 {
                 } else if risky || self.path.full.at_plateau {
                     self.cycle.risky |= risky;
                     self.cycle.too_high = false;
-                    self.start_down(ack.now);
+                    self.start_down(ack.now, ack_sample.app_limited);
                 }
             }
         }
@@ -210,7 +211,7 @@ impl Bbr3 {
         self.mode = Mode::Startup;
         if self.path.full.reached {
             self.mode = Mode::ProbeBw;
-            self.start_down(now);
+            self.start_down(now, true);
             self.cycle.phase = Phase::Cruise;
         }
     }
