@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pictures
-from cwndlab.study.tables import column
 from cwndlab.statistics import Estimate
 from cwndlab.statistics.digits import interval, mean_with_interval
 from cwndlab.study.result import Result
+from cwndlab.study.tables import column
 
 ROOT = Path(__file__).parents[1]
 Row = dict[str, Any]
