@@ -22,8 +22,8 @@ def named(name: str, scenario: cwndlab.Scenario) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize(("limit", "until"), [("bbr3(drain_rounds=1000000)", 5.0), ("bbr3", 2.2)])
 def test_drain_without_a_limit_lasts_until_probe_rtt(limit: str, until: float) -> None:
-    """Issue 90 of the draft's repository: Drain paces at half of the former 100 Mbit/s, and the inflight does not fall at
-    40 Mbit/s; ProbeRTT is due after 5 s. With the limit it ends after four rounds, which the queue prolongs."""
+    """Issue 90 of the draft's repository: Drain paces at half of the former 100 Mbit/s, and the inflight does not fall
+    at 40 Mbit/s; ProbeRTT is due after 5 s. With the limit it ends after four rounds, which the queue prolongs."""
     scenario = cwndlab.presets.load("single").with_(
         {
             "duration": "6 s",
@@ -66,5 +66,6 @@ def test_each_command_of_the_page_compares_the_axis_of_its_file() -> None:
     assert len(commands) == len(list((ROOT / "examples").glob("bbr-*.toml"))) == 6
     for file, axis in commands:
         text = (ROOT / file).read_text(encoding="utf-8")
-        assert f"cwndlab compare {file} --by {axis}" in text and f"[compare.alternatives.{axis}." in text
+        assert f"cwndlab compare {file} --by {axis}" in text
+        assert f"[compare.alternatives.{axis}." in text
         assert "seeds = 10" in text
