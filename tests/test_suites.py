@@ -166,6 +166,34 @@ def test_the_reference_algorithm_passes(name: str) -> None:
     assert all(one.source for outcome in result.outcomes for one in outcome.statements)
 
 
+def test_downloads_of_c4_end_within_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """draft-huitema-ccwg-c4-test: 10 MB at 20 Mbit/s and 80 ms typically take 4.85 s, and at most 5; the other bounds
+    are those of the draft, too."""
+    monkeypatch.setattr("cwndlab.suites.c4_test.RUNS", 3)
+    cases = ["alone-20", "black-hole", "suspension", "with-c4-short", "with-cubic-long"]
+    result = cwndlab.suites.run("c4-test", cases=cases)
+    assert result.holds, result.verdicts()
+    (slowest,) = result.outcomes[0].statements
+    assert slowest.expected == "at most 5"
+    assert float(slowest.got) == pytest.approx(4.85, rel=0.03)
+    # By hand: more than the outage of 2 s, and 10 MB at 25 Mbit/s with 52 bytes of headers per 1448.
+    assert float(result.outcomes[1].statements[0].got) > 2.0 + 10e6 * 8 / 25e6 * 1500 / 1448
+
+
+def test_a_download_that_does_not_end_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copa's default mode reads the spikes of a bad Wi-Fi as queues; the run ends at three times the bound."""
+    monkeypatch.setattr("cwndlab.suites.c4_test.RUNS", 1)
+    (outcome,) = cwndlab.suites.run("c4-test", "copa(mode=default)", cases=["bad-wifi"]).outcomes
+    assert [(one.got, one.expected) for one in outcome.failures] == [("inf", "at most 4.3")]
+
+
+def test_the_runs_of_a_case_differ_by_seed() -> None:
+    t = a_trial()
+    document = t.scenario(1.0) | {"perturb": True}
+    hashes = {t.run(document, seed).records.hash() for seed in (1, 1, 2)}
+    assert len(hashes) == 2
+
+
 def test_controls_of_media_follow_the_capacity() -> None:
     """RFC 8867, section 5.1: each control has to follow the steps of the capacity."""
     for control in ("nada", "scream2", "gcc"):

@@ -47,6 +47,7 @@ _ALL = (
     Suite(name="rfc6675", title="SACK-based loss recovery", source="RFC 6675", reference="reno"),
     Suite(name="rfc8985", title="RACK-TLP", source="RFC 8985", reference="reno"),
     Suite(name="rfc9937", title="Proportional rate reduction", source="RFC 9937", reference="reno"),
+    Suite(name="c4-test", title="C4", source="draft-huitema-ccwg-c4-test (November 2025)", reference="c4"),
     Suite(name="rfc8867", title="Real-time media", source="RFC 8867", reference="nada", judges_media=True),
 )
 #: The suites by name, in the order of their listing.
