@@ -19,6 +19,13 @@ LIMITS = (
     "`cwndlab suite`, `check` and `audit` say whether it conforms to its source.",
 )
 
+#: What the emulated findings are of.
+EMULATED = (
+    "The algorithm of the kernel, CUBIC and Reno of the kernel in the same place of the same cells, which are "
+    "shortened and few: the emulated finding is not one on all cells of its row. The simulator has a finding on the same cells "
+    "beside it, by its own code of the algorithms."
+)
+
 
 def markdown(one: Dossier) -> str:
     """The dossier as Markdown."""
@@ -68,6 +75,17 @@ def _findings(one: Dossier) -> Iterator[str]:
     ]
     reasons += [f"- {row['section']}, {row['title']}: {row['partly']}." for row in one.rows if row["partly"]]
     yield from (*reasons, "")
+    if one.is_emulated:
+        yield from _emulated(one)
+
+
+def _emulated(one: Dossier) -> Iterator[str]:
+    """The emulated part: the findings beside those of the simulator on the same cells, and what is missing."""
+    yield from ("## Emulated", "", EMULATED, "")
+    table = one.emulated_table()
+    if table.rows:
+        yield from (table.to("markdown"), "")
+    yield from (*(f"- {line}." for line in one.emulated_reasons()), "")
 
 
 def _rest(one: Dossier) -> Iterator[str]:

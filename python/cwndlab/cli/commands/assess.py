@@ -26,6 +26,9 @@ def assess(
         Path | None, Option("DIR", "An earlier dossier of the same cells: exit with status 1 if a row got worse.")
     ] = None,
     out: Annotated[Path | None, "Folder for JSON, Markdown, HTML, worst cells and runs; a second call resumes."] = None,
+    emulate: Annotated[
+        bool, Option(help="Also run a few cells between real kernels, for 12 minutes (root; Linux).")
+    ] = False,
     perturb: bool | None = None,
     algorithm_file: list[Path] | None = None,
     workers: int | None = None,
@@ -37,6 +40,8 @@ def assess(
         raise ScenarioError(
             Fault("--out", "is the folder of --against, which would be replaced", "name another folder")
         )
+    if emulate:
+        cwndlab.emulation.become_root()
     with progress_bar() as progress:
         dossier = cwndlab.assess(
             algorithm,
@@ -48,6 +53,7 @@ def assess(
             progress=progress,
             algorithms=classes_of(algorithm_file),
             perturb=perturb is not False,
+            emulate=emulate,
         )
     if format == Format.json:
         write_json(dossier.content)
