@@ -40,10 +40,13 @@ class Dossier:
         Plain values: ``rows`` by criterion, ``controls``, ``families`` of cells, and what was run.
     scenarios
         The scenarios, JSON, of the cells with the worst effects, by family and number.
+    emulated_scenarios
+        Those of the emulated cells.
     """
 
     content: dict[str, Any]
     scenarios: Mapping[Place, str] = field(default_factory=dict)
+    emulated_scenarios: Mapping[Place, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         emulated = sum("emulated" in row["environments"] for row in self.rows)
@@ -326,14 +329,15 @@ class Dossier:
         save(page(self), path)
 
     def save(self, place: Path | str) -> None:
-        """Writes ``dossier.json``, ``dossier.md``, ``dossier.html`` and the scenarios of the worst cells into a folder,
-        for `cwndlab.load`."""
+        """Writes ``dossier.json``, ``dossier.md``, ``dossier.html`` and the scenarios of the worst cells, and of the
+        emulated ones, into a folder, for `cwndlab.load`."""
         folder = Path(place)
         save(self.to_json(), folder / FILE)
         save(self.markdown(), folder / "dossier.md")
         self.report(folder / "dossier.html")
-        for where, document in self.scenarios.items():
-            save(Scenario.from_json(document).to_toml(), folder / "worst" / f"{_name(where)}.toml")
+        for kind, scenarios in (("worst", self.scenarios), ("emulated", self.emulated_scenarios)):
+            for where, document in scenarios.items():
+                save(Scenario.from_json(document).to_toml(), folder / kind / f"{_name(where)}.toml")
 
     @classmethod
     def read(cls, place: Path | str) -> Dossier:

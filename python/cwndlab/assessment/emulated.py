@@ -11,14 +11,14 @@ import platform
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from cwndlab import engine
-from cwndlab.assessment.controls import placebo, positive
+from cwndlab.assessment.controls import positive
 from cwndlab.assessment.criteria import BASELINES, MINE, Control, Criterion, Family, Measure, controls, families
 from cwndlab.assessment.judgement import Values, compared, judged, raw
 from cwndlab.assessment.runs import study_of, values_of
@@ -63,11 +63,13 @@ class Selection:
 
 @dataclass(frozen=True)
 class Part:
-    """The emulated part: plain values of the dossier, the entry of each measure, and the controls."""
+    """The emulated part: plain values of the dossier, the entry of each measure, the controls, and the scenarios, JSON,
+    by family and number of the cell."""
 
     content: dict[str, Any]
     entries: Mapping[Measure, dict[str, Any]]
-    controls: list[dict[str, Any]]
+    controls: Sequence[dict[str, Any]] = ()
+    scenarios: Mapping[tuple[str, int], str] = field(default_factory=dict)
 
 
 @cache
@@ -145,7 +147,7 @@ def emulated(
     """
     measures = [one for row in rows for one in row.measures]
     if lacking:
-        return Part({"reason": lacking}, {one: {"reason": lacking} for one in measures}, [])
+        return Part({"reason": lacking}, {one: {"reason": lacking} for one in measures})
     asked = {one.family: {ASSESSED: name, **{base: base for base in BASELINES}} for one in measures}
     known = [one for one in controls() if selection(one.measure.family).cells and not any(map(missing, one.algorithms))]
     for control in known:
@@ -160,21 +162,14 @@ def emulated(
     place = None if out is None else out / "runs-same-cells"
     simulated = _simulate(study_of(same, seeds, {}), place, threads(workers), progress)
     entries = _entries(measures, _common(values_of(result.runs)), values_of(simulated.runs))
-    cells = {
-        family.name: [_cell(point) for owner, point in real if owner is family and _is_first(owner, point, asked)]
-        for family in chosen.values()
-        if family.name in {one.family for one in measures}
-    }
+    mine = [(family.name, point) for family, point in real if point.labels["algorithm"] == ASSESSED]
+    cells: dict[str, list[dict[str, Any]]] = {}
+    for family_name, point in mine:
+        labels = {key: one for key, one in point.labels.items() if key != "algorithm"}
+        cells.setdefault(family_name, []).append({"labels": labels, "hash": point.hash})
     content = {"kernel": platform.release(), "runs": runs_per_cell(), "late": late, "families": cells}
-    return Part(content, entries, _controls(known, measures, values_of(result.runs)))
-
-
-def _is_first(family: Family, point: Point, asked: Mapping[str, Mapping[str, str]]) -> bool:
-    return bool(point.labels["algorithm"] == next(iter(asked[family.name])))
-
-
-def _cell(point: Point) -> dict[str, Any]:
-    return {"labels": {key: one for key, one in point.labels.items() if key != "algorithm"}, "hash": point.hash}
+    documents = {(family_name, point.number): point.document for family_name, point in mine}
+    return Part(content, entries, _controls(known, values_of(result.runs)), documents)
 
 
 def _points(family: Family, roles: Mapping[str, str], system: str) -> Iterator[tuple[Family, Point]]:
@@ -275,7 +270,7 @@ def _entries(
     measures: Sequence[Measure], real: Callable[[Measure], Values], simulated: Callable[[Measure], Values]
 ) -> dict[Measure, dict[str, Any]]:
     """What the dossier has of each measure: the findings, and those of the simulator on the same cells."""
-    measured = [one for one in measures if selection(one.family).cells and real(one)]
+    measured = [one for one in measures if any(real(one).values())]
     found, same = (_found(measured, of) for of in (real, simulated))
     made: dict[Measure, dict[str, Any]] = {
         one: {"reason": selection(one.family).reason or "the deliveries of all of its runs were late"}
@@ -298,12 +293,9 @@ def _found(measures: Sequence[Measure], of: Callable[[Measure], Values]) -> dict
     return dict(zip(pairs, judged(every), strict=True))
 
 
-def _controls(
-    known: Sequence[Control], measures: Sequence[Measure], of: Callable[[Measure], Values]
-) -> list[dict[str, Any]]:
-    """The controls that this kernel can run, and the placebo, with other runs only: equal seeds give other runs."""
+def _controls(known: Sequence[Control], of: Callable[[Measure], Values]) -> list[dict[str, Any]]:
+    """The outcomes of the controls that this kernel can run."""
     common = _common(of)
-    values = {one: common(one) for one in [*measures, *(control.measure for control in known)]}
-    measured = [one for one in measures if values[one]]
-    outcomes = [*positive([one for one in known if values[one.measure]], values), *placebo(measured, values)]
+    values = {one.measure: common(one.measure) for one in known}
+    outcomes = positive([one for one in known if any(values[one.measure].values())], values)
     return [{**one, "what": f"emulated: {one['what']}"} for one in outcomes]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.assessment.markdown import EMULATED, LIMITS
+from cwndlab.assessment.markdown import EMULATED, limits
 from cwndlab.plot.description import Axis, Heat, Panel
 from cwndlab.plot.figure import Figure
 from cwndlab.reports.page import Page, Placed
@@ -37,7 +37,7 @@ def page(one: Dossier) -> str:
         emulated_notes=[EMULATED, *one.emulated_reasons()],
         tables=[(title, presented(_table(title, rows, names))) for title, rows, names in tables if rows],
         figures=figures,
-        limits=LIMITS,
+        limits=limits(one),
     )
 
 

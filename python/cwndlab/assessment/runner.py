@@ -17,7 +17,7 @@ from cwndlab.assessment.criteria import (
     controls,
     families,
 )
-from cwndlab.assessment.dossier import Dossier, worst_places
+from cwndlab.assessment.dossier import Dossier, Place, worst_places
 from cwndlab.assessment.judgement import Values, compared, judged, raw
 from cwndlab.assessment.runs import study_of, values_of
 from cwndlab.custom import described, name_of, selected_one, validate_classes
@@ -116,6 +116,7 @@ def assess(
         "perturbed": perturb,
     }
     content |= _content(rows, every, points, values_of(result.runs), name)
+    real_cells: Mapping[Place, str] = {}
     if emulate:
         real = emulated.emulated(
             rows,
@@ -127,10 +128,11 @@ def assess(
             progress=progress,
         )
         _insert(content, rows, real)
+        real_cells = real.scenarios
     documents = {
         (family.name, point.number): point.document for family, point in points if point.labels["algorithm"] == name
     }
-    dossier = Dossier(content, {place: documents[place] for place in worst_places(content)})
+    dossier = Dossier(content, {place: documents[place] for place in worst_places(content)}, real_cells)
     if out is not None:
         dossier.save(out)
     return dossier
