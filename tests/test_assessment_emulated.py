@@ -149,8 +149,13 @@ def test_where_nothing_can_be_emulated_the_status_is_2(
         raise RunError(Fault("unshare", "a network namespace was refused (EPERM)", "run it as root"))
 
     monkeypatch.setattr(engine, "emulate", refused)
+    command = ["assess", "reno", "--quick", "--section", "6.3", "--emulate"]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cwndlab.emulation, "become_root", refused)
+        assert status(command) == 2
+    assert "unshare: a network namespace was refused (EPERM)" in capsys.readouterr().err
     monkeypatch.setattr(cwndlab.emulation, "become_root", lambda: None)
-    assert status(["assess", "reno", "--quick", "--section", "6.3", "--emulate"]) == 2
+    assert status(command) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "--emulate: unshare: a network namespace was refused (EPERM)" in shown.err

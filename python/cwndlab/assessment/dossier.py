@@ -416,8 +416,13 @@ def _shown(value: float | None, factor: float) -> str:
 
 def _flat(one: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {"family": one["family"], "metric": one["metric"]}
+    names = ("finding", "mean", "low", "high", "least", "most")
     for base, found in one["against"].items():
-        made |= {f"{name}_{base}": found.get(name) for name in ("finding", "mean", "low", "high", "least", "most")}
+        made |= {f"{name}_{base}": found.get(name) for name in names}
+    if "emulated" in one:
+        for base in BASELINES:
+            found = one["emulated"].get("against", {}).get(base, {})
+            made |= {f"emulated_{name}_{base}": found.get(name) for name in names[:4]}
     return made | {
         f"raw_{at}": each["mean"] for at, each in zip(("mine", *BASELINES), one["raw"].values(), strict=False)
     }

@@ -11,7 +11,7 @@ import cwndlab
 from cwndlab.cli.console import Format, say, visible, write, write_json
 from cwndlab.cli.options import Argument, Option, classes_of, command
 from cwndlab.cli.progress import progress_bar
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, RunError, ScenarioError
 
 #: The exit status if a row got worse: that of a failed run.
 _WORSE = 1
@@ -41,7 +41,7 @@ def assess(
             Fault("--out", "is the folder of --against, which would be replaced", "name another folder")
         )
     if emulate:
-        cwndlab.emulation.become_root()
+        _become_root()
     with progress_bar() as progress:
         dossier = cwndlab.assess(
             algorithm,
@@ -67,6 +67,14 @@ def assess(
         for line in worse:
             say(f"worse than before: {line}")
         raise typer.Exit(_WORSE)
+
+
+def _become_root() -> None:
+    """Before Polars starts threads; a machine that refuses it cannot do what the option says."""
+    try:
+        cwndlab.emulation.become_root()
+    except RunError as error:
+        raise ScenarioError(*error.faults) from None
 
 
 def add(app: typer.Typer) -> None:
