@@ -190,14 +190,20 @@ class Dossier:
 
     def agreement(self) -> dict[str, int]:
         """Of the emulated findings against CUBIC and Reno: ``all``, those which are the simulator's on the same cells
-        (``equal``), and those that are *better* in one environment and *worse* in the other (``opposite``)."""
+        (``equal``), those that are *better* in one environment and *worse* in the other (``opposite``), and those where
+        the intervals of both have a common part (``overlap``)."""
         pairs = [
-            {one["emulated"][name][base]["finding"] for name in ("against", "same_cells")}
+            [one["emulated"][name][base] for name in ("against", "same_cells")]
             for _, one, _ in self._emulated()
             for base in BASELINES
         ]
-        opposite = sum(pair == {"better", "worse"} for pair in pairs)
-        return {"all": len(pairs), "equal": sum(len(pair) == 1 for pair in pairs), "opposite": opposite}
+        found = [{one["finding"] for one in pair} for pair in pairs]
+        return {
+            "all": len(pairs),
+            "equal": sum(len(pair) == 1 for pair in found),
+            "opposite": sum(pair == {"better", "worse"} for pair in found),
+            "overlap": sum(_overlap(*pair) for pair in pairs),
+        }
 
     def emulated_reasons(self) -> list[str]:
         """Why measures are not emulated, or in part."""
@@ -306,7 +312,7 @@ class Dossier:
         lines = [
             f"Emulated: {cells} cells × {real['runs']} runs of each algorithm between kernels, Linux {real['kernel']}; "
             f"{counts['equal']} of {counts['all']} findings are those of the simulator on the same cells, "
-            f"{counts['opposite']} are opposite."
+            f"{counts['opposite']} are opposite; the intervals overlap in {counts['overlap']}."
         ]
         if real["late"]:
             lines.append(f"{real['late']} emulated runs are left out, whose deliveries were late at each attempt.")
@@ -383,6 +389,16 @@ def _is_worse(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     fell = now["finding"] == "worse" and was["finding"] != "worse"
     below = None not in (now.get("high"), was.get("low")) and now["high"] < was["low"]
     return fell or below
+
+
+def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two intervals of a change have a common part; a change without an interval is one point."""
+    if "mean" not in one or "mean" not in other:
+        return False
+    (low, high), (least, most) = (
+        (each["mean"], each["mean"]) if each["low"] is None else (each["low"], each["high"]) for each in (one, other)
+    )
+    return bool(low <= most and least <= high)
 
 
 def _harms(one: Mapping[str, Any]) -> bool:

@@ -36,6 +36,8 @@ from cwndlab.study.store import Store
 ASSESSED = "assessed"
 #: Runs at a time, for each core: with more, the endpoints get too little of the processor.
 _PER_CORE = 2
+#: Seeds of the same cells in the simulator, whose runs cost little.
+_SIMULATED_SEEDS = 10
 _NOT_SELECTED = "no cell of it is among those that are emulated"
 #: What the kernel must have is tried with this scenario.
 _TRIAL = {
@@ -116,7 +118,6 @@ def emulated(
     name: str,
     *,
     lacking: str,
-    seeds: int,
     out: Path | None,
     workers: int | None,
     progress: Progress | None,
@@ -131,8 +132,6 @@ def emulated(
         The algorithm.
     lacking
         Why this kernel cannot send with it (`missing`): then nothing runs, and this is the reason of every measure.
-    seeds
-        Seeds of the simulated cells.
     out
         The folder of the dossier, whose ``runs-emulated`` and ``runs-same-cells`` keep the finished runs.
     workers
@@ -160,7 +159,7 @@ def emulated(
     study = study_of(real, runs_per_cell(), {})
     result, late = _emulate(study, None if out is None else out / "runs-emulated", workers, progress)
     place = None if out is None else out / "runs-same-cells"
-    simulated = _simulate(study_of(same, seeds, {}), place, threads(workers), progress)
+    simulated = _simulate(study_of(same, _SIMULATED_SEEDS, {}), place, threads(workers), progress)
     entries = _entries(measures, _common(values_of(result.runs)), values_of(simulated.runs))
     mine = [(family.name, point) for family, point in real if point.labels["algorithm"] == ASSESSED]
     cells: dict[str, list[dict[str, Any]]] = {}

@@ -122,7 +122,6 @@ def assess(
             rows,
             name,
             lacking=lacking,
-            seeds=count,
             out=None if out is None else Path(out),
             workers=workers,
             progress=progress,

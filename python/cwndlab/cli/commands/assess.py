@@ -27,7 +27,7 @@ def assess(
     ] = None,
     out: Annotated[Path | None, "Folder for JSON, Markdown, HTML, worst cells and runs; a second call resumes."] = None,
     emulate: Annotated[
-        bool, Option(help="Also run a few cells between real kernels, for 12 minutes (root; Linux).")
+        bool, Option(help="Also run a few cells between real kernels, for some 13 minutes (root; Linux).")
     ] = False,
     perturb: bool | None = None,
     algorithm_file: list[Path] | None = None,
