@@ -201,6 +201,7 @@ PYTHON: dict[str, set[str]] = {
         "scenario",
         "records",
         "metrics",
+        "emulation",
         "plot",
         "study",
         "reports",
