@@ -92,6 +92,8 @@ algorithms! {
     slow_start::swift_start,
     slow_start::search,
     slow_start::quick_start,
+    slow_start::rapid_start,
+    slow_start::suss,
     slow_start::alss_sirens,
     slow_start::vegas_ss,
     router::rcp,
