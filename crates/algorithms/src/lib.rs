@@ -94,6 +94,7 @@ algorithms! {
     slow_start::quick_start,
     slow_start::rapid_start,
     slow_start::suss,
+    slow_start::careful_resume,
     slow_start::alss_sirens,
     slow_start::vegas_ss,
     router::rcp,

@@ -97,9 +97,9 @@ impl Composed {
     /// A recovery whose window the slow start sets.
     fn recover(&mut self, ack: &Ack) {
         if let Some(part) = &mut self.slow_start {
-            let w = part.recover(ack, self.w);
+            let (w, ssthresh) = part.recover(ack, self.w);
             self.w = w.clamp(1.0, self.most);
-            self.ssthresh = self.w.max(MIN_SSTHRESH);
+            self.ssthresh = ssthresh.max(MIN_SSTHRESH);
         }
     }
 
@@ -281,8 +281,9 @@ mod tests {
             true
         }
 
-        fn recover(&mut self, ack: &Ack, w: f64) -> f64 {
-            w - ack.acked.0 as f64 / ack.mss.0 as f64
+        fn recover(&mut self, ack: &Ack, w: f64) -> (f64, f64) {
+            let w = w - ack.acked.0 as f64 / ack.mss.0 as f64;
+            (w, w)
         }
     }
 

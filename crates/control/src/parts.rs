@@ -92,9 +92,9 @@ pub trait SlowStart: fmt::Debug + Send + SlowStartSnapshot {
         false
     }
 
-    /// The window, segments, after an ACK of a recovery that the slow start [owns](Self::owns_recovery).
-    fn recover(&mut self, _ack: &Ack, w: f64) -> f64 {
-        w
+    /// Window and threshold, segments, after an ACK of a recovery that the slow start [owns](Self::owns_recovery).
+    fn recover(&mut self, _ack: &Ack, w: f64) -> (f64, f64) {
+        (w, w)
     }
 
     /// The pacing rate in slow start, for slow starts that [declare](Capabilities) it.

@@ -75,6 +75,11 @@ pub struct HyStartPp {
 }
 
 impl HyStartPp {
+    /// With the constants of the RFC.
+    pub(super) fn standard(path: &Path) -> Self {
+        Self::new(path, Options::default())
+    }
+
     fn new(path: &Path, options: Options) -> Self {
         Self {
             limit: if path.paced { f64::INFINITY } else { options.l },

@@ -197,10 +197,11 @@ impl SlowStart for RapidStart {
         matches!(self.phase, Phase::Reducing(..))
     }
 
-    fn recover(&mut self, ack: &Ack, w: f64) -> f64 {
-        let Phase::Reducing(factors, least) = self.phase else { return w };
+    fn recover(&mut self, ack: &Ack, w: f64) -> (f64, f64) {
+        let Phase::Reducing(factors, least) = self.phase else { return (w, w) };
         let lost = ack.lost.0 as f64 / ack.mss.0 as f64;
-        (w - factors.ack * segments(ack) - factors.silence * lost).max(least.min(w)) // (5)
+        let reduced = (w - factors.ack * segments(ack) - factors.silence * lost).max(least.min(w)); // (5)
+        (reduced, reduced)
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
@@ -297,7 +298,7 @@ mod tests {
         for n in 0..(300 - lost) {
             let mut ack = acked(1200 + n, 2, 100, 1);
             ack.lost = if lost > 0 { MSS * (lost / (300 - lost)) } else { Bytes::ZERO };
-            w = start.recover(&ack, w);
+            (w, _) = start.recover(&ack, w);
         }
         [entry, w]
     }
@@ -339,7 +340,7 @@ mod tests {
         let w = start.on_congestion(&loss(12), 12.0, 6.0);
         let mut ack = acked(1200, 2, 100, 1);
         ack.lost = MSS * 11;
-        assert_eq!(start.recover(&ack, w), 5.0);
+        assert_eq!(start.recover(&ack, w), (5.0, 5.0));
     }
 
     /// Draft: after the first recovery, and after a timeout, the rules of the congestion controller apply.
