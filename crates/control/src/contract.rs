@@ -79,7 +79,7 @@ pub struct Path {
     pub saved: Option<Saved>,
 }
 
-/// Parameters that a connection leaves to the next one on the same path (RFC 9959, section 4.1).
+/// Parameters that a connection leaves to the next one on the same path (RFC 9959, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// Time of the observation.

@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(accepted, [false, true, true, false]);
     }
 
-    /// RFC 9959, section 3.4 and appendix B: half of 100 and of 300 packets.
+    /// RFC 9959, section 3.3 and appendix B.1: half of 100 and of 300 packets.
     #[test]
     fn the_jump_is_half_of_the_saved_window() {
         assert_eq!([(100.0, 1e7), (300.0, 1e7), (300.0, 64.0)].map(|(w, most)| jump(w, most)), [50.0, 150.0, 64.0]);
@@ -400,7 +400,7 @@ mod tests {
         assert_eq!((flow.w, flow.start.pipe, flow.start.phase), (240.0, 179.0, Phase::Normal));
     }
 
-    /// Section 3.4: a window that is full is validated at once, with the ACK that follows.
+    /// Section 3.3: a window that is full is validated at once, with the ACK that follows.
     #[test]
     fn a_full_window_begins_validating() {
         let mut flow = Flow::confirmed(0.5);
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!((flow.w, flow.start.phase), (151.0, Phase::Validating(160_000)));
     }
 
-    /// Section 3.4: an application that sends less than PipeSize is back at PipeSize. By hand: 29 packets before, 20 after
+    /// Section 3.3: an application that sends less than PipeSize is back at PipeSize. By hand: 29 packets before, 20 after
     /// the jump; with the first ACK of these 30 are acknowledged and 19 in flight.
     #[test]
     fn an_unused_jump_ends_at_pipe_size() {
@@ -431,8 +431,8 @@ mod tests {
         assert_eq!((flow.w, flow.events.len()), (127.0, 2));
     }
 
-    /// Appendix B.3: 34 unvalidated packets are acknowledged and the 35th is lost: PipeSize 63, the window is 31. Section
-    /// 3.6, by hand: 20 more are acknowledged, and ssthresh is half of 83, or 0.7 of it.
+    /// Appendix B.4: 34 unvalidated packets are acknowledged and the 35th is lost: PipeSize 63, the window is 31. Section
+    /// 3.5, by hand: 20 more are acknowledged, and ssthresh is half of 83, or 0.7 of it.
     #[test]
     fn a_loss_of_the_jump_retreats() {
         for (beta, ssthresh) in [(0.5, 41.5), (0.7, 83.0 * 0.7)] {
@@ -454,7 +454,7 @@ mod tests {
         }
     }
 
-    /// Section 3.6: PipeSize counts until the last unvalidated packet is acknowledged or lost, not with the
+    /// Section 3.5: PipeSize counts until the last unvalidated packet is acknowledged or lost, not with the
     /// retransmissions after it.
     #[test]
     fn pipe_size_ends_with_the_jump() {
@@ -470,7 +470,7 @@ mod tests {
         assert_eq!(flow.start.recover(&retransmitted, 29.0).1, (pipe + 60.0) / 2.0);
     }
 
-    /// Section 3.3: congestion in Reconnaissance, or a timeout, ends it with the reduction of congestion avoidance.
+    /// Sections 3.2 and 3.6: congestion in Reconnaissance, or a timeout, ends it with the reduction of congestion avoidance.
     #[test]
     fn congestion_before_the_jump_or_a_timeout_ends_it() {
         let options = Options { saved_cwnd: 300.0, ..Options::default() };
