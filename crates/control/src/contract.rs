@@ -84,7 +84,7 @@ pub struct Path {
 pub struct Saved {
     /// Time of the observation.
     pub at: Time,
-    /// Its window; half of it where the connection ended in slow start.
+    /// What it delivered in a minimum round-trip time, by its last delivery rate.
     pub cwnd: Bytes,
     /// Its minimum round-trip time.
     pub rtt: Duration,

@@ -499,12 +499,11 @@ impl Connection {
         self.sender.supply(bytes, now, &mut sink);
     }
 
-    /// What the connection leaves to the next one; half of its window if it is in slow start.
+    /// What the connection leaves to the next one.
     pub(crate) fn saved(&self, now: Time) -> Option<Saved> {
         let state = self.sender.state();
-        let in_slow_start = state.ssthresh.is_none_or(|ssthresh| state.cwnd < ssthresh);
-        let cwnd = if in_slow_start { Bytes(state.cwnd.0 / 2) } else { state.cwnd };
-        state.min_rtt.map(|rtt| Saved { at: now, cwnd, rtt })
+        let (rate, rtt) = state.delivery_rate.zip(state.min_rtt)?;
+        Some(Saved { at: now, cwnd: rate.bytes_in(rtt), rtt })
     }
 
     /// Replaces a completed connection by a new one.

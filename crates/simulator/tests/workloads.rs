@@ -321,8 +321,8 @@ fn the_smallest_rtt_of_a_flow_covers_all_its_connections() {
 }
 
 /// RFC 9959, by hand: 400 segments over 100 ms take a handshake and six rounds of slow start (10, 20, 40, 80, 160, 90).
-/// Its window is then 410 in slow start, so that 205 is saved and the second connection jumps to 102 after the first
-/// round (10, 102, 204, 84). The third has the parameters of the second.
+/// A second connection that jumps to 56 or more after the first round takes four (10, 56, 112, 222): half of what the
+/// first one delivered in the RTT before its end, 90 and a part of 160 segments. The third one resumes as well.
 #[test]
 fn a_connection_resumes_with_the_window_of_the_last_one() {
     let run = |algorithm: &str| {

@@ -1,4 +1,4 @@
-//! Careful Resume: a paced jump to half of the window of an earlier connection, and a retreat if it causes congestion.
+//! Careful Resume: a paced jump to half of what an earlier connection used, and a retreat if it causes congestion.
 //!
 //! Source: N. Kuhn, E. Stephan, G. Fairhurst, R. Secchi, C. Huitema, "Convergence of Congestion Control from Retained
 //! State", RFC 9959, 2026 (draft-ietf-tsvwg-careful-resume-24).
@@ -29,8 +29,7 @@ use crate::shared::pace;
 
 options! {
     struct Options {
-        /// saved_cwnd; 0: half of the window at the end of the flow's last connection if it ended in slow start, else
-        /// that window, if there was one
+        /// saved_cwnd; 0: what the flow's last connection delivered in its minimum RTT, by its last delivery rate
         saved_cwnd: f64["segments"] = 0.0 in 0.0..=1e7,
         /// saved_rtt, for a saved_cwnd above 0
         saved_rtt: f64["s"] = 0.1 in 1e-6..=10.0,
@@ -53,18 +52,17 @@ pub static SPEC: Spec = Spec {
     source: "RFC 9959",
     year: 2026,
     confidence: Confidence::High,
-    summary: "After the initial window is acknowledged the window jumps to half of that of an earlier connection, with pacing. If a loss shows that the path has no room for it, the window falls to half of what was delivered.",
+    summary: "After the initial window is acknowledged the window jumps to half of what an earlier connection used, with pacing. If a loss shows that the path has no room for it, the window falls to half of what was delivered.",
     parameters: Options::PARAMETERS,
     choices: &[
         "the window of Safe Retreat is at least 2 segments, the minimum of QUIC; the example of the RFC has the initial window",
-        "a connection saves its window whatever its size; the RFC permits to save none below four initial windows",
+        "a connection saves delivery rate times minimum RTT, whatever its size; the RFC permits to save none below four initial windows",
         "a jump that is not above the present window ends it",
         "Unvalidated ends with the ACK after the event, because the events are those of sending",
     ],
     pitfalls: &[
         "without parameters of an earlier connection it is its base",
         "the receive window must admit the jump, which Linux' auto-tuning does not",
-        "a connection whose data ends in a recovery saves a small window",
         "Safe Retreat needs SACK: with a recovery without SACK, and in the kernel, the transport reduces to PipeSize / 2",
     ],
     companion: "",
