@@ -62,6 +62,7 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &[
         "without parameters of an earlier connection it is its base",
+        "a connection that ends in a recovery saves the low rate of its retransmissions, and the next one does not jump",
         "the receive window must admit the jump, which Linux' auto-tuning does not",
         "Safe Retreat needs SACK: with a recovery without SACK, and in the kernel, the transport reduces to PipeSize / 2",
     ],
