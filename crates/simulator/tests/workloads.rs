@@ -339,7 +339,7 @@ fn a_connection_resumes_with_the_window_of_the_last_one() {
     let resumed = run("reno+careful-resume(base=standard)");
     assert_eq!(took(&resumed), [6, 4, 4]);
     let phases: Vec<_> =
-        resumed.events.iter().filter(|row| row.kind == "careful-resume").map(|row| &*row.cause).collect();
+        resumed.events.iter().filter(|row| row.kind == "careful-resume").map(|row| row.cause).collect();
     let validated = ["unvalidated", "validating", "validated"];
     assert_eq!(phases, [validated, validated].concat());
 }

@@ -308,7 +308,7 @@ impl SlowStart for CarefulResume {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss, path, timeout, MSS};
-    use cwndlab_control::{CongestionControl, Phase as Reported, Saved};
+    use cwndlab_control::{Phase as Reported, Saved};
     use cwndlab_units::Bytes;
 
     const MS: u64 = 1_000_000;
@@ -466,14 +466,14 @@ mod tests {
         first.lost = MSS * 60;
         let _ = flow.start.recover(&first, 29.0);
         let retransmitted = flow.next(60);
-        assert_eq!(flow.start.recover(&retransmitted, 29.0).1, (pipe + 60.0) / 2.0);
+        assert_eq!(flow.start.recover(&retransmitted, 29.0).1, 0.5 * (pipe + 60.0));
     }
 
     /// Sections 3.2 and 3.6: congestion in Reconnaissance, or a timeout, ends it with the reduction of congestion avoidance.
     #[test]
     fn congestion_before_the_jump_or_a_timeout_ends_it() {
         let options = Options { saved_cwnd: 300.0, ..Options::default() };
-        let mut early = CarefulResume::new(&path(10), options.clone());
+        let mut early = CarefulResume::new(&path(10), options);
         assert_eq!((early.on_congestion(&loss(10), 10.0, 7.0), early.phase), (7.0, Phase::Normal));
         let mut flow = Flow::confirmed(0.5);
         assert_eq!((flow.start.on_congestion(&timeout(100), 150.0, 75.0), flow.start.phase), (75.0, Phase::Normal));

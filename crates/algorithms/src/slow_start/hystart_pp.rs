@@ -22,7 +22,7 @@ use cwndlab_control::{
     options, Ack, Build, Confidence, Congestion, Event, EventKind, Extra, Kind, Path, Reason, SlowStart, Spec, Step,
 };
 
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Time};
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
@@ -71,27 +71,27 @@ fn thresh(last: u64) -> u64 {
     (last / 8).clamp(4_000_000, 16_000_000)
 }
 
-/// Samples of (7), their least distance, ns, and the excesses that end slow start.
+/// Samples of (7), their least distance, and the excesses that end slow start.
 const SCOPE: usize = 7;
-const SAMPLE_GAP: u64 = 1_000_000;
+const SAMPLE_GAP: Duration = Duration::from_millis(1);
 
 /// The detector (7).
 #[derive(Clone, Debug)]
 struct Filter {
     samples: [u64; SCOPE],
     taken: usize,
-    last: u64,
+    last: Time,
     floor: u64,
     excesses: usize,
 }
 
 impl Filter {
     fn new() -> Self {
-        Self { samples: [0; SCOPE], taken: 0, last: 0, floor: u64::MAX, excesses: 0 }
+        Self { samples: [0; SCOPE], taken: 0, last: Time::ZERO, floor: u64::MAX, excesses: 0 }
     }
 
     /// Whether slow start ends, at a time of `packet` ns per segment.
-    fn detects(&mut self, now: u64, rtt: u64, packet: u64) -> bool {
+    fn detects(&mut self, now: Time, rtt: u64, packet: u64) -> bool {
         if now <= self.last + SAMPLE_GAP {
             return false;
         }
@@ -158,7 +158,7 @@ impl HyStartPp {
     #[cold]
     fn filtered(&mut self, ack: &Ack, w: f64, grow: f64) -> Step {
         let packet = (ack.srtt.as_nanos() as f64 / w) as u64;
-        let detects = |filter: &mut Box<Filter>, rtt: Duration| filter.detects(ack.now.as_nanos(), rtt.as_nanos(), packet);
+        let detects = |filter: &mut Box<Filter>, rtt: Duration| filter.detects(ack.now, rtt.as_nanos(), packet);
         self.over = self.filter.as_mut().zip(ack.rtt).is_some_and(|(filter, rtt)| detects(filter, rtt));
         Step::with_exit(grow, self.over.then(|| exit::now(Reason::Delay, w, f64::NAN)))
     }
@@ -234,7 +234,6 @@ impl SlowStart for HyStartPp {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, path};
-    use cwndlab_units::Time;
 
     fn start(path: &Path) -> Box<dyn SlowStart> {
         Box::new(HyStartPp::new(path, Options::default()))
@@ -306,7 +305,7 @@ mod tests {
             let mut now = 0;
             let mut sample = |ms: u64| {
                 now += gap;
-                filter.detects(now, ms * 1_000_000, 0)
+                filter.detects(Time::from_nanos(now), ms * 1_000_000, 0)
             };
             assert!((0..20).all(|_| !sample(100)));
             (1..100).find(|_| sample(ms))
