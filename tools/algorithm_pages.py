@@ -52,6 +52,10 @@ KIND_OF = {
 }
 
 
+#: Parameters of an entry's figures, where the default shows nothing.
+SHOWN = {"careful-resume": "(saved_cwnd=100, saved_rtt=0.04)"}
+
+
 class Run(NamedTuple):
     """A run of a page."""
 
@@ -68,7 +72,7 @@ def text_of(entry: Algorithm) -> str | None:
     """The text of an algorithm that demonstrates the entry; none for entries that a flow cannot select."""
     match entry.kind:
         case "slow-start":
-            return f"cubic+{entry.name}"
+            return f"cubic+{entry.name}{SHOWN.get(entry.name, '')}"
         case "recovery":
             return f"reno+standard/{entry.name}"
         case "mechanism":

@@ -288,6 +288,19 @@ def _list_of_metrics() -> str:
     )
 
 
+def _slow_starts() -> str:
+    """The tables of examples/slow-starts.toml by metric."""
+    parts = []
+    with tempfile.TemporaryDirectory() as folder:
+        for title, metric in (
+            ("Mean completion of a transfer, s", "mean_completion_s"),
+            ("Packets retransmitted", "retransmitted_packets"),
+        ):
+            options = ("--pivot", "algorithm,@path", "--metrics", metric, "--format", "markdown", "--out", folder)
+            parts.append(f"{title}:\n\n{_text(str(BIN / 'cwndlab'), 'sweep', 'examples/slow-starts.toml', *options)}")
+    return "\n\n".join(parts)
+
+
 def _stack() -> str:
     from cwndlab.scenario.stacks import markdown
 
@@ -322,6 +335,7 @@ def _coverage() -> str:
 
 
 MAKERS: dict[str, Callable[[], str]] = {
+    "slow starts": _slow_starts,
     "validate": _validity,
     "validate --kernel": _kernel,
     "virtual linux": _virtual_linux,
