@@ -48,6 +48,7 @@ _ALL = (
     Suite(name="rfc8985", title="RACK-TLP", source="RFC 8985", reference="reno"),
     Suite(name="rfc9937", title="Proportional rate reduction", source="RFC 9937", reference="reno"),
     Suite(name="rfc8867", title="Real-time media", source="RFC 8867", reference="nada", judges_media=True),
+    Suite(name="rfc9331", title="Scalable sender for L4S", source="RFC 9331", reference="prague"),
 )
 #: The suites by name, in the order of their listing.
 SUITES: dict[str, Suite] = {one.name: one for one in _ALL}
