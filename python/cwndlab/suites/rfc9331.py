@@ -210,8 +210,9 @@ def _reordering(t: Trial) -> None:
     still = _run(t, 60, [_flow(t)])
     run = _run(t, 60, [_flow(t)], jitter={"spread": duration(t.path.rtt_s / 4), "reorder": True})
     row = run.records.rows("flows")[0]
-    share = row["retransmitted_packets"] / max(row["sent_packets"], 1)
-    t.expect(source, "share of packets retransmitted without a loss", share, high=0.001)
+    spurious = row["retransmitted_packets"] - row["queue_drops"] - row["wire_losses"]
+    share = max(spurious, 0) / max(row["sent_packets"], 1)
+    t.expect(source, "share of packets retransmitted without a loss", share, high=0.01)
     t.expect(source, "rate over that without reordering", run.bps(0) / max(still.bps(0), 1.0), 0.8)
 
 
