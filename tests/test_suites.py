@@ -231,6 +231,15 @@ def test_each_rule_of_l4s_is_broken_by_some_sender(algorithm: str, case: str, br
     assert all(broken in {one.text for one in outcome.failures} for outcome in result.outcomes), result.verdicts()
 
 
+def test_a_control_of_media_with_l4s_is_judged_by_the_same_rules() -> None:
+    """SCReAMv2 sets ECT(1); its detection of loss counts datagrams, so that reordering reduces its rate."""
+    result = cwndlab.suites.run("rfc9331", "scream2", cases=["codepoint", "reordering", "feedback"])
+    assert [outcome.verdict for outcome in result.outcomes] == [Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.FAILED]
+    assert failures(result, "reordering") == {"rate over that without reordering"}
+    with pytest.raises(cwndlab.ScenarioError, match="nada"):
+        cwndlab.suites.run("rfc9331", "nada", cases=["codepoint"])
+
+
 def test_marks_reach_a_control_of_media() -> None:
     """RFC 9332: the queue of L4S is short. With ECT(1), DualPI2 drops nothing, and delays are shorter."""
     delays = {}

@@ -297,6 +297,13 @@ class DualPi2(Queue):
         us"``).
     protection
         Guaranteed share of the line for the classic queue (default: ``0.1``).
+    linux
+        Draws marks and drops at random, and acts on short queues, as Linux does (sch_dualpi2.c); its constants
+        are ``update`` 16 ms, ``alpha`` 0.16, ``beta`` 3.2, ``l_min`` 1 ms, ``l_range`` 0, ``min_qlen_step`` 0
+        (default: false).
+    min_qlen_step
+        Native marking of packets that find at least this number in the L queue (default: of packets behind
+        which another one waits at their departure).
 
     Examples
     --------
@@ -315,6 +322,8 @@ class DualPi2(Queue):
     l_min: str | None = None
     l_range: str | None = None
     protection: float | None = None
+    linux: bool | None = None
+    min_qlen_step: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,6 @@
-"""Statements of RFC 9331, section 4, on a sender that uses the low latency service (L4S): the "Prague L4S requirements".
+"""Statements of RFC 9331, section 4, on senders that use the low latency service (the "Prague L4S requirements").
+
+A control of media (`SUITES["rfc9331"].media`) runs in calls whose rate has no other limit than the line's.
 
 The RFC has rules in words and few numbers. Limits that are this suite's own say so in their source: "(limit of this
 suite)". The sender under test has the ECN that its algorithm needs, and none if it needs none.
@@ -18,6 +20,7 @@ import polars as pl
 
 from cwndlab.records import Records
 from cwndlab.suites.case import cases
+from cwndlab.suites.listing import SUITES
 from cwndlab.suites.paths import MSS_BYTES, PACKET_BYTES, Path
 from cwndlab.suites.statements import NotApplicableError, NotObservedError
 from cwndlab.suites.trace import Trace
@@ -75,9 +78,12 @@ class _Run:
         return self.bps(first) / max(self.bps(second), 1.0)
 
     def rtt_s(self, flow: int = 0) -> float:
-        """The mean of a flow's smoothed RTT."""
+        """The mean of a flow's smoothed RTT; of a call, the base RTT and what its datagrams waited in the mean."""
         mean = self._half(flow)["srtt_ns"].mean()
-        return float(mean) / 1e9 if isinstance(mean, int | float) else float("nan")
+        if isinstance(mean, int | float):
+            return float(mean) / 1e9
+        row = self.records.rows("flows")[flow]
+        return float(row["mean_delay_ns"] + row["base_rtt_ns"] / 2) / 1e9
 
     def _half(self, flow: int) -> pl.DataFrame:
         late = pl.col("time_ns") >= round(self.duration_s / 2 * 1e9)
@@ -86,11 +92,18 @@ class _Run:
 
 def _flow(t: Trial, rtt_s: float | None = None, algorithm: str = "", **stack: Any) -> dict[str, Any]:
     """A flow of the algorithm under test, or of another one."""
-    made: dict[str, Any] = {
-        "algorithm": algorithm or t.subject.algorithm,
-        "rtt": duration(t.path.rtt_s if rtt_s is None else rtt_s),
-    }
+    made: dict[str, Any] = {"rtt": duration(t.path.rtt_s if rtt_s is None else rtt_s)}
+    if not algorithm and _is_media(t):
+        workload = {"kind": "adaptive-video", "control": t.subject.algorithm, "ecn": "l4s"}
+        most = f"{t.path.rate_bps:.0f} bps"
+        return {**made, "transport": "udp", "workload": {**workload, "feedback": "40 ms", "max_rate": most}}
+    made["algorithm"] = algorithm or t.subject.algorithm
     return {**made, "stack": stack} if stack else made
+
+
+def _is_media(t: Trial) -> bool:
+    """Whether the subject is a congestion control of media."""
+    return t.subject.algorithm in SUITES["rfc9331"].media
 
 
 def _run(
@@ -123,7 +136,8 @@ def _codepoint(t: Trial) -> None:
     lost = {"kind": "list", "indices": list(range(500, 700, 20)), "counts": "payload"}
     run = _run(t, 10, [_flow(t)], packets=True, loss=lost)
     source = "section 4.1: a sender that wishes L4S treatment MUST set the ECN field to ECT(1)"
-    for text, again in (("data packets", False), ("retransmissions", True)):
+    kinds = {"data packets": False} if _is_media(t) else {"data packets": False, "retransmissions": True}
+    for text, again in kinds.items():
         # The record of a packet that the wire lost has the mark of the queue.
         sent = run.data.filter((pl.col("retransmission") == again) & (pl.col("fate") != 2))["ecn"]
         if not len(sent):
@@ -228,7 +242,7 @@ def _bursts(t: Trial) -> None:
         else:
             bursts.append([at])
     queues = [(len(burst) - 1) * spacing for burst in bursts]
-    source = "section 4.3, item 7: expected to limit the queue of a burst (no requirement), not below 10 % of the minimum RTT"
+    source = "section 4.3, item 7: expected to limit the queue of a burst, not below 10 % of the RTT (no requirement)"
     most = 0.1 * t.path.rtt_s
     t.expect(source, "queue of the first burst, s", queues[0], high=most)
     t.expect(source, "longest queue of a later burst, s", max(queues[1:], default=0.0), high=most)
