@@ -299,6 +299,8 @@ MAKERS: dict[str, Callable[[], str]] = {
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "ns3 radio": lambda: _text(sys.executable, "tools/ns3_radio/compare.py"),
     "l4s coexistence": lambda: _text(sys.executable, "tools/coexistence.py"),
+    "l4s ratios": lambda: _text(sys.executable, "tools/coexistence.py", "ratios"),
+    "partial-l4s": lambda: _text(sys.executable, "tools/partial_l4s.py"),
     "suite rfc9331": lambda: _text(sys.executable, "tools/suite_outcomes.py", "rfc9331"),
     "attack bbr1": lambda: _shown_with_command("attack", "bbr1"),
     "tune ccm-ss": lambda: _shown_with_command("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),

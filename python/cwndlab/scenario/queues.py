@@ -211,6 +211,12 @@ class Codel(Queue):
         Sliding window, of the order of the largest expected RTT (default: ``"100 ms"``).
     ecn
         Marks ECN-capable packets and drops only the others (default: ``false``).
+    ce_threshold
+        Sojourn time above which an ECN-capable packet is marked, whatever the state of CoDel (Linux; for L4S 1
+        ms) (default: no such marks).
+    ce_threshold_ect1
+        ``ce_threshold`` applies to packets with ECT(1) only (Linux, ``ce_threshold_selector`` 1/3) (default:
+        false).
 
     Examples
     --------
@@ -223,6 +229,8 @@ class Codel(Queue):
     target: str | None = None
     interval: str | None = None
     ecn: bool | None = None
+    ce_threshold: str | None = None
+    ce_threshold_ect1: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,6 +380,12 @@ class FqCodel(Queue):
         Sliding window, of the order of the largest expected RTT (default: ``"100 ms"``).
     ecn
         Marks ECN-capable packets and drops only the others (default: ``true``).
+    ce_threshold
+        Sojourn time above which an ECN-capable packet is marked, whatever the state of CoDel (Linux; for L4S 1
+        ms) (default: no such marks).
+    ce_threshold_ect1
+        ``ce_threshold`` applies to packets with ECT(1) only (Linux, ``ce_threshold_selector`` 1/3) (default:
+        false).
 
     Examples
     --------
@@ -387,6 +401,8 @@ class FqCodel(Queue):
     target: str | None = None
     interval: str | None = None
     ecn: bool | None = None
+    ce_threshold: str | None = None
+    ce_threshold_ect1: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
