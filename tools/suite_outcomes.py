@@ -11,7 +11,7 @@ import sys
 import cwndlab
 from cwndlab.suites import Outcome, Verdict
 
-ALGORITHMS = {"rfc9331": ("prague", "dctcp", "cubic", "scream2")}
+ALGORITHMS = {"rfc9331": ("prague", "prague(fallback=on)", "dctcp", "cubic", "scream2")}
 
 
 def _cell(outcome: Outcome) -> str:
