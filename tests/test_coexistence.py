@@ -5,6 +5,9 @@ from __future__ import annotations
 from math import log
 
 import coexistence
+import cwndlab
+import partial_l4s
+import polars as pl
 import pytest
 
 
@@ -28,3 +31,29 @@ def test_the_published_rates_are_complete() -> None:
 def test_the_law_of_the_rfc_is_that_of_its_table() -> None:
     """RFC 9332, appendix C, by hand: (20 + 15) / (1.4 × 25) = 1; at 10 ms 25 / 35, at 80 ms 95 / 112."""
     assert [round(coexistence.predicted(rtt), 2) for rtt in (10, 20, 80)] == [0.71, 1.0, 0.85]
+
+
+@pytest.mark.parametrize("queue", [{"kind": "pie", "ecn": True}, {"kind": "codel", "ecn": True}])
+def test_the_detection_of_classic_queues_shares_them(queue: dict[str, object]) -> None:
+    """arXiv 1911.00710: a classic queue is detected, and L4S rarely taken for one. RFC 9331, section 4.3.1: without a
+    detection the imbalance is up to 25:1."""
+
+    def ratio(algorithm: str, queue: dict[str, object]) -> float:
+        flows = [{"algorithm": algorithm, "rtt": "20 ms"}, {"algorithm": "cubic", "rtt": "20 ms"}]
+        flows[1]["stack"] = {"ecn": "classic"}
+        line = {"rate": "50 Mbit/s", "queue": queue}
+        document = {"schema_version": 1, "duration": "60 s", "dumbbell": {"bottleneck": line}, "flow": flows}
+        first, second = cwndlab.run(document, seed=1).flows["delivered_bytes"]
+        return first / second
+
+    assert 8 < ratio("prague", queue) < 25
+    assert 1 / 1.6 < ratio("prague(fallback=on)", queue) < 1.6
+    dualpi2 = {"kind": "dualpi2"}
+    assert ratio("prague", dualpi2) == ratio("prague(fallback=on)", dualpi2)
+
+
+def test_the_table_of_partial_deployment_has_shares_and_queueing_delays() -> None:
+    """By hand: means of two seeds, less the base RTT of 25 ms."""
+    columns = {"@sender": ["prague"] * 2, "@queue": ["fifo"] * 2, "share@user": [0.4, 0.5]}
+    columns |= {"mean_rtt_ms@user": [30.0, 31.0], "mean_rtt_ms@other": [26.0, 26.0]}
+    assert partial_l4s.table(pl.DataFrame(columns))[2] == "| fifo | 45 %, 5.5 and 1.0 ms |"
