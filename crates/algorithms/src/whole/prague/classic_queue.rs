@@ -12,8 +12,10 @@
 //!
 //! Units: seconds, segments. The score c begins at zero; 8 is the highest value without fallback.
 
+use std::f64::consts::LN_2;
+
 use cwndlab_control::Ack;
-use cwndlab_units::Duration;
+use cwndlab_units::{maths, Duration};
 
 /// V0 of (3).
 const VARIATION: Duration = Duration::from_micros(750);
@@ -60,7 +62,7 @@ impl ClassicQueue {
             return;
         }
         let error = rtt - self.srtt;
-        let gain = 0.5f64.powi(self.shift as i32);
+        let gain = 1.0 / f64::from(1u32 << self.shift);
         self.srtt += error * gain;
         self.mdev += (error.abs() - self.mdev) * gain / 2.0;
     }
@@ -70,7 +72,7 @@ impl ClassicQueue {
         if self.srtt == 0.0 || min_rtt == Duration::ZERO {
             return;
         }
-        let halves = |value: f64, reference: Duration| 0.5 * (value.max(TINY) / reference.as_secs()).log2();
+        let halves = |value: f64, reference: Duration| 0.5 / LN_2 * maths::ln(value.max(TINY) / reference.as_secs());
         let depth = halves(self.srtt - min_rtt.as_secs(), DEPTH).max(0.0);
         self.score = (self.score + halves(self.mdev, VARIATION) + depth).clamp(0.0, MOST);
     }
