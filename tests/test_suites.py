@@ -208,6 +208,66 @@ def test_a_suite_of_media_names_the_controls_that_it_tests() -> None:
     assert "scream2" in str(raised.value)
 
 
+def test_prague_keeps_the_rules_of_l4s_that_it_claims() -> None:
+    """RFC 9331, section 4. tcp_prague.c 0.7 has no detection of classic ECN, and Linux does not pace the first ten
+    segments: 9 × 120 µs at 100 Mbit/s."""
+    result = cwndlab.suites.run("rfc9331")
+    broken = {(outcome.case.name, one.text) for outcome in result.outcomes for one in outcome.failures}
+    assert broken == {("classic-aqm", "rate over Reno's, with adaptation"), ("bursts", "queue of the first burst, s")}
+    (burst,) = [one for outcome in result.outcomes for one in outcome.failures if outcome.case.name == "bursts"]
+    assert burst.got == "0.00108"
+
+
+class Constant:
+    """A window of 250 segments, whatever happens."""
+
+    def __init__(self, path: Any) -> None:
+        pass
+
+    def on_ack(self, ack: Any) -> None:
+        pass
+
+    def on_congestion(self, event: Any) -> None:
+        pass
+
+    def cwnd(self) -> float:
+        return 250.0
+
+    def state(self) -> dict[str, float]:
+        return {"alpha": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "case", "broken"),
+    [
+        ("cubic", "codepoint", "share of data packets with ECT(1)"),
+        ("dctcp", "codepoint", "share of retransmissions with ECT(1)"),
+        ("constant", "feedback", "marks of the queue"),
+        ("cubic", "scalable", "marks per round trip at 10 Mbit/s"),
+        ("bbr1", "loss", "rate over Reno's, with a queue of 0.5 BDP"),
+        ("constant", "classic-aqm", "rate over Reno's"),
+        ("dctcp", "rtt-independence", "exponent of the RTT, 10 and 20 ms"),
+        ("bbr1", "small-rtt", "packets of a flow in the queue, of ten flows"),
+        ("prague/sack", "reordering", "share of packets retransmitted without a loss"),
+        ("cubic", "bursts", "longest queue of a later burst, s"),
+    ],
+)
+def test_each_rule_of_l4s_is_broken_by_some_sender(algorithm: str, case: str, broken: str) -> None:
+    """Senders without ECN, with RFC 8257 (no ECT on retransmissions, growth per RTT), that do not respond to losses,
+    and that count duplicate ACKs (RFC 6675). On every path of a case one of them fails."""
+    result = cwndlab.suites.run("rfc9331", algorithm, algorithms={"constant": Constant}, cases=[case])
+    assert all(broken in {one.text for one in outcome.failures} for outcome in result.outcomes), result.verdicts()
+
+
+def test_a_control_of_media_with_l4s_is_judged_by_the_same_rules() -> None:
+    """SCReAMv2 sets ECT(1); its detection of loss counts datagrams, so that reordering reduces its rate."""
+    result = cwndlab.suites.run("rfc9331", "scream2", cases=["codepoint", "reordering", "feedback"])
+    assert [outcome.verdict for outcome in result.outcomes] == [Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.FAILED]
+    assert failures(result, "reordering") == {"rate over that without reordering"}
+    with pytest.raises(cwndlab.ScenarioError, match="nada"):
+        cwndlab.suites.run("rfc9331", "nada", cases=["codepoint"])
+
+
 def test_marks_reach_a_control_of_media() -> None:
     """RFC 9332: the queue of L4S is short. With ECT(1), DualPI2 drops nothing, and delays are shorter."""
     delays = {}
