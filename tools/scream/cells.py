@@ -38,12 +38,13 @@ DRAFT = {
         "rateLeft /= 1.1f": "rateLeft /= 1.2f",
         # One filter (RFC 6298) in place of two, and reactions to losses as often as to marks.
         "(7 * sRtt_ntp + sRttSh_ntp) / 8": "sRttSh_ntp",
+        "isApplicationLimited && sRtt_ntp > sRttSh_ntp": "false",
         "lastLossEventT_ntp > sRtt_ntp": "lastLossEventT_ntp > std::min(1638u, sRtt_ntp)",
         # Options: scaling by jitter, clock drift, undershoot, filter of losses.
         "kLatencyDiffThreshold = 0.01f": "kLatencyDiffThreshold = 1e6f",
         "kQueueDelayMinSlowAvgUpdateRtts = 100": "kQueueDelayMinSlowAvgUpdateRtts = 100000",
         "kTotalAckedBitrateFraction = 0.8f": "kTotalAckedBitrateFraction = 0.0f",
-        "kLossRateThreshold = 0.01f": "kLossRateThreshold = -1.0f",
+        "lossRate > kLossRateThreshold ||": "true ||",
     },
     "ScreamV2TxStream.cpp": {
         "kRateAdjustGain1 = 0.2f": "kRateAdjustGain1 = 1.0f",
