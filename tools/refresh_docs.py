@@ -298,6 +298,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     },
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "ns3 radio": lambda: _text(sys.executable, "tools/ns3_radio/compare.py"),
+    "scream": lambda: _text(sys.executable, "tools/scream/compare.py"),
     "attack bbr1": lambda: _shown_with_command("attack", "bbr1"),
     "tune ccm-ss": lambda: _shown_with_command("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _shown_with_command("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),

@@ -67,7 +67,7 @@ def cell(name: str, rate: float | list[list[float]], rtt_ms: float, **changes: A
     return made | {"starts_s": [0], "max_mbps": 30, "until_s": 80} | changes
 
 
-DOWN_UP = [[0, 10], [40, 4], [80, 10]]
+DOWN_UP: list[list[float]] = [[0, 10], [40, 4], [80, 10]]
 CELLS = [
     cell("1 Mbit/s, 50 ms", 1, 50),
     cell("2 Mbit/s, 100 ms", 2, 100),
@@ -125,7 +125,9 @@ def run(program: Path, given: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     packets = "\n".join(line for line in lines if line[0] != "T")
     targets = "\n".join(line[2:] for line in lines if line[0] == "T")
     return (
-        pl.read_csv(io.StringIO(packets), separator=" ", has_header=False, new_columns=["t", "flow", "queue_s", "bytes", "fate"]),
+        pl.read_csv(
+            io.StringIO(packets), separator=" ", has_header=False, new_columns=["t", "flow", "queue_s", "bytes", "fate"]
+        ),
         pl.read_csv(io.StringIO(targets), separator=" ", has_header=False, new_columns=["t", "flow", "target_bps"]),
     )
 
@@ -140,7 +142,9 @@ def series(packets: pl.DataFrame, targets: pl.DataFrame) -> pl.DataFrame:
         (~delivered).sum().alias("missing"),
         (pl.col("fate") == 3).sum().alias("marked"),
     )
-    targets = targets.group_by(keys).agg((pl.col("target_bps").mean() / 1000).round(0).cast(pl.Int32).alias("target_kbps"))
+    targets = targets.group_by(keys).agg(
+        (pl.col("target_bps").mean() / 1000).round(0).cast(pl.Int32).alias("target_kbps")
+    )
     return rows.join(targets, on=["second", "flow"]).sort("flow", "second")
 
 

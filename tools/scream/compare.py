@@ -5,33 +5,47 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cwndlab.validation.references.media import ours
+from cwndlab.validation.references.media import MILLISECONDS, QUEUE, RATE, agreement, ours
 
 CELLS = Path(__file__).resolve().parents[2] / "known-answers" / "scream" / "cells.json"
+Figures = dict[str, Any]
+
+
+def column(three: list[Figures], text: Callable[[Figures], str], value: Callable[[Figures], float]) -> str:
+    """Ours, the draft's constants with our deviation from them, the authors' constants."""
+    own, draft, code = three
+    there = value(draft)
+    apart = f" ({value(own) / there - 1:+.0%})" if there else ""
+    return f"{text(own)}; {text(draft)}{apart}; {text(code)}"
 
 
 def main() -> None:
-    """Markdown: a row per cell; in each column ours, the draft's constants, the authors' constants."""
-    cells: list[dict[str, Any]] = json.loads(CELLS.read_text(encoding="utf-8"))["cells"]
+    """Markdown: a row per cell and the number of cells that agree."""
+    cells: list[Figures] = json.loads(CELLS.read_text(encoding="utf-8"))["cells"]
     lines = [
-        "| cell | rate, Mbit/s | queue p95, ms | missing, % | marked, % | start, s | reactions, s |",
-        "|---|--:|--:|--:|--:|--:|--:|",
+        "| cell | rate, Mbit/s | delay p95, ms | start, s | steps down, up, s |",
+        "|---|---|---|---|---|",
     ]
-    for cell, own in zip(cells, ours(cells), strict=True):
+    found = ours(cells)
+    for cell, own in zip(cells, found, strict=True):
         three = [own, cell["draft"], cell["code"]]
-        columns = [
-            [" + ".join(f"{rate:.2f}" for rate in one["mbps"]) for one in three],
-            [f"{one['queue_ms']:.0f}" for one in three],
-            [f"{one['missing']:.1%}"[:-1] for one in three],
-            [f"{one['marked']:.1%}"[:-1] for one in three],
-            [f"{one['start_s']:.1f}" for one in three],
-            [f"{one['down_s']:.1f} / {one['up_s']:.1f}" if "up_s" in one else "" for one in three],
-        ]
-        texts = [", ".join(one) if any(one) else "–" for one in columns]
-        lines.append(f"| {cell['name']} | " + " | ".join(texts) + " |")
+        rate = column(
+            three, lambda one: " + ".join(f"{flow:.2f}" for flow in one["mbps"]), lambda one: sum(one["mbps"])
+        )
+        delay = column(three, lambda one: f"{one['queue_ms']:.0f}", lambda one: one["queue_ms"])
+        start = "; ".join(f"{one['start_s']:.1f}" for one in three)
+        steps = "; ".join(f"{one['down_s']:.1f}, {one['up_s']:.1f}" for one in three if "up_s" in one) or "–"
+        lines.append(f"| {cell['name']} | {rate} | {delay} | {start} | {steps} |")
+    for variant, name in (("draft", "the draft's"), ("code", "the authors'")):
+        rates, delays = zip(
+            *(agreement(own, cell[variant]) for cell, own in zip(cells, found, strict=True)), strict=True
+        )
+        lines += ["", f"With {name} constants {sum(rates)} of {len(cells)} rates are within {RATE:.0%},"]
+        lines[-1] += f" and {sum(delays)} delays within {QUEUE:.0%} or {MILLISECONDS} ms."
     sys.stdout.write("\n".join(lines) + "\n")
 
 

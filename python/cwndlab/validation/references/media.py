@@ -1,7 +1,7 @@
 """Calls of video over one bottleneck, which Ericsson's SCReAM ran, as scenarios of ours.
 
-``known-answers/scream/cells.json`` has their descriptions and the figures of two builds: ``code``, with the constants of
-the authors' simulator, and ``draft``, with those of draft-ietf-ccwg-rfc8298bis-screamv2 and without its options;
+``known-answers/scream/cells.json`` has their descriptions and the figures of two builds: ``code``, with the constants
+of the authors' simulator, and ``draft``, with those of draft-ietf-ccwg-rfc8298bis-screamv2 and without its options;
 ``tools/scream`` made them. The encoder is that of the workload ``adaptive-video``, the receiver reports every 40 ms.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from cwndlab.simulate import run_many
@@ -18,6 +19,8 @@ from cwndlab.simulate import run_many
 #: Seeds on both sides, and seconds before the measurement.
 SEEDS = (1, 2, 3, 4, 5)
 WARM_UP_S = 20
+#: Limits of agreement: of the sum of rates, and of the 95th percentile of the delay, relative or in ms.
+RATE, QUEUE, MILLISECONDS = 0.15, 0.25, 5
 #: IP and UDP headers, bytes.
 _HEADERS = 28
 #: The queueing delay that ends a reaction to a smaller rate: the target of the draft, ms.
@@ -56,7 +59,7 @@ def document(cell: Mapping[str, Any], control: str = "scream2") -> dict[str, Any
 
 
 def crossings(packets: pl.DataFrame) -> pl.DataFrame:
-    """Packets of the bottleneck: time of departure or drop, flow, seconds in queue and line, bytes of the datagram, fate."""
+    """Packets of the bottleneck: time of departure or drop, flow, seconds in queue and line, bytes, fate."""
     leaves = pl.coalesce("departure_ns", "time_ns")
     return packets.filter(pl.col("link") == 0).select(
         (leaves / 1e9).alias("t"),
@@ -68,7 +71,7 @@ def crossings(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def figures(cell: Mapping[str, Any], runs: Sequence[pl.DataFrame]) -> dict[str, Any]:
-    """The figures of a cell, means over seeds: rates of flows, queueing delay, losses, marks, and times of reactions."""
+    """The figures of a cell, means over seeds: rates, queueing delay, losses, marks, times of reactions."""
     every = [_figures(cell, packets) for packets in runs]
     return {
         key: [round(fmean(flow), 4) for flow in zip(*values, strict=True)] if key == "mbps" else round(fmean(values), 4)
@@ -81,14 +84,13 @@ def _figures(cell: Mapping[str, Any], packets: pl.DataFrame) -> dict[str, Any]:
     measured = packets.filter(pl.col("t").is_between(since, cell["until_s"]))
     delivered = measured.filter(pl.col("fate").is_in([0, 3]))
     seconds = cell["until_s"] - since
+    flows = [delivered.filter(pl.col("flow") == flow)["bytes"].to_numpy() for flow in range(len(cell["starts_s"]))]
+    carried = measured.filter(pl.col("fate") != 1)["queue_s"].to_numpy()
     found: dict[str, Any] = {
-        "mbps": [
-            delivered.filter(pl.col("flow") == flow)["bytes"].sum() * 8e-6 / seconds
-            for flow in range(len(cell["starts_s"]))
-        ],
-        "queue_ms": (measured.filter(pl.col("fate") != 1)["queue_s"].quantile(0.95) or 0.0) * 1e3,
+        "mbps": [float(flow.sum()) * 8e-6 / seconds for flow in flows],
+        "queue_ms": float(np.quantile(carried, 0.95)) * 1e3,
         "missing": 1 - len(delivered) / len(measured),
-        "marked": (measured["fate"] == 3).mean() or 0.0,
+        "marked": len(measured.filter(pl.col("fate") == 3)) / len(measured),
     }
     rates = _rates(packets, cell["until_s"])
     first = min(cell["rates"][0][1], cell["max_mbps"])
@@ -97,11 +99,19 @@ def _figures(cell: Mapping[str, Any], packets: pl.DataFrame) -> dict[str, Any]:
         if rate > before:
             found["up_s"] = _reaches(rates, at, _REACHED * rate)
         else:
-            late = packets.filter((pl.col("t") >= at) & (pl.col("t") < at + 20) & (pl.col("queue_s") * 1e3 > _TARGET_MS))
-            found["down_s"] = (late["t"].max() or at) - at
-            after = packets.filter(pl.col("t").is_between(at, at + 20) & (pl.col("fate") != 1))
-            found["peak_ms"] = (after["queue_s"].max() or 0.0) * 1e3
+            found |= _drained(packets.filter((pl.col("t") >= at) & (pl.col("fate") != 1)), at)
     return found
+
+
+def _drained(after: pl.DataFrame, at: float) -> dict[str, float]:
+    """Seconds from a step down at `at` until the queue that it causes is below the target, and its peak in ms."""
+    times, delays = after["t"].to_numpy(), after["queue_s"].to_numpy() * 1e3
+    above = np.flatnonzero(delays > _TARGET_MS)
+    if not len(above) or times[above[0]] > at + 5:
+        return {"down_s": 0.0, "peak_ms": float(delays[times < at + 5].max())}
+    below = above[0] + np.flatnonzero(delays[above[0] :] <= _TARGET_MS)
+    until = below[0] if len(below) else len(times) - 1
+    return {"down_s": float(times[until]) - at, "peak_ms": float(delays[above[0] : until + 1].max())}
 
 
 def _rates(packets: pl.DataFrame, until: float) -> list[float]:
@@ -117,6 +127,13 @@ def _reaches(rates: Sequence[float], since: float, rate: float) -> float:
     """Seconds after `since` until the rate is there; until the end if it is never."""
     later = rates[int(since * 10) :]
     return next((index / 10 for index, one in enumerate(later) if one >= rate), len(later) / 10)
+
+
+def agreement(found: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Whether the rate and the delay are within the limits."""
+    rate = sum(found["mbps"]) / sum(expected["mbps"]) - 1
+    apart = abs(found["queue_ms"] - expected["queue_ms"])
+    return abs(rate) <= RATE, apart <= max(MILLISECONDS, QUEUE * expected["queue_ms"])
 
 
 def ours(cells: Iterable[Mapping[str, Any]], *, workers: int | None = None) -> list[dict[str, Any]]:

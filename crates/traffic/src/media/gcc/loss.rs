@@ -349,4 +349,58 @@ mod tests {
         assert!((after_losses(0) - 2e6).abs() < 1e-6);
         assert!(after_losses(2) < 300e3, "{}", after_losses(2));
     }
+
+    /// The control at 600 kbit/s, and a pair of packets of 15,000 bytes each 250 ms as `loss_based_bwe_v2_test.cc` has them.
+    struct Path {
+        control: LossControl,
+        at: u64,
+    }
+
+    impl Path {
+        fn new() -> Self {
+            let mut control = LossControl::new((10e3, 1e9));
+            control.estimate = Some(Candidate { bandwidth: 600.0, inherent: INHERENT });
+            Self { control, at: 0 }
+        }
+
+        /// Sends a pair of which the first `received` packets arrive; returns the target, bit/s.
+        fn pair(&mut self, received: usize, acked: Option<f64>, by_delay: f64) -> f64 {
+            let packet = |n: usize| {
+                let sent = Time::from_nanos((self.at + 250 * n as u64) * 1_000_000);
+                let arrival = (n < received).then_some(sent);
+                PacketFeedback { size: Bytes(15_000), sent, arrival, is_marked: false, probe: None }
+            };
+            self.control.on_feedback(&[packet(0), packet(1)], acked, by_delay);
+            self.at += 500;
+            self.control.target(by_delay)
+        }
+    }
+
+    /// `BackOffToAckedRateIfNotInAlr`, `NotBackOffToAckedRateInAlr`, `EstimateNotLowerThanAckedRate` and
+    /// `IncreaseToDelayBasedEstimateIfNoLossOrDelayIncrease` there, with as many observations as the defaults need: if all is
+    /// lost, the throughput; without one, more than 100 and less than 600 kbit/s (100 / 0.95 by hand); and the rate by the
+    /// delay if nothing is lost.
+    #[test]
+    fn rates_of_libwebrtc() {
+        for (received, acked, least, most) in [
+            (0, Some(100e3), 100e3, 100e3),
+            (0, None, 105_263.0, 105_264.0),
+            (0, Some(1000e3), 1000e3, 1000e3),
+            (2, None, 5000e3, 5000e3),
+        ] {
+            let mut path = Path::new();
+            let rates: Vec<f64> = (0..3).map(|_| path.pair(received, acked, 5000e3)).collect();
+            assert!((least - 1e-6..=most + 1e-6).contains(&rates[2]), "{received} {acked:?} {rates:?}");
+        }
+    }
+
+    /// `IncreaseByHoldFactorAfterLossBasedBweBacksOff`: after losses of all packets at a throughput of 100 kbit/s, the first
+    /// increase is by a factor of 1.2.
+    #[test]
+    fn the_first_increase_after_losses_is_by_a_fifth() {
+        let mut path = Path::new();
+        let at_loss = (0..3).map(|_| path.pair(0, Some(100e3), 5000e3)).last().unwrap_or(0.0);
+        let later = (0..100).map(|_| path.pair(2, Some(100e3), 5000e3)).find(|&rate| rate > at_loss);
+        assert!(later.is_some_and(|rate| (rate / at_loss - 1.2).abs() < 1e-9), "{later:?} {at_loss}");
+    }
 }
