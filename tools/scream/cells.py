@@ -35,7 +35,13 @@ DRAFT = {
         "kPostCongestionDelayRtts = 200": "kPostCongestionDelayRtts = 100",
         "kMaxRelaxedPacingFactor = 5.0f": "kMaxRelaxedPacingFactor = 4.0f",
         "l4sAlpha(0.1f)": "l4sAlpha(0.0f)",
-        "rateLeft /= 1.1f": "rateLeft /= 1.2f",
+        # frame_size_dev of the encoder: the mean of positive deviations of a Laplace distribution of scale 0.15.
+        "rateLeft /= 1.1f": "rateLeft /= 1.275f",
+        "std::min(0.2f, sRtt + 0.001f)": "sRtt",
+        # No packet is reordered: the draft's window of reordering stays at zero.
+        "reorderTime(kReorderTime)": "reorderTime(0.0f)",
+        "reorderTime_ntp(uint32_t(kReorderTime * sec2NtpScaleFactor + 0.5f))": "reorderTime_ntp(0)",
+        "uint32_t tsDiffCorrection = (uint32_t)(65536.0f": "uint32_t tsDiffCorrection = (uint32_t)(0.0f",
         # One filter (RFC 6298) in place of two, and reactions to losses as often as to marks.
         "(7 * sRtt_ntp + sRttSh_ntp) / 8": "sRttSh_ntp",
         "isApplicationLimited && sRtt_ntp > sRttSh_ntp": "false",

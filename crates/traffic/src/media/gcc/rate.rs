@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn a_throughput_out_of_bounds_discards_the_capacity() {
         let mut one = control(100e3);
-        let mut kbps = |usage, acked, second| {
+        let mut kbps = |usage, acked, second: u64| {
             one.update(usage, Some(acked), None, RTT, at(1000 * second));
             one.capacity.map(|capacity| capacity.kbps)
         };
