@@ -46,6 +46,8 @@ DRAFT = {
         "(7 * sRtt_ntp + sRttSh_ntp) / 8": "sRttSh_ntp",
         "isApplicationLimited && sRtt_ntp > sRttSh_ntp": "false",
         "lastLossEventT_ntp > sRtt_ntp": "lastLossEventT_ntp > std::min(1638u, sRtt_ntp)",
+        # The backoff by delay is divided by the RTT once.
+        "virtualL4sAlpha /= std::max(1.0f, float(sRtt_ntp)": "virtualL4sAlpha /= std::max(1.0f, 0.0f",
         # Options: scaling by jitter, clock drift, undershoot, filter of losses.
         "kLatencyDiffThreshold = 0.01f": "kLatencyDiffThreshold = 1e6f",
         "kQueueDelayMinSlowAvgUpdateRtts = 100": "kQueueDelayMinSlowAvgUpdateRtts = 100000",

@@ -394,13 +394,18 @@ mod tests {
         }
     }
 
-    /// `IncreaseByHoldFactorAfterLossBasedBweBacksOff`: after losses of all packets at a throughput of 100 kbit/s, the first
-    /// increase is by a factor of 1.2.
+    /// `IncreaseByHoldFactorAfterLossBasedBweBacksOff`, whose window has two observations: after losses of all packets at a
+    /// throughput of 100 kbit/s, the first increase is by a factor of 1.2.
     #[test]
     fn the_first_increase_after_losses_is_by_a_fifth() {
         let mut path = Path::new();
-        let at_loss = (0..3).map(|_| path.pair(0, Some(100e3), 5000e3)).last().unwrap_or(0.0);
-        let later = (0..100).map(|_| path.pair(2, Some(100e3), 5000e3)).find(|&rate| rate > at_loss);
+        let mut pair = |received| {
+            path.control.observations.truncate(1);
+            path.control.observations.resize(2, Observation::default());
+            path.pair(received, Some(100e3), 5000e3)
+        };
+        let at_loss = (0..3).map(|_| pair(0)).last().unwrap_or(0.0);
+        let later = (0..100).map(|_| pair(2)).find(|&rate| rate > at_loss);
         assert!(later.is_some_and(|rate| (rate / at_loss - 1.2).abs() < 1e-9), "{later:?} {at_loss}");
     }
 }
