@@ -5,8 +5,8 @@ Needs g++ and the sources of github.com/EricssonResearch/scream:
 
     python tools/scream/cells.py FOLDER_OF_THE_REPOSITORY
 
-It builds ``peer.cc`` twice: with the constants of the authors' simulator (``code``), and with those of
-draft-ietf-ccwg-rfc8298bis-screamv2 and its options off (``draft``).
+It builds ``peer.cc`` twice: with the settings of the authors' simulator (``code``), and with the constants and rules of
+draft-ietf-ccwg-rfc8298bis-screamv2 where the sources have others, and its options off (``draft``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parents[1] / "known-answers" / "scream"
 COMMIT = "c8f84c3"
 SOURCES = ("ScreamTx.cpp", "ScreamV2Tx.cpp", "ScreamV2TxStream.cpp", "ScreamRx.cpp", "RtpQueue.cpp")
-#: Constants of the sources that differ from the draft's, by file.
+#: What the sources have otherwise than the draft, by file.
 DRAFT = {
     "ScreamV2Tx.cpp": {
         "kMinCongestionBackOffInterval_ntp = 1966u": "kMinCongestionBackOffInterval_ntp = 1638u",

@@ -16,10 +16,10 @@ Figures = dict[str, Any]
 
 
 def column(three: list[Figures], text: Callable[[Figures], str], value: Callable[[Figures], float]) -> str:
-    """Ours, the draft's constants with our deviation from them, the authors' constants."""
+    """Ours, the build with the draft's rules with our deviation from it, the authors' build."""
     own, draft, code = three
     there = value(draft)
-    apart = f" ({value(own) / there - 1:+.0%})" if there else ""
+    apart = f" ({round(value(own) / there - 1, 2) + 0.0:+.0%})"
     return f"{text(own)}; {text(draft)}{apart}; {text(code)}"
 
 
@@ -40,11 +40,11 @@ def main() -> None:
         start = "; ".join(f"{one['start_s']:.1f}" for one in three)
         steps = "; ".join(f"{one['down_s']:.1f}, {one['up_s']:.1f}" for one in three if "up_s" in one) or "–"
         lines.append(f"| {cell['name']} | {rate} | {delay} | {start} | {steps} |")
-    for variant, name in (("draft", "the draft's"), ("code", "the authors'")):
+    for variant, name in (("draft", "the draft's rules"), ("code", "the authors' simulator")):
         rates, delays = zip(
             *(agreement(own, cell[variant]) for cell, own in zip(cells, found, strict=True)), strict=True
         )
-        lines += ["", f"With {name} constants {sum(rates)} of {len(cells)} rates are within {RATE:.0%},"]
+        lines += ["", f"Beside {name} {sum(rates)} of {len(cells)} rates are within {RATE:.0%},"]
         lines[-1] += f" and {sum(delays)} delays within {QUEUE:.0%} or {MILLISECONDS} ms."
     sys.stdout.write("\n".join(lines) + "\n")
 

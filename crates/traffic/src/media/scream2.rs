@@ -403,6 +403,19 @@ mod tests {
         }
     }
 
+    /// Draft, "Reference Window Reduction": if the last reaction is more than 100 RTTs ago, the window is no more than the
+    /// largest number of bytes in flight in the previous round trip.
+    #[test]
+    fn a_late_mark_reduces_to_the_flight_of_the_previous_round_trip() {
+        for (ms, expected) in [(9_999, 10_000.0), (10_001, 5000.0)] {
+            let mut one = Control { reduced: Some(at(0)), ..control(1e4, 0.1, true) };
+            (one.flight.previous, one.flight.current) = (5000.0, 9000.0);
+            one.detected = Some(Congestion::Mark);
+            one.reduce(1.0, at(ms));
+            assert!((one.ref_wnd - expected).abs() < 1e-9, "{ms} {}", one.ref_wnd);
+        }
+    }
+
     /// By hand: a report that arrives 100 ms after its newest packet was sent is an RTT of 100 ms, although the packet waited
     /// for 40 ms for the report (RFC 6298, 3: the time until the acknowledgement).
     #[test]

@@ -1,7 +1,7 @@
 """Calls of video over one bottleneck, which Ericsson's SCReAM ran, as scenarios of ours.
 
-``known-answers/scream/cells.json`` has their descriptions and the figures of two builds: ``code``, with the constants
-of the authors' simulator, and ``draft``, with those of draft-ietf-ccwg-rfc8298bis-screamv2 and without its options;
+``known-answers/scream/cells.json`` has their descriptions and the figures of two builds: ``code``, with the settings
+of the authors' simulator, and ``draft``, with the rules of draft-ietf-ccwg-rfc8298bis-screamv2 and without its options;
 ``tools/scream`` made them. The encoder is that of the workload ``adaptive-video``, the receiver reports every 40 ms.
 """
 
