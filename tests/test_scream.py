@@ -45,7 +45,7 @@ def test_the_cells_have_results_of_both_builds_and_a_series() -> None:
 
 
 def test_figures_of_a_hand_made_run() -> None:
-    """By hand: 1000 bytes each 10 ms, of which 4 of 5 arrive, are 0.64 Mbit/s; the step at 40 s fills the queue for 2 s."""
+    """By hand: 1000 bytes each 10 ms, of which 4 of 5 arrive, are 0.64 Mbit/s; from 40 s on 100 ms of queue for 2 s."""
     cell = {"rates": [[0, 0.9], [40, 0.5], [60, 0.9]], "max_mbps": 30, "starts_s": [0], "until_s": 80}
     times = [n / 100 for n in range(8000)]
     packets = pl.DataFrame(
@@ -58,16 +58,9 @@ def test_figures_of_a_hand_made_run() -> None:
         }
     )
     found = figures(cell, [packets])
-    expected = {
-        "mbps": [0.64],
-        "queue_ms": 10,
-        "missing": 0.2,
-        "marked": 0.2,
-        "start_s": 1,
-        "down_s": 2,
-        "peak_ms": 100,
-    }
-    assert found == pytest.approx(expected | {"up_s": 0}, abs=2e-3)
+    expected = {"queue_ms": 10, "missing": 0.2, "marked": 0.2, "start_s": 1, "down_s": 2, "peak_ms": 100, "up_s": 0}
+    assert found.pop("mbps") == pytest.approx([0.64], abs=2e-3)
+    assert found == pytest.approx(expected, abs=2e-3)
 
 
 def test_a_cell_is_a_scenario() -> None:
