@@ -4,6 +4,7 @@
 Needs g++ and the sources of github.com/EricssonResearch/scream:
 
     python tools/scream/cells.py FOLDER_OF_THE_REPOSITORY
+    python tools/scream/cells.py FOLDER_OF_THE_REPOSITORY --rules  # prints what single rules of the code do
 
 It builds ``peer.cc`` twice: with the settings of the authors' simulator (``code``), and with the constants and rules of
 draft-ietf-ccwg-rfc8298bis-screamv2 where the sources have others, and its options off (``draft``).
@@ -67,6 +68,19 @@ VARIANTS = {
 }
 
 
+#: Rules of the code that the draft has not, or only as options, and what restores them in its build.
+RULES = {
+    "none": (),
+    "growth is scaled by jitter: an option of the draft": ("kLatencyDiffThreshold",),
+    "losses of less than 1 % do not count: an option": ("lossRate >",),
+    "the back-off by delay is divided by RTT / 25 ms twice": ("virtualL4sAlpha",),
+    "a second filter of the RTT": ("(7 * sRtt_ntp", "isApplicationLimited"),
+    "a window of reordering of 30 ms, and of the time between frames": ("reorderTime", "uint32_t tsDiffCorrection"),
+    "smaller back-off while the target is below the delivered rate: an option": ("kTotalAckedBitrateFraction",),
+}
+RULED = ("5 Mbit/s, 50 ms", "10 Mbit/s, 50 ms", "5 Mbit/s, 50 ms, queue of 30 ms", "5 Mbit/s, 50 ms, loss of 1 %")
+
+
 def cell(name: str, rate: float | list[list[float]], rtt_ms: float, **changes: Any) -> dict[str, Any]:
     """A cell: rates in Mbit/s, one or steps of [s, rate]; a queue of 300 ms at the first of them."""
     rates = rate if isinstance(rate, list) else [[0, rate]]
@@ -99,12 +113,14 @@ CELLS = [
 ]
 
 
-def build(repository: Path, folder: Path, variant: str) -> Path:
-    """Compiles peer.cc and a copy of the sources, with the draft's constants if the variant asks for them."""
+def build(repository: Path, folder: Path, variant: str, restored: tuple[str, ...] = ()) -> Path:
+    """Compiles peer.cc and a copy of the sources, with the draft's rules except for the restored ones if it asks so."""
     shutil.copytree(repository / "code", folder / variant)
     for name, changes in (DRAFT if variant == "draft" else {}).items():
         text = (folder / variant / name).read_text()
         for old, new in changes.items():
+            if restored and old.startswith(restored):
+                continue
             if old not in text:
                 sys.exit(f"{name}: '{old}' is not there; the sources are not those of {COMMIT}")
             text = text.replace(old, new)
@@ -156,10 +172,29 @@ def series(packets: pl.DataFrame, targets: pl.DataFrame) -> pl.DataFrame:
     return rows.join(targets, on=["second", "flow"]).sort("flow", "second")
 
 
+def rules(repository: Path) -> None:
+    """Prints figures of the draft's build with one rule of the code restored."""
+    sys.stdout.write("| rule of the code | rates, Mbit/s | delay p95, ms |\n|---|---|---|\n")
+    for name, restored in RULES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            program = build(repository, Path(folder), "draft", restored)
+            runs = {
+                one["name"]: figures(one, [run(program, settings(one, "draft", seed))[0] for seed in SEEDS])
+                for one in CELLS
+                if one["name"] in RULED
+            }
+        rates = ", ".join(f"{runs[one]['mbps'][0]:.2f}" for one in RULED)
+        delays = ", ".join(f"{runs[one]['queue_ms']:.0f}" for one in RULED)
+        sys.stdout.write(f"| {name} | {rates} | {delays} |\n")
+        sys.stdout.flush()
+
+
 def main() -> None:
-    """Runs all cells."""
+    """Runs all cells, or those that show single rules."""
+    if sys.argv[2:] == ["--rules"]:
+        return rules(Path(sys.argv[1]))
     if len(sys.argv) != 2:
-        sys.exit("usage: cells.py FOLDER_OF_THE_REPOSITORY")
+        sys.exit("usage: cells.py FOLDER_OF_THE_REPOSITORY [--rules]")
     found, rows = [dict(one) for one in CELLS], []
     with tempfile.TemporaryDirectory() as folder:
         for variant in VARIANTS:
