@@ -366,6 +366,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "l4s ratios": lambda: _text(sys.executable, "tools/coexistence.py", "ratios"),
     "partial-l4s": lambda: _text(sys.executable, "tools/partial_l4s.py"),
     "suite rfc9331": lambda: _text(sys.executable, "tools/suite_outcomes.py", "rfc9331"),
+    "scream": lambda: _text(sys.executable, "tools/scream/compare.py"),
     "attack bbr1": lambda: _shown_with_command("attack", "bbr1"),
     "tune ccm-ss": lambda: _shown_with_command("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _shown_with_command("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),

@@ -18,9 +18,7 @@
 //! Differs from the source: nothing known. Undo of spurious events is that of every algorithm; a window that is not fully
 //! used does not count.
 
-use cwndlab_control::{
-    options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec,
-};
+use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 use cwndlab_units::maths::{cbrt, float};
 use cwndlab_units::Duration;
 

@@ -18,8 +18,8 @@
 //! Differs from the source: a fall of the RTT in (2) does not end it; Safe Retreat lasts until the recovery ends.
 
 use cwndlab_control::{
-    options, Ack, Build, Capabilities, Change, Confidence, Congestion, Event, EventKind, Extra, Kind, Need, Path, Reason,
-    SlowStart, Spec, Step, Window,
+    options, Ack, Build, Capabilities, Change, Confidence, Congestion, Event, EventKind, Extra, Kind, Need, Path,
+    Reason, SlowStart, Spec, Step, Window,
 };
 use cwndlab_units::{Duration, Rate, Time};
 
@@ -171,11 +171,8 @@ impl CarefulResume {
             return Step { event: Some(event), ..self.grow(ack, w, ssthresh) };
         }
         self.pipe = ack.in_flight.0 as f64 / self.mss;
-        let event = self.enter(
-            Phase::Unvalidated(ack.delivered.0 + ack.in_flight.0, ack.now),
-            Reason::Unvalidated,
-            jump,
-        );
+        let event =
+            self.enter(Phase::Unvalidated(ack.delivered.0 + ack.in_flight.0, ack.now), Reason::Unvalidated, jump);
         self.pace = pace::over(jump, self.mss, ack.rtt.unwrap_or(ack.srtt).as_nanos());
         Step::with_event(jump - w, Some(event))
     }

@@ -310,11 +310,10 @@ mod tests {
             assert!((0..20).all(|_| !sample(100)));
             (1..100).find(|_| sample(ms))
         };
-        assert_eq!([(126, 1_000_001), (125, 1_000_001), (126, 600_000)].map(|(ms, gap)| run(ms, gap)), [
-            Some(13),
-            None,
-            Some(26)
-        ]);
+        assert_eq!(
+            [(126, 1_000_001), (125, 1_000_001), (126, 600_000)].map(|(ms, gap)| run(ms, gap)),
+            [Some(13), None, Some(26)]
+        );
     }
 
     /// The window at the exit is the present one, without conservative slow start.

@@ -257,7 +257,8 @@ mod tests {
     #[test]
     fn the_reference_lies_between_bins() {
         let mut start = Search::new(Options { extra_bins: 15.0, ..Options::default() });
-        let _ = start.on_ack(&Ack { rtt: Some(Duration::from_millis(40)), ..ack_at(Time::from_nanos(1), 1) }, 10.0, 1e9);
+        let _ =
+            start.on_ack(&Ack { rtt: Some(Duration::from_millis(40)), ..ack_at(Time::from_nanos(1), 1) }, 10.0, 1e9);
         assert_eq!(start.bin, 14_000_000);
         start.closed = 0;
         for n in 0..21u64 {

@@ -295,10 +295,9 @@ mod tests {
             while downs < 2 {
                 clock.count += 1;
                 let mut ack = crate::whole::bbr1::tests::ack_of(&clock);
-                ack.delivery_rate = ack.delivery_rate.map(|sample| cwndlab_control::DeliveryRate {
-                    delivered: Bytes(sample.delivered.0 / 2),
-                    ..sample
-                });
+                ack.delivery_rate = ack
+                    .delivery_rate
+                    .map(|sample| cwndlab_control::DeliveryRate { delivered: Bytes(sample.delivered.0 / 2), ..sample });
                 flow.on_ack(&ack);
                 let state = value(&flow, "state");
                 downs += u32::from(state == DOWN && before != DOWN);

@@ -583,11 +583,9 @@ mod tests {
     /// The code beside the draft, c4_handle_rtt: only after an alpha above 1 is an RTT a signal.
     #[test]
     fn delay_may_count_after_a_push_only() {
-        for (delay, alpha, mode) in [
-            (Delay::All, 1.0, Mode::Recovery),
-            (Delay::Push, 1.0, Mode::Cruising),
-            (Delay::Push, 1.25, Mode::Recovery),
-        ] {
+        for (delay, alpha, mode) in
+            [(Delay::All, 1.0, Mode::Recovery), (Delay::Push, 1.0, Mode::Cruising), (Delay::Push, 1.25, Mode::Recovery)]
+        {
             let mut flow = flow(Mode::Cruising, 1e6, 80.0);
             (flow.options.delay, flow.era.alpha_previous) = (delay, alpha);
             let _ = within(&mut flow, 1e5, 120);

@@ -307,13 +307,8 @@ mod tests {
         let mut marks = 0;
         for n in 0..1_000u64 {
             let now = Time::from_nanos(n * 1_000_000);
-            let one = QueuedPacket {
-                since: now,
-                size: 1500,
-                ecn: Codepoint::Classic,
-                packet: n,
-                ..QueuedPacket::default()
-            };
+            let one =
+                QueuedPacket { since: now, size: 1500, ecn: Codepoint::Classic, packet: n, ..QueuedPacket::default() };
             codel.enqueue(now, 1500, one, &mut dropped);
             if n >= 25 {
                 marks += u64::from(codel.dequeue(now, &mut dropped).expect("a standing queue").marked);

@@ -128,10 +128,13 @@ mod tests {
     #[test]
     fn averages_are_slower_at_large_windows() {
         let mut queue = ClassicQueue::default();
-        assert_eq!([64.0, 100.0, 127.0, 3.0, f64::INFINITY].map(|ssthresh| {
-            queue.on_reduction(ssthresh);
-            queue.shift
-        }), [10, 10, 10, 2, 18]);
+        assert_eq!(
+            [64.0, 100.0, 127.0, 3.0, f64::INFINITY].map(|ssthresh| {
+                queue.on_reduction(ssthresh);
+                queue.shift
+            }),
+            [10, 10, 10, 2, 18]
+        );
         queue.on_reduction(64.0);
         for ms in [20, 120] {
             queue.on_ack(&Ack { rtt: Some(Duration::from_millis(ms)), ..ack(1) });
