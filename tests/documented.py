@@ -54,6 +54,8 @@ NOT_RUN = {
     "*/cwndlab compare examples/partial-l4s.toml *": "takes minutes; `make docs` runs it",
     "*/cwndlab suite rfc8867 *": "fails two of ten outcomes, which is status 1; tests/test_suites.py runs single cases",
     "*/cwndlab suite rfc9331 *": "fails three of twelve outcomes, which is status 1; tests/test_suites.py runs it",
+    "*/cwndlab host *": "needs the program of a stack; tests/test_host.py runs one",
+    "*/cwndlab compare path.toml --over *controller*": "needs the program of a stack; tests/test_host.py runs one",
     "*/cwndlab attack *": "takes ten seconds and more; tests/test_attack.py runs shorter searches",
     "*/cwndlab tune *": "takes minutes; tests/test_tuning.py runs shorter searches",
     "*/cwndlab reproduce --all *": "takes minutes; tests/test_reproduce_runs.py runs single figures",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
     from cwndlab.reproduction import Reproductions
     from cwndlab.study.attack import AttackResult, Confirmation
+    from cwndlab.study.hosting import HostedRun, Verdict
     from cwndlab.study.rendering import Table
     from cwndlab.study.result import Result
     from cwndlab.study.tuning import TuningResult
@@ -276,6 +277,11 @@ def show_attack(result: AttackResult, confirmation: Confirmation | None, format:
             write(visible(line))
         write("")
     _write_presented(result.table(), format, wrap=("event",))
+
+
+def show_hosted(found: Sequence[HostedRun], verdicts: Sequence[Verdict], format: Format) -> None:
+    """Runs of stacks, with verdicts if there are some."""
+    _write_presented(cwndlab.study.hosting.table(found, verdicts), format, wrap=("detail",))
 
 
 def show_suite(result: SuiteResult, format: Format) -> None:
