@@ -185,6 +185,13 @@ pub struct Log {
 }
 
 impl Log {
+    /// Drops the events after this number of ACKs.
+    pub fn cut(&mut self, acks: usize) {
+        let is_ack = |event: &Event| matches!(event.what, What::AckFrame { .. } | What::TcpAck { .. });
+        let end = self.events.iter().enumerate().filter(|(_, event)| is_ack(event)).nth(acks).map(|(at, _)| at);
+        self.events.truncate(end.unwrap_or(self.events.len()));
+    }
+
     /// The time since the first event, ms.
     #[must_use]
     pub fn ms(time: Time) -> f64 {

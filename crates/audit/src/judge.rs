@@ -6,7 +6,7 @@ use std::rc::Rc;
 use cwndlab_control::{Algorithm, Change, Congestion, CongestionControl, Driver, Path, Report, Ssthresh, Window};
 use cwndlab_units::{Bytes, Time};
 
-use crate::departure::{classify, Departure, Found, Interval, Named};
+use crate::departure::{classify, Departure, DepartureKind, Found, Interval, Named};
 use crate::item::{Check, Item, Limit, Step, View};
 
 /// Sequences that are followed at the same time: with more, each is continued by the most likely events only. Of those
@@ -64,11 +64,46 @@ struct Branch {
     driver: Driver,
     /// The reference before the last congestion event, and that event.
     last_reduction: Option<Rc<(Box<dyn CongestionControl>, Congestion)>>,
+    /// Bytes in flight of a paced reference less those of the sender.
+    excess: f64,
 }
+
+/// A window that the reference does not explain.
+#[derive(Clone, Copy, Debug)]
+pub struct Miss {
+    /// Time.
+    pub time: Time,
+    /// ACKs compared until then.
+    pub acks: u64,
+    /// Its kind.
+    pub kind: DepartureKind,
+    /// The logged window, bytes.
+    pub logged: u64,
+    /// The reference's window, bytes.
+    pub reference: u64,
+    /// The tolerance, bytes.
+    pub tolerance: u64,
+}
+
+/// What a brief comparison keeps.
+#[derive(Debug, Default)]
+pub struct Brief {
+    /// The windows that the reference does not explain.
+    pub misses: Vec<Miss>,
+    /// Those that a window that stays as it is does not explain.
+    pub constant_misses: Vec<Miss>,
+    /// Sum over the compared windows of the difference as a part of the tolerance.
+    pub difference: f64,
+    /// The window that stays as it is, bytes.
+    anchor: Option<u64>,
+}
+
+/// Sequences that a brief comparison follows.
+const BRIEF_BRANCHES: usize = 3;
 
 impl Branch {
     fn new(driver: Driver) -> Self {
-        Self { driver, last_reduction: None }
+        Self { driver, last_reduction: None, excess: 0.0 }
     }
 
     fn report(&mut self, events: &[Report]) {
@@ -119,6 +154,8 @@ pub struct Judge<'a> {
     what: String,
     what_event: Option<Report>,
     last_logged: Option<u64>,
+    /// In place of departures and series, for comparisons with many algorithms.
+    pub brief: Option<Brief>,
     /// What the comparison counted.
     pub counts: Counts,
     /// The departures.
@@ -148,6 +185,7 @@ impl<'a> Judge<'a> {
             what: String::new(),
             what_event: None,
             last_logged: None,
+            brief: None,
             counts: Counts::default(),
             departures: Vec::new(),
             series: Vec::new(),
@@ -157,6 +195,11 @@ impl<'a> Judge<'a> {
     /// The log begins in the middle of the connection: nothing is judged until two congestion events have set the state.
     pub fn begin_late(&mut self) {
         self.unknown = EVENTS_UNTIL_KNOWN;
+    }
+
+    /// Keeps only what the ranking of many algorithms needs, and follows few alternatives.
+    pub fn be_brief(&mut self) {
+        self.brief = Some(Brief::default());
     }
 
     /// Whether the state of the sender is still unknown.
@@ -191,6 +234,17 @@ impl<'a> Judge<'a> {
         control.cwnd().0.max(if self.quic { 2 } else { 1 } * self.path.mss.0)
     }
 
+    /// The window that the check is compared with. Of bytes in flight: those that window and pacing permit at its time,
+    /// for algorithms that set a pacing rate.
+    fn predict(&self, branch: &Branch, check: &Check) -> u64 {
+        let control = &*branch.driver.control;
+        let cwnd = self.window(control);
+        let Some((since, rate)) = check.since.zip(control.pacing_rate()) else { return cwnd };
+        let start = (since.in_flight as f64 + branch.excess).max(0.0);
+        let paced = rate.bytes_in(check.time.saturating_since(since.time)).0 as f64;
+        (start + paced).min(start.max(cwnd as f64)) as u64
+    }
+
     /// The handshake is complete, at an unknown time.
     pub fn established(&mut self, now: Time) {
         let cwnd = self.path.initial_cwnd;
@@ -220,7 +274,8 @@ impl<'a> Judge<'a> {
             self.unknown -= u32::from(!event.repeated);
         }
         let count = step.alternatives.len();
-        let tried = if self.branches.len() > MAX_BRANCHES { 1 } else { count };
+        let most = if self.brief.is_some() { BRIEF_BRANCHES } else { MAX_BRANCHES };
+        let tried = if self.branches.len() > most { 1 } else { count };
         let mut next = Vec::with_capacity(self.branches.len() * tried);
         for mut branch in std::mem::take(&mut self.branches) {
             let others = step.alternatives[1..tried].iter().map(|events| {
@@ -233,7 +288,10 @@ impl<'a> Judge<'a> {
             next.push(branch);
             next.extend(others);
         }
-        if next.len() > 1 {
+        if next.len() > 1 && self.brief.is_some() {
+            let mut seen = BTreeSet::new();
+            next.retain(|one| seen.insert(outline(&*one.driver.control)));
+        } else if next.len() > 1 {
             let mut seen = BTreeSet::new();
             next.retain(|one| seen.insert(format!("{:?}", one.driver)));
         }
@@ -313,7 +371,7 @@ impl<'a> Judge<'a> {
         // Windows in whole segments do not tell alternatives apart that differ by less.
         let indistinct = if self.tolerance.resolution > 1 { limit / 4 } else { 0 };
         let distances = self.branches.iter().map(|one| {
-            let reference = self.window(&*one.driver.control);
+            let reference = self.predict(one, check);
             if check.is_flight {
                 check.cwnd.saturating_sub(reference)
             } else {
@@ -325,9 +383,22 @@ impl<'a> Judge<'a> {
             .min_by_key(|one| one.1.saturating_sub(indistinct))
             .expect("there is always at least one branch");
         let mut chosen = self.branches.swap_remove(best);
-        let reference = self.window(&*chosen.driver.control);
+        let reference = self.predict(&chosen, check);
+        chosen.excess = if distance > limit { 0.0 } else { reference as f64 - check.cwnd as f64 };
         self.counts.checks += 1;
-        self.series.push(Point { time: check.time, logged: check.cwnd, reference });
+        match &mut self.brief {
+            Some(brief) => {
+                brief.difference += distance as f64 / limit as f64;
+                let anchor = *brief.anchor.get_or_insert(check.cwnd);
+                if anchor.abs_diff(check.cwnd) > limit {
+                    let (time, acks, kind) = (check.time, self.counts.acks, DepartureKind::Model);
+                    let (logged, reference, tolerance) = (check.cwnd, anchor, limit);
+                    brief.constant_misses.push(Miss { time, acks, kind, logged, reference, tolerance });
+                    brief.anchor = Some(check.cwnd);
+                }
+            }
+            None => self.series.push(Point { time: check.time, logged: check.cwnd, reference }),
+        }
         let before = self.last_logged.unwrap_or(check.cwnd);
         let reduced = self.last.cause.is_some();
         if distance > limit {
@@ -400,6 +471,12 @@ impl<'a> Judge<'a> {
             reference_grew: reference.saturating_sub(prior),
         };
         let kind = classify(&found, &self.last, &self.all);
+        if let Some(brief) = &mut self.brief {
+            let (time, acks, logged) = (check.time, self.counts.acks, check.cwnd);
+            brief.misses.push(Miss { time, acks, kind, logged, reference, tolerance });
+            self.all = Interval::new();
+            return self.resynchronise(chosen, check, kind);
+        }
         self.what = self.what_event.as_ref().map_or_else(|| "the start of the log".to_owned(), Report::describe);
         self.departures.push(Departure {
             time: self.what_event.as_ref().map_or(check.time, Report::now),
@@ -420,8 +497,8 @@ impl<'a> Judge<'a> {
 
     /// The reference continues from the logged window: as a new flow where the log has left slow start and the
     /// reference has not, and the reverse.
-    fn resynchronise(&mut self, chosen: &mut Branch, check: &Check, kind: crate::departure::DepartureKind) {
-        use crate::departure::DepartureKind as K;
+    fn resynchronise(&mut self, chosen: &mut Branch, check: &Check, kind: DepartureKind) {
+        use DepartureKind as K;
         if self.algorithm.is_model_based() {
             self.acks_since_sync = 0;
             return; // the window follows from measurements, which stay
@@ -485,6 +562,15 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// What distinguishes two sequences in a brief comparison: window and threshold.
+fn outline(control: &dyn CongestionControl) -> (u64, Option<u64>) {
+    let threshold = match control.state(None).ssthresh {
+        Ssthresh::At(threshold) => Some(threshold.0),
+        Ssthresh::Unlimited | Ssthresh::Unknown => None,
+    };
+    (control.cwnd().0, threshold)
+}
+
 /// The named numbers of a state.
 fn named(control: &dyn CongestionControl) -> Vec<Named> {
     let mut all = Vec::new();
@@ -531,7 +617,7 @@ mod tests {
         let undo = Window::new(at(70), Change::Undo, Bytes(5 * MSS));
         judge.item(step(70, vec![vec![Report::Window(undo)]]));
         let cwnd = logged * MSS;
-        judge.item(Item::Check(Check { time: at(80), event: 0, cwnd, ssthresh: None, is_flight: false }));
+        judge.item(Item::Check(Check { time: at(80), event: 0, cwnd, ssthresh: None, is_flight: false, since: None }));
         assert_eq!(judge.series[0].reference == cwnd, judge.departures.is_empty(), "{:?}", judge.departures);
         judge.counts
     }

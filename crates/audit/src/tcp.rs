@@ -13,7 +13,7 @@ use cwndlab_transport::stack::IdleRestart;
 use cwndlab_units::{rto, Bytes, Duration, Time};
 
 use crate::event::{Event, LoggedState, Metrics, Remark, Span, What};
-use crate::item::{Check, Item, Limit, Moment, Step, View};
+use crate::item::{Check, Flights, Item, Limit, Moment, Since, Step, View};
 use crate::limit::Usage;
 use crate::samples::{Delivered, Samples};
 use crate::spurious::{Reordering, Retransmissions, DUP_THRESHOLD};
@@ -102,12 +102,14 @@ pub(crate) struct Tcp {
     opened: Option<Time>,
     /// The sender logs its congestion events.
     remarks: bool,
-    /// Bytes in flight are compared in place of logged windows.
-    windowless: bool,
+    /// What is compared in place of logged windows.
+    flights: Flights,
+    /// Bytes in flight after the last ACK.
+    after_ack: Option<Since>,
 }
 
 impl Tcp {
-    pub(crate) fn new(mss: u64, initial_cwnd: u64, remarks: bool, windowless: bool) -> Self {
+    pub(crate) fn new(mss: u64, initial_cwnd: u64, remarks: bool, flights: Flights) -> Self {
         Self {
             segments: VecDeque::new(),
             una: 0,
@@ -130,7 +132,8 @@ impl Tcp {
             initial_cwnd,
             opened: None,
             remarks,
-            windowless,
+            flights,
+            after_ack: None,
         }
     }
 
@@ -193,10 +196,10 @@ impl Tcp {
                 _ => {}
             }
         }
-        if self.windowless && self.state == State::Open {
+        if self.flights == Flights::LowerBound && self.state == State::Open {
             let event = first + events.len() - 1;
             let cwnd = self.in_flight();
-            at.out.push(Item::Check(Check { time: at.now, event, cwnd, ssthresh: None, is_flight: true }));
+            at.out.push(Item::Check(Check { time: at.now, event, cwnd, ssthresh: None, is_flight: true, since: None }));
         }
     }
 
@@ -320,11 +323,19 @@ impl Tcp {
             let _ = self.react(at, &arrived, self.una, false, remarks);
             return;
         }
+        if let Some(since) = self.after_ack.take().filter(|_| self.state == State::Open) {
+            let (time, event, cwnd) = (now, at.event, self.usage.most_in_flight());
+            at.out.push(Item::Check(Check { time, event, cwnd, ssthresh: None, is_flight: false, since: Some(since) }));
+        }
         let una = self.una;
         let mss = self.samples.mss;
         // In segments; writes that end in a short one shift the boundaries between them.
         let next = self.next.div_ceil(mss);
-        let (limit, estimate) = self.usage.on_ack(next - (self.next - una).div_ceil(mss), next, mss, view);
+        let (limit, estimate) = if self.flights == Flights::Window {
+            self.usage.by_flight()
+        } else {
+            self.usage.on_ack(next - (self.next - una).div_ceil(mss), next, mss, view)
+        };
         let prior_in_flight = self.pipe();
         let mut delivered = Delivered { prior_in_flight, ce: if ece { mss } else { 0 }, ..Delivered::default() };
         let was_idle = self.flight() == 0;
@@ -337,7 +348,9 @@ impl Tcp {
             self.duplicates = 0;
         }
         if ack > una {
+            let round = self.samples.sampler.round();
             self.samples.sampler.count_round(ack, self.next);
+            self.usage.end_round(self.samples.sampler.round() > round);
         }
         delivered.lost = self.mark_lost(now);
         delivered.in_flight = self.pipe();
@@ -360,6 +373,9 @@ impl Tcp {
         }
         self.last_ack = now;
         self.usage.end_ack(self.in_flight());
+        if self.flights == Flights::Window && self.flight() > 0 {
+            self.after_ack = Some(Since { time: now, in_flight: self.in_flight() });
+        }
         if reports && !reduces {
             self.report(at, &delivered, limit, estimate, raises);
         }

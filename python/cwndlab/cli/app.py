@@ -30,6 +30,7 @@ from cwndlab.cli.commands import (
     emulate,
     explain,
     export,
+    identify,
     kernel,
     list,
     matrix,
@@ -56,7 +57,7 @@ from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
 _GROUPS: dict[str, tuple[ModuleType, ...]] = {
     "Simulate": (demo, list, explain, run, debug, bench),
     "Study": (compare, sweep, matrix, tune, reproduce),
-    "Judge": (assess, attack, check, suite, audit, conform, validate),
+    "Judge": (assess, attack, check, suite, audit, identify, conform, validate),
     "Real networks": (emulate, kernel, preflight, serve, measure, windows),
     "Files": (schema, report, export, trace),
 }

@@ -1,0 +1,423 @@
+"""Identification: which congestion control does a sender use?
+
+`identify` replays the log of a sender through the algorithms of the catalogue and ranks them by surprise.
+`docs/identify.md` describes the method.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from math import log2
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from cwndlab.catalogue import Algorithm, algorithms
+from cwndlab.engine import explain as _explain
+from cwndlab.errors import Fault, ScenarioError
+from cwndlab.validation.audit import read_log
+
+__all__ = ["Explanation", "Identification", "Separation", "Verdict", "identify"]
+
+#: ACKs of a log that are replayed.
+_MAX_ACKS = 12_000
+_CANDIDATES_HINT = "`cwndlab list` prints its names"
+#: Growths whose slow starts and parameters are tried.
+_FINALISTS = 4
+#: Explanations that differ by fewer bits are a tie: an unexplained window costs more.
+_TIE_BITS = 4.0
+#: Bits that the windows of a log must cost without an algorithm.
+_LEAST_BITS = 100.0
+#: The share of a log's bits that the best algorithm explains at least; docs/identify.md has its calibration.
+_LEAST_EXPLAINED = 0.5
+#: From this share of ACKs on the application is the cause of too few bits.
+_LIMITED = 0.5
+#: Reductions that determine a factor, and their spread.
+_LEAST_REDUCTIONS, _SPREAD = 3, 0.04
+#: Bits that a parameter must save to be reported.
+_PARAMETER_BITS = 20.0
+_REDUCTIONS = ("reduction", "no-reduction")
+#: Full differences, by the mean over the windows, cost this many bits.
+_DIFFERENCE_BITS = 40.0
+
+
+class Verdict(StrEnum):
+    """What the ranking says.
+
+    >>> [str(one) for one in Verdict]
+    ['identified', 'tie', 'unknown', 'undetermined']
+    """
+
+    IDENTIFIED = "identified"
+    """One algorithm explains the log better than all others."""
+    TIE = "tie"
+    """Several algorithms explain it equally well."""
+    UNKNOWN = "unknown"
+    """No algorithm of the catalogue explains it."""
+    UNDETERMINED = "undetermined"
+    """The log cannot tell: the window hardly changes, or the application limits the sender."""
+
+
+class Miss(NamedTuple):
+    """A window that an algorithm does not explain; time in ms, windows in bytes."""
+
+    time_ms: float
+    acks: int
+    kind: str
+    logged_bytes: int
+    reference_bytes: int
+    tolerance_bytes: int
+
+    def bits(self, windows: int) -> float:
+        """The length of a message with the place of the miss among the windows and the size of the difference."""
+        difference = abs(self.logged_bytes - self.reference_bytes) / max(self.tolerance_bytes, 1)
+        return log2(max(windows, 2)) + 2 * log2(1 + difference)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How an algorithm explains a log.
+
+    ``surprise_bits`` is the length of the corrections that make its windows those of the log, and ``explained`` the
+    part of the log's bits that it saves: those of the corrections to a window that never changes. ``misses`` counts the
+    corrections, and ``kinds`` has the counts by kind, as of the departures of an audit.
+    """
+
+    algorithm: str
+    surprise_bits: float
+    explained: float
+    misses: int
+    kinds: dict[str, int]
+    log_bits: float
+    acks: int
+    app_limited: int
+    miss_list: tuple[Miss, ...] = field(repr=False)
+
+    @property
+    def growth(self) -> str:
+        """The congestion avoidance, without slow start and parameters."""
+        return self.algorithm.partition("+")[0].partition("(")[0]
+
+    @property
+    def slow_start(self) -> str:
+        """The slow start, if it is one of its own."""
+        return self.algorithm.partition("+")[2]
+
+
+@dataclass(frozen=True)
+class Separation:
+    """The first ACK after which the runner-up contradicts the log and the first algorithm does not."""
+
+    time_ms: float
+    ack: int
+    logged_bytes: int
+    runner_up_bytes: int
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter whose value explains the log better than that of the source."""
+
+    name: str
+    value: float
+    textbook: float
+
+
+@dataclass(frozen=True)
+class Identification:
+    """The ranking of the algorithms that may have written a log.
+
+    ``ranking`` has one explanation for each congestion avoidance, the best first, and ``ties`` the algorithms that
+    explain the log as well as the first. ``slow_starts`` are those with which the first one explains it equally well.
+    ``log_bits`` is the surprise of a window that never changes.
+    """
+
+    log: str
+    connection: str
+    protocol: str
+    windowless: bool
+    acks: int
+    log_bits: float
+    app_limited_share: float
+    verdict: Verdict
+    ranking: tuple[Explanation, ...]
+    ties: tuple[str, ...]
+    slow_starts: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    separation: Separation | None
+    notes: tuple[str, ...]
+
+    @property
+    def best(self) -> Explanation:
+        """The explanation with the least surprise."""
+        return self.ranking[0]
+
+    @property
+    def runner_up(self) -> Explanation | None:
+        """The next explanation that is no tie with the first."""
+        return next((one for one in self.ranking[1:] if one.growth not in self.ties), None)
+
+    def headline(self) -> str:
+        """The verdict in one sentence."""
+        explained = f"{100 * self.best.explained:.1f} % explained"
+        match self.verdict:
+            case Verdict.UNDETERMINED if self.app_limited_share >= _LIMITED:
+                return (
+                    f"cannot be told: limited by the application for {100 * self.app_limited_share:.0f} % of the ACKs"
+                )
+            case Verdict.UNDETERMINED:
+                return f"cannot be told: the window hardly changes over {self.acks} ACKs"
+            case Verdict.UNKNOWN:
+                return f"none of the catalogue; the nearest is {self.best.algorithm}, {explained}"
+            case Verdict.TIE:
+                return f"cannot be told apart: {', '.join(self.ties)}; {explained}"
+        changed = ", ".join(f"{one.name} = {one.value:g} in place of {one.textbook:g}" for one in self.parameters)
+        return f"{self.best.algorithm}, {explained}" + (f"; {changed}" if changed else "")
+
+    def remarks(self) -> list[str]:
+        """The runner-up, where it parts from the first, and what cannot be told, as sentences."""
+        lines = []
+        if self.runner_up is not None and self.verdict is not Verdict.UNDETERMINED:
+            lines.append(f"runner-up: {self.runner_up.algorithm}, {100 * self.runner_up.explained:.1f} % explained")
+        if self.separation is not None:
+            one = self.separation
+            lines.append(
+                f"they part at ACK {one.ack}, {one.time_ms:.3f} ms: the log has {one.logged_bytes} B, the runner-up "
+                f"{one.runner_up_bytes} B"
+            )
+        if len(self.ties) > 1:
+            lines.append(f"equal on this path: {', '.join(self.ties)}")
+        if len(self.slow_starts) > 1:
+            lines.append(f"slow starts that explain it equally well: {', '.join(self.slow_starts)}")
+        if self.app_limited_share > 0:
+            share = 100 * self.app_limited_share
+            lines.append(f"the application limited the sender for {share:.0f} % of the {self.acks} ACKs (inferred)")
+        return lines
+
+    def as_dict(self) -> dict[str, Any]:
+        """All values as JSON has them."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        ranking = [asdict(one) for one in self.ranking]
+        for one in ranking:
+            del one["miss_list"], one["log_bits"]
+        nested = {
+            "ranking": ranking,
+            "parameters": [asdict(one) for one in self.parameters],
+            "separation": self.separation and asdict(self.separation),
+            "verdict": str(self.verdict),
+        }
+        return plain | nested | {"headline": self.headline()}
+
+
+@dataclass(frozen=True)
+class _Log:
+    """A log and what the caller knows about it."""
+
+    name: str
+    content: bytes
+    keywords: dict[str, Any]
+
+    def explanations(self, names: Sequence[str]) -> tuple[list[Explanation], dict[str, Any]]:
+        """The explanations by algorithms, in their order, and what the engine says about the log."""
+        found = json.loads(_explain(self.content, self.name, list(names), acks=_MAX_ACKS, **self.keywords))
+        return [_explanation(one) for one in found], found[0]
+
+
+def identify(
+    log: Path | str,
+    *,
+    candidates: Sequence[str] | None = None,
+    connection: str | None = None,
+    samples: Path | str | None = None,
+    mss_bytes: int | None = None,
+    initial_cwnd_bytes: int | None = None,
+) -> Identification:
+    """Ranks the algorithms of the catalogue by how well they explain the log of a sender.
+
+    Parameters
+    ----------
+    log
+        A qlog file (JSON-SEQ or JSON) of the sender, or a capture (pcap or pcapng) of TCP.
+    candidates
+        Names of the congestion avoidances to choose from. The default is the catalogue without those that need routers.
+    connection
+        The connection, where the log has several.
+    samples
+        For a capture, a file of the sender's windows: times of ``date +%s.%N`` and the output of ``ss -tinmO`` in turn.
+        Without it, the bytes in flight are explained.
+    mss_bytes
+        Payload of a full datagram or segment, bytes. The default is that of the log, else the largest packet.
+    initial_cwnd_bytes
+        Initial window, bytes. The default is that of the log, else the first logged window.
+
+    Raises
+    ------
+    ScenarioError
+        A candidate is not in the catalogue.
+    RecordsError
+        The file is unreadable, is not a log, or lacks windows or ACKs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cwndlab
+    >>> scenario = cwndlab.presets.load("single").with_({"packets": True, "sample_interval": "5 ms"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = cwndlab.export.export(cwndlab.run(scenario, seed=1), "qlog", folder)[0]
+    ...     result = cwndlab.identify(log)
+    >>> result.best.growth, result.best.misses
+    ('cubic', 0)
+    """
+    content = read_log(log, "give the log of a sender")
+    windows = None if samples is None else read_log(samples, "give the output of `ss -tinmO`").decode(errors="replace")
+    known = {"connection": connection, "samples": windows, "mss": mss_bytes, "initial_cwnd": initial_cwnd_bytes}
+    source = _Log(str(log), content, known)
+    entries = _candidates(candidates)
+    explained, about = source.explanations([_usual(one) for one in entries.values()])
+    finalists = sorted(explained, key=_surprise)[:_FINALISTS]
+    finalists = [_with_slow_start(source, one, entries) for one in finalists]
+    finalists = [_with_reduction(source, one, entries) for one in finalists]
+    better = {one.growth: one for one in finalists}
+    ranking = sorted((better.get(one.growth, one) for one in explained), key=_surprise)
+    starts = _slow_starts(source, ranking[0], entries)
+    ranking[0] = min([ranking[0], *starts], key=_surprise)
+    tied = [one.slow_start for one in starts if one.surprise_bits <= ranking[0].surprise_bits + _TIE_BITS]
+    return _identification(source, about, ranking, tied, entries)
+
+
+def _surprise(one: Explanation) -> float:
+    return one.surprise_bits
+
+
+def _candidates(names: Sequence[str] | None) -> dict[str, Algorithm]:
+    """The congestion avoidances and complete algorithms that a log determines, in the order of the catalogue."""
+    usable = {one.name: one for one in algorithms() if one.kind in ("growth", "whole") and not one.agents}
+    for name in names or ():
+        if name not in usable:
+            fault = Fault("--candidates", f"'{name}' is not a congestion avoidance of the catalogue", _CANDIDATES_HINT)
+            raise ScenarioError(fault)
+    return {name: one for name, one in usable.items() if names is None or name in names}
+
+
+def _usual(entry: Algorithm) -> str:
+    return f"{entry.name}+{entry.companion}" if entry.companion else entry.name
+
+
+def _bits(misses: Sequence[Miss], windows: int) -> float:
+    return sum(one.bits(windows) for one in misses)
+
+
+def _explanation(found: dict[str, Any]) -> Explanation:
+    misses = [Miss(*row) for row in found["misses"]]
+    windows = max(found["windows"], 1)
+    constant = _bits([Miss(*row) for row in found["constant_misses"]], windows)
+    surprise = _bits(misses, windows) + _DIFFERENCE_BITS * found["difference"] / windows
+    return Explanation(
+        algorithm=found["algorithm"],
+        surprise_bits=surprise,
+        explained=max(0.0, 1 - surprise / constant) if constant else 0.0,
+        misses=len(misses),
+        kinds=dict(Counter(one.kind for one in misses).most_common()),
+        log_bits=constant,
+        acks=found["acks"],
+        app_limited=found["app_limited"],
+        miss_list=tuple(misses),
+    )
+
+
+def _slow_start_names(entry: Algorithm) -> list[str]:
+    """The slow starts that a log determines and that can be combined with an algorithm."""
+    if entry.kind == "whole" or not entry.companion:
+        return []
+    excluded = {name for name, _ in entry.incompatible}
+
+    def fits(one: Algorithm) -> bool:
+        return one.name not in excluded and entry.name not in {name for name, _ in one.incompatible}
+
+    return [one.name for one in algorithms("slow-start") if not one.agents and fits(one)]
+
+
+def _with_slow_start(log: _Log, one: Explanation, entries: dict[str, Algorithm]) -> Explanation:
+    """The explanation with the slow start that fits best, where the usual one does not fit."""
+    if not any(kind.startswith("slow-start") for kind in one.kinds):
+        return one
+    return min([one, *_slow_starts(log, one, entries)], key=_surprise)
+
+
+def _slow_starts(log: _Log, one: Explanation, entries: dict[str, Algorithm]) -> list[Explanation]:
+    """The explanations by an algorithm with each slow start."""
+    names = _slow_start_names(entries[one.growth])
+    head = one.algorithm.partition("+")[0]
+    return log.explanations([f"{head}+{name}" for name in names])[0] if names else []
+
+
+def _with_reduction(log: _Log, one: Explanation, entries: dict[str, Algorithm]) -> Explanation:
+    """The explanation with the factor by which the sender reduces its window, if that is another one."""
+    parameters = {each.name: each for each in entries[one.growth].parameters}
+    beta = parameters.get("beta")
+    ratios = [miss.logged_bytes / max(miss.reference_bytes, 1) for miss in one.miss_list if miss.kind in _REDUCTIONS]
+    if beta is None or not isinstance(beta.default, float) or len(ratios) < _LEAST_REDUCTIONS:
+        return one
+    factor = median(ratios)
+    if median(abs(ratio - factor) for ratio in ratios) > _SPREAD:
+        return one
+    value = round(beta.default * factor, 2)
+    if (beta.low is not None and value < beta.low) or (beta.high is not None and value > beta.high):
+        return one
+    growth, plus, slow_start = one.algorithm.partition("+")
+    changed = f"{growth}(beta={value:g}){plus}{slow_start}"
+    (found,), _ = log.explanations([changed])
+    return found if found.surprise_bits < one.surprise_bits - _PARAMETER_BITS else one
+
+
+def _identification(
+    log: _Log, about: dict[str, Any], ranking: list[Explanation], slow_starts: list[str], entries: dict[str, Algorithm]
+) -> Identification:
+    best = ranking[0]
+    ties = [one.growth for one in ranking if one.surprise_bits <= best.surprise_bits + _TIE_BITS]
+    log_bits = max(one.log_bits for one in ranking)
+    limited = best.app_limited / best.acks if best.acks else 0.0
+    if log_bits < _LEAST_BITS:
+        verdict = Verdict.UNDETERMINED
+    elif best.explained < _LEAST_EXPLAINED:
+        verdict = Verdict.UNKNOWN
+    else:
+        verdict = Verdict.TIE if len(ties) > 1 else Verdict.IDENTIFIED
+    return Identification(
+        log=log.name,
+        connection=about["connection"],
+        protocol=about["protocol"],
+        windowless=about["windowless"],
+        acks=best.acks,
+        log_bits=log_bits,
+        app_limited_share=limited,
+        verdict=verdict,
+        ranking=tuple(ranking),
+        ties=tuple(ties),
+        slow_starts=tuple(slow_starts),
+        parameters=_parameters(best, entries[best.growth]),
+        separation=_separation(best, next((one for one in ranking if one.growth not in ties), None)),
+        notes=tuple(about["notes"]),
+    )
+
+
+def _parameters(best: Explanation, entry: Algorithm) -> tuple[Parameter, ...]:
+    """The parameters of an explanation, with the values of their source."""
+    arguments = re.match(r"[\w-]+\(([^)]*)\)", best.algorithm)
+    values = dict(one.split("=") for one in arguments[1].split(", ")) if arguments else {}
+    textbook = {one.name: one.default for one in entry.parameters}
+    return tuple(Parameter(name, float(value), float(textbook[name])) for name, value in values.items())
+
+
+def _separation(best: Explanation, other: Explanation | None) -> Separation | None:
+    """The first window that the other explanation misses and the best one does not."""
+    if other is None:
+        return None
+    times = {miss.time_ms for miss in best.miss_list}
+    first = next((miss for miss in other.miss_list if miss.time_ms not in times), None)
+    return first and Separation(first.time_ms, first.acks, first.logged_bytes, first.reference_bytes)
