@@ -10,14 +10,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from math import log2
+from math import inf, log2
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 from cwndlab.catalogue import Algorithm, algorithms
+from cwndlab.catalogue import Parameter as CatalogueParameter
 from cwndlab.engine import explain as _explain
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.validation.audit import read_log
@@ -27,8 +28,6 @@ __all__ = ["Explanation", "Identification", "Separation", "Verdict", "identify"]
 #: ACKs of a log that are replayed.
 _MAX_ACKS = 12_000
 _CANDIDATES_HINT = "`cwndlab list` prints its names"
-#: Growths whose slow starts and parameters are tried.
-_FINALISTS = 4
 #: Explanations that differ by fewer bits are a tie: an unexplained window costs more.
 _TIE_BITS = 4.0
 #: Bits that the windows of a log must cost without an algorithm.
@@ -37,10 +36,12 @@ _LEAST_BITS = 100.0
 _LEAST_EXPLAINED = 0.5
 #: From this share of ACKs on the application is the cause of too few bits.
 _LIMITED = 0.5
-#: Reductions that determine a factor, and their spread.
-_LEAST_REDUCTIONS, _SPREAD = 3, 0.04
-#: Bits that a parameter must save to be reported.
-_PARAMETER_BITS = 20.0
+#: Algorithms whose parameters are varied, and their misses from which on that is worth it.
+_FITTED, _LEAST_MISSES = 4, 3
+#: Factors of the values of parameters: of each, then of the one that fits best.
+_FACTORS = ((0.25, 0.5, 0.7, 0.85, 1.2, 1.4, 2.0, 4.0), (0.8, 0.9, 1.0, 1.1, 1.25), (0.95, 0.975, 1.0, 1.025, 1.05))
+#: Bits that a value of a parameter costs.
+_PARAMETER_BITS = 25.0
 _REDUCTIONS = ("reduction", "no-reduction")
 #: Full differences, by the mean over the windows, cost this many bits.
 _DIFFERENCE_BITS = 40.0
@@ -102,6 +103,12 @@ class Explanation:
     def growth(self) -> str:
         """The congestion avoidance, without slow start and parameters."""
         return self.algorithm.partition("+")[0].partition("(")[0]
+
+    @property
+    def changed(self) -> tuple[str, float] | None:
+        """The parameter that is not that of the source, and its value."""
+        found = re.match(r"[\w-]+\((\w+)=([^),]*)\)", self.algorithm)
+        return (found[1], float(found[2])) if found else None
 
     @property
     def slow_start(self) -> str:
@@ -224,6 +231,8 @@ class _Log:
 
     def explanations(self, names: Sequence[str]) -> tuple[list[Explanation], dict[str, Any]]:
         """The explanations by algorithms, in their order, and what the engine says about the log."""
+        if not names:
+            return [], {}
         found = json.loads(_explain(self.content, self.name, list(names), acks=_MAX_ACKS, **self.keywords))
         return [_explanation(one) for one in found], found[0]
 
@@ -279,14 +288,12 @@ def identify(
     source = _Log(str(log), content, known)
     entries = _candidates(candidates)
     explained, about = source.explanations([_usual(one) for one in entries.values()])
-    finalists = sorted(explained, key=_surprise)[:_FINALISTS]
-    finalists = [_with_slow_start(source, one, entries) for one in finalists]
-    finalists = [_with_reduction(source, one, entries) for one in finalists]
-    better = {one.growth: one for one in finalists}
-    ranking = sorted((better.get(one.growth, one) for one in explained), key=_surprise)
-    starts = _slow_starts(source, ranking[0], entries)
-    ranking[0] = min([ranking[0], *starts], key=_surprise)
-    tied = [one.slow_start for one in starts if one.surprise_bits <= ranking[0].surprise_bits + _TIE_BITS]
+    for improve in (_with_slow_starts, _with_reductions, _with_parameters):
+        explained = improve(source, explained, entries)
+    ranking = sorted(explained, key=_surprise)
+    starts, _ = source.explanations(_slow_starts(ranking[:1], entries))
+    least = min((one.surprise_bits for one in starts), default=0.0)
+    tied = [one.slow_start for one in starts if one.surprise_bits <= least + _TIE_BITS]
     return _identification(source, about, ranking, tied, entries)
 
 
@@ -342,37 +349,67 @@ def _slow_start_names(entry: Algorithm) -> list[str]:
     return [one.name for one in algorithms("slow-start") if not one.agents and fits(one)]
 
 
-def _with_slow_start(log: _Log, one: Explanation, entries: dict[str, Algorithm]) -> Explanation:
-    """The explanation with the slow start that fits best, where the usual one does not fit."""
-    if not any(kind.startswith("slow-start") for kind in one.kinds):
-        return one
-    return min([one, *_slow_starts(log, one, entries)], key=_surprise)
+def _slow_starts(those: Sequence[Explanation], entries: dict[str, Algorithm]) -> list[str]:
+    """Algorithms with each slow start."""
+    heads = [(one.algorithm.partition("+")[0], _slow_start_names(entries[one.growth])) for one in those]
+    return [f"{head}+{name}" for head, names in heads for name in names]
 
 
-def _slow_starts(log: _Log, one: Explanation, entries: dict[str, Algorithm]) -> list[Explanation]:
-    """The explanations by an algorithm with each slow start."""
-    names = _slow_start_names(entries[one.growth])
-    head = one.algorithm.partition("+")[0]
-    return log.explanations([f"{head}+{name}" for name in names])[0] if names else []
+def _with_slow_starts(log: _Log, explained: list[Explanation], entries: dict[str, Algorithm]) -> list[Explanation]:
+    """The explanations with the slow starts that fit best, where the usual ones do not fit."""
+    others = [one for one in explained if any(kind.startswith("slow-start") for kind in one.kinds)]
+    return _better(log, explained, _slow_starts(others, entries))
 
 
-def _with_reduction(log: _Log, one: Explanation, entries: dict[str, Algorithm]) -> Explanation:
-    """The explanation with the factor by which the sender reduces its window, if that is another one."""
-    parameters = {each.name: each for each in entries[one.growth].parameters}
-    beta = parameters.get("beta")
-    ratios = [miss.logged_bytes / max(miss.reference_bytes, 1) for miss in one.miss_list if miss.kind in _REDUCTIONS]
-    if beta is None or not isinstance(beta.default, float) or len(ratios) < _LEAST_REDUCTIONS:
-        return one
-    factor = median(ratios)
-    if median(abs(ratio - factor) for ratio in ratios) > _SPREAD:
-        return one
-    value = round(beta.default * factor, 2)
-    if (beta.low is not None and value < beta.low) or (beta.high is not None and value > beta.high):
-        return one
-    growth, plus, slow_start = one.algorithm.partition("+")
-    changed = f"{growth}(beta={value:g}){plus}{slow_start}"
-    (found,), _ = log.explanations([changed])
-    return found if found.surprise_bits < one.surprise_bits - _PARAMETER_BITS else one
+def _with_reductions(log: _Log, explained: list[Explanation], entries: dict[str, Algorithm]) -> list[Explanation]:
+    """The explanations with the factor of the sender's own reductions, where those differ."""
+    fits = []
+    for one in explained:
+        ratios = [
+            miss.logged_bytes / max(miss.reference_bytes, 1) for miss in one.miss_list if miss.kind in _REDUCTIONS
+        ]
+        for each in entries[one.growth].parameters:
+            if each.name == "beta" and ratios and isinstance(each.default, float):
+                fits += _fits(one, each, [each.default * median(ratios)])
+    return _better(log, explained, fits)
+
+
+def _with_parameters(log: _Log, explained: list[Explanation], entries: dict[str, Algorithm]) -> list[Explanation]:
+    """The explanations with a parameter of the first ones changed, where that explains the log better."""
+    for number, factors in enumerate(_FACTORS):
+        fits = []
+        for one in sorted(explained, key=_surprise)[:_FITTED]:
+            if one.misses < _LEAST_MISSES:
+                continue
+            for each in entries[one.growth].parameters:
+                if (
+                    isinstance(each.default, float)
+                    and each.default
+                    and (one.changed is None or one.changed[0] == each.name)
+                ):
+                    if one.changed is not None or number == 0:
+                        middle = each.default if one.changed is None else one.changed[1]
+                        fits += _fits(one, each, [middle * factor for factor in factors])
+        explained = _better(log, explained, fits)
+    return explained
+
+
+def _fits(one: Explanation, parameter: CatalogueParameter, values: Sequence[float]) -> list[str]:
+    """An algorithm with values of a parameter, within its range."""
+    low = -inf if parameter.low is None else parameter.low
+    high = inf if parameter.high is None else parameter.high
+    rounded = {float(f"{value:.3g}") for value in values if low <= value <= high}
+    plus = f"+{one.slow_start}" if one.slow_start else ""
+    return [f"{one.growth}({parameter.name}={value:g}){plus}" for value in sorted(rounded)]
+
+
+def _better(log: _Log, explained: list[Explanation], others: Sequence[str]) -> list[Explanation]:
+    """The better explanations of each congestion avoidance; a changed parameter costs bits."""
+    best = {one.growth: one for one in explained}
+    for one in log.explanations(others)[0]:
+        priced = one if one.changed is None else replace(one, surprise_bits=one.surprise_bits + _PARAMETER_BITS)
+        best[one.growth] = min(best[one.growth], priced, key=_surprise)
+    return list(best.values())
 
 
 def _identification(
@@ -408,10 +445,8 @@ def _identification(
 
 def _parameters(best: Explanation, entry: Algorithm) -> tuple[Parameter, ...]:
     """The parameters of an explanation, with the values of their source."""
-    arguments = re.match(r"[\w-]+\(([^)]*)\)", best.algorithm)
-    values = dict(one.split("=") for one in arguments[1].split(", ")) if arguments else {}
     textbook = {one.name: one.default for one in entry.parameters}
-    return tuple(Parameter(name, float(value), float(textbook[name])) for name, value in values.items())
+    return () if best.changed is None else (Parameter(*best.changed, float(textbook[best.changed[0]])),)
 
 
 def _separation(best: Explanation, other: Explanation | None) -> Separation | None:
