@@ -71,6 +71,11 @@ pub struct Since {
     pub time: Time,
     /// Bytes in flight after it.
     pub in_flight: u64,
+    /// It begins a span of time in which a sender fills its window: one that sends in bursts leaves a part free between
+    /// them.
+    pub begins: bool,
+    /// The span ends here: the maxima are compared.
+    pub ends: bool,
 }
 
 /// What the bytes in flight of a log without windows say about the sender's window.

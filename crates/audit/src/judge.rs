@@ -7,7 +7,7 @@ use cwndlab_control::{Algorithm, Change, Congestion, CongestionControl, Driver, 
 use cwndlab_units::{Bytes, Time};
 
 use crate::departure::{classify, Departure, DepartureKind, Found, Interval, Named};
-use crate::item::{Check, Item, Limit, Step, View};
+use crate::item::{Check, Item, Limit, Since, Step, View};
 
 /// Sequences that are followed at the same time: with more, each is continued by the most likely events only. Of those
 /// that lead to one state, one is followed.
@@ -66,6 +66,8 @@ struct Branch {
     last_reduction: Option<Rc<(Box<dyn CongestionControl>, Congestion)>>,
     /// Bytes in flight of a paced reference less those of the sender.
     excess: f64,
+    /// Maximum of the bytes in flight that the reference permitted in the span that is compared.
+    peak: u64,
 }
 
 /// A window that the reference does not explain.
@@ -94,16 +96,21 @@ pub struct Brief {
     pub constant_misses: Vec<Miss>,
     /// Sum over the compared windows of the difference as a part of the tolerance.
     pub difference: f64,
+    /// Maximum of the bytes in flight in the span that is compared.
+    peak: u64,
     /// The window that stays as it is, bytes.
     anchor: Option<u64>,
 }
+
+/// The part of the bytes in flight by which they may differ from the window, beside the tolerance.
+const FLIGHT_PART: u64 = 64;
 
 /// Sequences that a brief comparison follows.
 const BRIEF_BRANCHES: usize = 3;
 
 impl Branch {
     fn new(driver: Driver) -> Self {
-        Self { driver, last_reduction: None, excess: 0.0 }
+        Self { driver, last_reduction: None, excess: 0.0, peak: 0 }
     }
 
     fn report(&mut self, events: &[Report]) {
@@ -234,8 +241,16 @@ impl<'a> Judge<'a> {
         control.cwnd().0.max(if self.quic { 2 } else { 1 } * self.path.mss.0)
     }
 
-    /// The window that the check is compared with. Of bytes in flight: those that window and pacing permit at its time,
-    /// for algorithms that set a pacing rate.
+    /// The window of the reference, or the bytes in flight that it permitted.
+    fn reference(&self, branch: &Branch, check: &Check) -> u64 {
+        if check.since.is_some() {
+            branch.peak
+        } else {
+            self.window(&*branch.driver.control)
+        }
+    }
+
+    /// The bytes in flight that window and pacing permit at the time of a check, for algorithms that set a pacing rate.
     fn predict(&self, branch: &Branch, check: &Check) -> u64 {
         let control = &*branch.driver.control;
         let cwnd = self.window(control);
@@ -363,15 +378,36 @@ impl<'a> Judge<'a> {
         (segments + self.tolerance.per_ack * self.acks_since_sync as f64).round() as u64
     }
 
+    /// Follows the bytes in flight of a span; its maximum, at its end.
+    fn span(&mut self, check: &Check, since: Since) -> Option<Check> {
+        for at in 0..self.branches.len() {
+            let permitted = self.predict(&self.branches[at], check);
+            let branch = &mut self.branches[at];
+            branch.excess = permitted as f64 - check.cwnd as f64;
+            branch.peak = permitted.max(if since.begins { 0 } else { branch.peak });
+        }
+        let brief = self.brief.get_or_insert_default();
+        brief.peak = check.cwnd.max(if since.begins { 0 } else { brief.peak });
+        since.ends.then_some(Check { cwnd: brief.peak, ..*check })
+    }
+
     fn check(&mut self, check: &Check) {
         if self.unknown > 0 {
             return self.follow(check);
         }
-        let limit = self.limit();
+        let mut limit = self.limit();
+        let check = &match check.since {
+            Some(since) => {
+                let Some(check) = self.span(check, since) else { return };
+                limit += check.cwnd / FLIGHT_PART;
+                check
+            }
+            None => *check,
+        };
         // Windows in whole segments do not tell alternatives apart that differ by less.
         let indistinct = if self.tolerance.resolution > 1 { limit / 4 } else { 0 };
         let distances = self.branches.iter().map(|one| {
-            let reference = self.predict(one, check);
+            let reference = self.reference(one, check);
             if check.is_flight {
                 check.cwnd.saturating_sub(reference)
             } else {
@@ -383,8 +419,10 @@ impl<'a> Judge<'a> {
             .min_by_key(|one| one.1.saturating_sub(indistinct))
             .expect("there is always at least one branch");
         let mut chosen = self.branches.swap_remove(best);
-        let reference = self.predict(&chosen, check);
-        chosen.excess = if distance > limit { 0.0 } else { reference as f64 - check.cwnd as f64 };
+        let reference = self.reference(&chosen, check);
+        if distance > limit {
+            chosen.excess = 0.0;
+        }
         self.counts.checks += 1;
         match &mut self.brief {
             Some(brief) => {

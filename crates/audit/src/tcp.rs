@@ -21,6 +21,9 @@ use crate::spurious::{Reordering, Retransmissions, DUP_THRESHOLD};
 /// A sender processes an ACK within this time.
 const AT_ONCE: Duration = Duration::from_nanos(1_000_000);
 
+/// Spans of a round trip whose maxima of the bytes in flight are compared.
+const SPANS_PER_ROUND: u64 = 8;
+
 /// RTTs of the first and the last of some segments.
 type RttRange = Option<(Duration, Duration)>;
 
@@ -106,6 +109,8 @@ pub(crate) struct Tcp {
     flights: Flights,
     /// Bytes in flight after the last ACK.
     after_ack: Option<Since>,
+    /// Start of the span whose maximum is compared.
+    filling: Option<Time>,
 }
 
 impl Tcp {
@@ -134,6 +139,7 @@ impl Tcp {
             remarks,
             flights,
             after_ack: None,
+            filling: None,
         }
     }
 
@@ -310,6 +316,24 @@ impl Tcp {
         at.step(alternatives);
     }
 
+    /// Compares the bytes in flight that the sender reached since the last ACK.
+    fn filled(&mut self, at: &mut Moment<'_>) {
+        let Some(since) = self.after_ack.take().filter(|_| self.state == State::Open) else {
+            self.filling = None;
+            return;
+        };
+        let cwnd = self.usage.most_in_flight();
+        let begins = self.filling.is_none();
+        let start = *self.filling.get_or_insert(since.time);
+        let span = self.samples.srtt().as_nanos() / SPANS_PER_ROUND;
+        let ends = cwnd > since.in_flight && (at.now - start).as_nanos() >= span;
+        if ends {
+            self.filling = None;
+        }
+        let (time, event, since) = (at.now, at.event, Some(Since { begins, ends, ..since }));
+        at.out.push(Item::Check(Check { time, event, cwnd, ssthresh: None, is_flight: false, since }));
+    }
+
     fn ack(&mut self, at: &mut Moment<'_>, arrived: Arrived<'_>, remarks: &[(Remark, (u64, u64))]) {
         let Moment { now, view, .. } = *at;
         let Arrived { ack, sack, ece, echo_rtt, .. } = arrived;
@@ -323,10 +347,7 @@ impl Tcp {
             let _ = self.react(at, &arrived, self.una, false, remarks);
             return;
         }
-        if let Some(since) = self.after_ack.take().filter(|_| self.state == State::Open) {
-            let (time, event, cwnd) = (now, at.event, self.usage.most_in_flight());
-            at.out.push(Item::Check(Check { time, event, cwnd, ssthresh: None, is_flight: false, since: Some(since) }));
-        }
+        self.filled(at);
         let una = self.una;
         let mss = self.samples.mss;
         // In segments; writes that end in a short one shift the boundaries between them.
@@ -374,7 +395,7 @@ impl Tcp {
         self.last_ack = now;
         self.usage.end_ack(self.in_flight());
         if self.flights == Flights::Window && self.flight() > 0 {
-            self.after_ack = Some(Since { time: now, in_flight: self.in_flight() });
+            self.after_ack = Some(Since { time: now, in_flight: self.in_flight(), begins: false, ends: false });
         }
         if reports && !reduces {
             self.report(at, &delivered, limit, estimate, raises);
