@@ -1,9 +1,9 @@
 """Identification of simulated senders: how often is the congestion control that ran the first of the ranking?
 
-`python benches/identify.py [--classes N] [--paths N] [--workers N]`. Each class (congestion avoidance and slow start)
-sends over each path, with a seed per path that chose no threshold; the qlog with windows and the captures without
-windows, at the sender and at the receiver, are identified. Open set: the ranking without the algorithm that ran, and
-without its family. Prints Markdown; docs/identify.md has the table.
+`python benches/identify.py [--classes N] [--paths N] [--captures N] [--workers N]`. Each class (congestion avoidance
+and slow start) sends over each path, with a seed per path; no threshold was chosen by these flows. The qlog with
+windows and the captures without, at the sender and at the receiver, are identified. Open set: the ranking without the
+algorithm that ran, and without its family. Prints Markdown; docs/identify.md has the table.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Row:
     cpu_s: float
 
 
-def _flow(job: tuple[str, int]) -> list[Row]:
-    algorithm, number = job
+def _flow(job: tuple[str, int, Sequence[str]]) -> list[Row]:
+    algorithm, number, taps = job
     rate, rtt, buffer, loss, duration, seed = PATHS[number]
     lost = f', loss = {{ kind = "bernoulli", p = {loss} }}' if loss else ""
     fields = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": lost, "duration": duration, "algorithm": algorithm}
@@ -98,7 +98,7 @@ def _flow(job: tuple[str, int]) -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         logs = {SOURCES[0]: cwndlab.export.export(records, "qlog", folder / "qlog")[0]}
-        for source, tap in zip(SOURCES[1:], ("senders", "receivers"), strict=True):
+        for source, tap in zip(SOURCES[1:], taps, strict=False):
             logs[source] = folder / f"{tap}.pcapng"
             cwndlab.export.export(records, "pcap", logs[source], at=tap)
         for source, log in logs.items():
@@ -184,9 +184,12 @@ def main() -> None:
     classes = [*GROWTHS, *OTHER_STARTS]
     parser.add_argument("--classes", type=int, default=len(classes))
     parser.add_argument("--paths", type=int, default=len(PATHS))
+    parser.add_argument("--captures", type=int, default=len(PATHS), help="paths with captures, from the last")
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
-    jobs = [(algorithm, path) for path in range(asked.paths) for algorithm in classes[: asked.classes]]
+    paths = range(asked.paths)
+    taps = [("senders", "receivers") if path >= asked.paths - asked.captures else () for path in paths]
+    jobs = [(algorithm, path, taps[path]) for path in paths for algorithm in classes[: asked.classes]]
     rows: list[Row] = []
     with ProcessPoolExecutor(asked.workers) as pool:
         for number, of_flow in enumerate(pool.map(_flow, jobs), 1):

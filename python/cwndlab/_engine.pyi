@@ -120,6 +120,7 @@ def explain(
     mss: int | None = None,
     initial_cwnd: int | None = None,
     acks: int | None = None,
+    flights: bool = False,
 ) -> str: ...
 def debug(
     text: str,

@@ -399,7 +399,8 @@ impl<'a> Judge<'a> {
         let check = &match check.since {
             Some(since) => {
                 let Some(check) = self.span(check, since) else { return };
-                limit += check.cwnd / FLIGHT_PART;
+                // The data in flight at a congestion event is that of the capture, not of the sender.
+                limit = if self.last.cause.is_some() { 2 * limit } else { limit } + check.cwnd / FLIGHT_PART;
                 check
             }
             None => *check,

@@ -31,7 +31,7 @@ _CANDIDATES_HINT = "`cwndlab list` prints its names"
 #: Explanations that differ by fewer bits are a tie: an unexplained window costs more.
 _TIE_BITS = 4.0
 #: Bits that the windows of a log must cost without an algorithm.
-_LEAST_BITS = 100.0
+_LEAST_BITS = 40.0
 #: The share of a log's bits that the best algorithm explains at least; docs/identify.md has its calibration.
 _LEAST_EXPLAINED = 0.5
 #: From this share of ACKs on the application is the cause of too few bits.
@@ -42,6 +42,8 @@ _FITTED, _LEAST_MISSES = 4, 3
 _FACTORS = ((0.25, 0.5, 0.7, 0.85, 1.2, 1.4, 2.0, 4.0), (0.8, 0.9, 1.0, 1.1, 1.25), (0.95, 0.975, 1.0, 1.025, 1.05))
 #: Bits that a value of a parameter costs.
 _PARAMETER_BITS = 25.0
+#: Explanations within these bits of the best are tried with all slow starts.
+_NEAR_BITS = 300.0
 _REDUCTIONS = ("reduction", "no-reduction")
 #: Full differences, by the mean over the windows, cost this many bits.
 _DIFFERENCE_BITS = 40.0
@@ -285,8 +287,15 @@ def identify(
     content = read_log(log, "give the log of a sender")
     windows = None if samples is None else read_log(samples, "give the output of `ss -tinmO`").decode(errors="replace")
     known = {"connection": connection, "samples": windows, "mss": mss_bytes, "initial_cwnd": initial_cwnd_bytes}
-    source = _Log(str(log), content, known)
     entries = _candidates(candidates)
+    result = _ranked(_Log(str(log), content, known), entries)
+    if result.verdict is Verdict.UNKNOWN and result.protocol == "TCP" and not result.windowless:
+        by_flights = _ranked(_Log(str(log), content, known | {"flights": True}), entries)
+        return result if by_flights.verdict is Verdict.UNKNOWN else by_flights
+    return result
+
+
+def _ranked(source: _Log, entries: dict[str, Algorithm]) -> Identification:
     explained, about = source.explanations([_usual(one) for one in entries.values()])
     for improve in (_with_slow_starts, _with_reductions, _with_parameters):
         explained = improve(source, explained, entries)
@@ -323,11 +332,10 @@ def _explanation(found: dict[str, Any]) -> Explanation:
     misses = [Miss(*row) for row in found["misses"]]
     windows = max(found["windows"], 1)
     constant = _bits([Miss(*row) for row in found["constant_misses"]], windows)
-    surprise = _bits(misses, windows) + _DIFFERENCE_BITS * found["difference"] / windows
     return Explanation(
         algorithm=found["algorithm"],
-        surprise_bits=surprise,
-        explained=max(0.0, 1 - surprise / constant) if constant else 0.0,
+        surprise_bits=_bits(misses, windows) + _DIFFERENCE_BITS * found["difference"] / windows,
+        explained=0.0,
         misses=len(misses),
         kinds=dict(Counter(one.kind for one in misses).most_common()),
         log_bits=constant,
@@ -357,20 +365,23 @@ def _slow_starts(those: Sequence[Explanation], entries: dict[str, Algorithm]) ->
 
 def _with_slow_starts(log: _Log, explained: list[Explanation], entries: dict[str, Algorithm]) -> list[Explanation]:
     """The explanations with the slow starts that fit best, where the usual ones do not fit."""
-    others = [one for one in explained if any(kind.startswith("slow-start") for kind in one.kinds)]
-    return _better(log, explained, _slow_starts(others, entries))
+    near = min(one.surprise_bits for one in explained) + _NEAR_BITS
+
+    def differs(one: Explanation) -> bool:
+        return one.misses > 0 and (one.surprise_bits < near or any(kind.startswith("slow-start") for kind in one.kinds))
+
+    return _better(log, explained, _slow_starts([one for one in explained if differs(one)], entries))
 
 
 def _with_reductions(log: _Log, explained: list[Explanation], entries: dict[str, Algorithm]) -> list[Explanation]:
     """The explanations with the factor of the sender's own reductions, where those differ."""
     fits = []
     for one in explained:
-        ratios = [
-            miss.logged_bytes / max(miss.reference_bytes, 1) for miss in one.miss_list if miss.kind in _REDUCTIONS
-        ]
-        for each in entries[one.growth].parameters:
-            if each.name == "beta" and ratios and isinstance(each.default, float):
-                fits += _fits(one, each, [each.default * median(ratios)])
+        misses = [miss for miss in one.miss_list if miss.kind in _REDUCTIONS]
+        ratios = [miss.logged_bytes / max(miss.reference_bytes, 1) for miss in misses]
+        for each in _numbers(entries[one.growth]):
+            if each.name == "beta" and ratios:
+                fits += _fits(one, each, [float(each.default) * median(ratios)])
     return _better(log, explained, fits)
 
 
@@ -379,19 +390,20 @@ def _with_parameters(log: _Log, explained: list[Explanation], entries: dict[str,
     for number, factors in enumerate(_FACTORS):
         fits = []
         for one in sorted(explained, key=_surprise)[:_FITTED]:
-            if one.misses < _LEAST_MISSES:
+            changed = one.changed
+            if one.misses < _LEAST_MISSES or (changed is None and number > 0):
                 continue
-            for each in entries[one.growth].parameters:
-                if (
-                    isinstance(each.default, float)
-                    and each.default
-                    and (one.changed is None or one.changed[0] == each.name)
-                ):
-                    if one.changed is not None or number == 0:
-                        middle = each.default if one.changed is None else one.changed[1]
-                        fits += _fits(one, each, [middle * factor for factor in factors])
+            for each in _numbers(entries[one.growth]):
+                if changed is None or changed[0] == each.name:
+                    middle = float(each.default) if changed is None else changed[1]
+                    fits += _fits(one, each, [middle * factor for factor in factors])
         explained = _better(log, explained, fits)
     return explained
+
+
+def _numbers(entry: Algorithm) -> list[CatalogueParameter]:
+    """The parameters whose values can be scaled."""
+    return [one for one in entry.parameters if isinstance(one.default, float) and one.default]
 
 
 def _fits(one: Explanation, parameter: CatalogueParameter, values: Sequence[float]) -> list[str]:
@@ -415,9 +427,10 @@ def _better(log: _Log, explained: list[Explanation], others: Sequence[str]) -> l
 def _identification(
     log: _Log, about: dict[str, Any], ranking: list[Explanation], slow_starts: list[str], entries: dict[str, Algorithm]
 ) -> Identification:
+    log_bits = max(one.log_bits for one in ranking)
+    ranking = [replace(one, explained=max(0.0, 1 - one.surprise_bits / max(log_bits, 1.0))) for one in ranking]
     best = ranking[0]
     ties = [one.growth for one in ranking if one.surprise_bits <= best.surprise_bits + _TIE_BITS]
-    log_bits = max(one.log_bits for one in ranking)
     limited = best.app_limited / best.acks if best.acks else 0.0
     if log_bits < _LEAST_BITS:
         verdict = Verdict.UNDETERMINED

@@ -21,9 +21,10 @@ fn read(content: &[u8], choice: capture::Choice<'_>) -> Result<Log, Fault> {
     }
 }
 
-/// Replays a log through each of `algorithms`, and returns what a ranking needs, as JSON. Logs are cut after `acks` ACKs.
+/// Replays a log through each of `algorithms`, and returns what a ranking needs, as JSON. Logs are cut after `acks` ACKs;
+/// `flights`: the bytes in flight stand for the windows, as in a capture.
 #[pyfunction]
-#[pyo3(signature = (content, name, algorithms, *, connection=None, samples=None, mss=None, initial_cwnd=None, acks=None))]
+#[pyo3(signature = (content, name, algorithms, *, connection=None, samples=None, mss=None, initial_cwnd=None, acks=None, flights=false))]
 #[allow(clippy::too_many_arguments, reason = "keywords of a Python function")]
 pub(crate) fn explain(
     py: Python<'_>,
@@ -35,6 +36,7 @@ pub(crate) fn explain(
     mss: Option<u64>,
     initial_cwnd: Option<u64>,
     acks: Option<usize>,
+    flights: bool,
 ) -> PyResult<String> {
     let catalogue = scenario::catalogue(py, None)?;
     let parsed: Result<Vec<_>, Fault> = algorithms.iter().map(|one| catalogue.parse(one)).collect();
@@ -45,6 +47,9 @@ pub(crate) fn explain(
             let (samples, connection) = (samples.as_deref(), connection.as_deref());
             let mut log = read(&content, capture::Choice { samples, connection, mss, anywhere: true })?;
             log.cut(acks.unwrap_or(usize::MAX));
+            if flights {
+                log.forget_windows();
+            }
             let each = parsed.iter().map(|one| Ok(report::brief(&log, &judge(&log, one, &options)?)));
             let all: Result<Vec<_>, Fault> = each.collect();
             Ok::<_, Fault>(serde_json::Value::from(all?).to_string())
