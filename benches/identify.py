@@ -1,9 +1,9 @@
 """Identification of simulated senders: how often is the congestion control that ran the first of the ranking?
 
-`python benches/identify.py [--classes N] [--paths N] [--captures N] [--workers N]`. Each class (congestion avoidance
-and slow start) sends over each path, with a seed per path; no threshold was chosen by these flows. The qlog with
-windows and the captures without, at the sender and at the receiver, are identified. Open set: the ranking without the
-algorithm that ran, and without its family. Prints Markdown; docs/identify.md has the table.
+`python benches/identify.py [--classes N] [--paths N …] [--records NAME …] [--workers N]`. Each class (congestion
+avoidance and slow start) sends over each path, with a seed per path; no threshold was chosen by these flows. The qlog
+with windows and the captures without, at the sender and at the receiver, are identified. Open set: the ranking without
+the algorithm that ran, and without its family. Prints Markdown; docs/identify.md has the table.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ PATHS = (
     ("8 Mbps", "90 ms", "1 bdp", 0.0, 10, 109),
     ("8 Mbps", "40 ms", "3 bdp", 2e-3, 10, 110),
 )
-SOURCES = ("qlog", "capture at the sender", "capture at the receiver")
+SOURCES = {"qlog": "qlog", "senders": "capture at the sender", "receivers": "capture at the receiver"}
 _SCENARIO = """
 schema_version = 1
 duration = "{duration} s"
@@ -89,7 +89,7 @@ class Row:
 
 
 def _flow(job: tuple[str, int, Sequence[str]]) -> list[Row]:
-    algorithm, number, taps = job
+    algorithm, number, sources = job
     rate, rtt, buffer, loss, duration, seed = PATHS[number]
     lost = f', loss = {{ kind = "bernoulli", p = {loss} }}' if loss else ""
     fields = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": lost, "duration": duration, "algorithm": algorithm}
@@ -97,11 +97,12 @@ def _flow(job: tuple[str, int, Sequence[str]]) -> list[Row]:
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        logs = {SOURCES[0]: cwndlab.export.export(records, "qlog", folder / "qlog")[0]}
-        for source, tap in zip(SOURCES[1:], taps, strict=False):
-            logs[source] = folder / f"{tap}.pcapng"
-            cwndlab.export.export(records, "pcap", logs[source], at=tap)
-        for source, log in logs.items():
+        for source in sources:
+            log = folder / f"{source}.pcapng"
+            if source == "qlog":
+                log = cwndlab.export.export(records, "qlog", folder / "qlog")[0]
+            else:
+                cwndlab.export.export(records, "pcap", log, at=source)
             began = time.process_time()
             result = cwndlab.identify(log)
             rows.append(_row(algorithm, number, source, result, time.process_time() - began))
@@ -163,7 +164,9 @@ def _table(rows: list[Row]) -> list[str]:
         areas = [auroc(known, [getattr(one, name) for one in told]) for name in ("held_out", "family_held_out")]
         cells += [f"{one:.3f}" for one in areas]
         counts = f"{len(of)} | {len(of) - len(told)}"
-        lines.append(f"| {source} | {counts} | {' | '.join(cells)} | {cpu[len(cpu) // 2]:.1f} | {cpu[-1]:.1f} |")
+        lines.append(
+            f"| {SOURCES[source]} | {counts} | {' | '.join(cells)} | {cpu[len(cpu) // 2]:.1f} | {cpu[-1]:.1f} |"
+        )
     return lines
 
 
@@ -175,7 +178,7 @@ def _mistakes(rows: list[Row]) -> list[str]:
     lines = ["| record | ran | first instead (paths) |", "|---|---|---|"]
     for (source, algorithm), firsts in sorted(found.items()):
         names = ", ".join(f"{name} ({count})" for name, count in sorted(firsts.items()))
-        lines.append(f"| {source} | {algorithm} | {names} |")
+        lines.append(f"| {SOURCES[source]} | {algorithm} | {names} |")
     return lines
 
 
@@ -183,13 +186,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     classes = [*GROWTHS, *OTHER_STARTS]
     parser.add_argument("--classes", type=int, default=len(classes))
-    parser.add_argument("--paths", type=int, default=len(PATHS))
-    parser.add_argument("--captures", type=int, default=len(PATHS), help="paths with captures, from the last")
+    parser.add_argument("--paths", type=int, nargs="+", default=range(len(PATHS)))
+    parser.add_argument("--records", nargs="+", choices=SOURCES, default=tuple(SOURCES))
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
-    paths = range(asked.paths)
-    taps = [("senders", "receivers") if path >= asked.paths - asked.captures else () for path in paths]
-    jobs = [(algorithm, path, taps[path]) for path in paths for algorithm in classes[: asked.classes]]
+    jobs = [(algorithm, path, asked.records) for path in asked.paths for algorithm in classes[: asked.classes]]
     rows: list[Row] = []
     with ProcessPoolExecutor(asked.workers) as pool:
         for number, of_flow in enumerate(pool.map(_flow, jobs), 1):

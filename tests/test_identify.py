@@ -55,7 +55,6 @@ def test_windows_identify_the_algorithm_that_ran(tmp_path: Path, algorithm: str)
     assert result.best.explained > 0.99
     assert result.runner_up is not None
     assert result.runner_up.surprise_bits > result.best.surprise_bits
-    assert result.separation is not None
 
 
 @pytest.mark.parametrize("at", ["senders", "receivers"])
@@ -80,6 +79,7 @@ def test_algorithms_with_equal_windows_are_a_tie(tmp_path: Path) -> None:
 )
 def test_a_changed_parameter_is_found(tmp_path: Path, sender: str, growth: str, parameter: str, value: float) -> None:
     result = cwndlab.identify(qlog_of(tmp_path, sender))
+    assert growth in result.ties
     assert result.best.growth == growth
     (changed,) = result.parameters
     assert (changed.name, changed.value) == (parameter, pytest.approx(value, rel=0.03))
@@ -100,7 +100,7 @@ def test_an_algorithm_that_is_no_candidate_is_unknown(tmp_path: Path) -> None:
 
 
 def test_a_limited_application_says_nothing(tmp_path: Path) -> None:
-    flow = 'workload = { kind = "on-off", on = "50 ms", off = "300 ms", rate = "1 Mbps" }'
+    flow = 'workload = { kind = "cbr", rate = "1 Mbps", packet = "1448 B" }'
     result = cwndlab.identify(qlog_of(tmp_path, "cubic", loss=False, flow=flow))
     assert result.verdict is Verdict.UNDETERMINED
     assert result.headline().startswith("cannot be told: ")

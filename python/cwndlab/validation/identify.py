@@ -28,16 +28,17 @@ __all__ = ["Explanation", "Identification", "Separation", "Verdict", "identify"]
 #: ACKs of a log that are replayed.
 _MAX_ACKS = 12_000
 _CANDIDATES_HINT = "`cwndlab list` prints its names"
-#: Explanations that differ by fewer bits are a tie: an unexplained window costs more.
-_TIE_BITS = 4.0
+#: Explanations that differ by fewer bits are a tie, with windows and by the bytes in flight: there, a single correction
+#: may be due to the capture.
+_TIE_BITS, _FLIGHT_TIE_BITS = 4.0, 16.0
 #: Bits that the windows of a log must cost without an algorithm.
 _LEAST_BITS = 40.0
 #: The share of a log's bits that the best algorithm explains at least; docs/identify.md has its calibration.
-_LEAST_EXPLAINED = 0.5
+_LEAST_EXPLAINED = 0.75
 #: From this share of ACKs on the application is the cause of too few bits.
 _LIMITED = 0.5
 #: Algorithms whose parameters are varied, and their misses from which on that is worth it.
-_FITTED, _LEAST_MISSES = 4, 3
+_FITTED, _LEAST_MISSES = 8, 3
 #: Factors of the values of parameters: of each, then of the one that fits best.
 _FACTORS = ((0.25, 0.5, 0.7, 0.85, 1.2, 1.4, 2.0, 4.0), (0.8, 0.9, 1.0, 1.1, 1.25), (0.95, 0.975, 1.0, 1.025, 1.05))
 #: Bits that a value of a parameter costs.
@@ -302,7 +303,7 @@ def _ranked(source: _Log, entries: dict[str, Algorithm]) -> Identification:
     ranking = sorted(explained, key=_surprise)
     starts, _ = source.explanations(_slow_starts(ranking[:1], entries))
     least = min((one.surprise_bits for one in starts), default=0.0)
-    tied = [one.slow_start for one in starts if one.surprise_bits <= least + _TIE_BITS]
+    tied = [one.slow_start for one in starts if one.surprise_bits <= least + _margin(about)]
     return _identification(source, about, ranking, tied, entries)
 
 
@@ -318,6 +319,10 @@ def _candidates(names: Sequence[str] | None) -> dict[str, Algorithm]:
             fault = Fault("--candidates", f"'{name}' is not a congestion avoidance of the catalogue", _CANDIDATES_HINT)
             raise ScenarioError(fault)
     return {name: one for name, one in usable.items() if names is None or name in names}
+
+
+def _margin(about: dict[str, Any]) -> float:
+    return _FLIGHT_TIE_BITS if about["windowless"] else _TIE_BITS
 
 
 def _usual(entry: Algorithm) -> str:
@@ -430,7 +435,7 @@ def _identification(
     log_bits = max(one.log_bits for one in ranking)
     ranking = [replace(one, explained=max(0.0, 1 - one.surprise_bits / max(log_bits, 1.0))) for one in ranking]
     best = ranking[0]
-    ties = [one.growth for one in ranking if one.surprise_bits <= best.surprise_bits + _TIE_BITS]
+    ties = [one.growth for one in ranking if one.surprise_bits <= best.surprise_bits + _margin(about)]
     limited = best.app_limited / best.acks if best.acks else 0.0
     if log_bits < _LEAST_BITS:
         verdict = Verdict.UNDETERMINED
