@@ -93,8 +93,9 @@ pub fn brief(log: &Log, audit: &Audit<'_>) -> Value {
     let judge = &audit.judge;
     let counts = &judge.counts;
     let misses = |all: &[Miss]| -> Vec<Value> {
-        let row =
-            |one: &Miss| json!([Log::ms(one.time), one.acks, one.kind.name(), one.logged, one.reference, one.tolerance]);
+        let row = |one: &Miss| {
+            json!([Log::ms(one.time), one.acks, one.kind.name(), one.logged, one.reference, one.tolerance])
+        };
         all.iter().map(row).collect()
     };
     let empty = Brief::default();
