@@ -395,16 +395,7 @@ impl<'a> Judge<'a> {
         if self.unknown > 0 {
             return self.follow(check);
         }
-        let mut limit = self.limit();
-        let check = &match check.since {
-            Some(since) => {
-                let Some(check) = self.span(check, since) else { return };
-                // The data in flight at a congestion event is that of the capture, not of the sender.
-                limit = if self.last.cause.is_some() { 2 * limit } else { limit } + check.cwnd / FLIGHT_PART;
-                check
-            }
-            None => *check,
-        };
+        let Some((ref check, limit)) = self.compared(check) else { return };
         // Windows in whole segments do not tell alternatives apart that differ by less.
         let indistinct = if self.tolerance.resolution > 1 { limit / 4 } else { 0 };
         let distances = self.branches.iter().map(|one| {
@@ -425,19 +416,7 @@ impl<'a> Judge<'a> {
             chosen.excess = 0.0;
         }
         self.counts.checks += 1;
-        match &mut self.brief {
-            Some(brief) => {
-                brief.difference += distance as f64 / limit as f64;
-                let anchor = *brief.anchor.get_or_insert(check.cwnd);
-                if anchor.abs_diff(check.cwnd) > limit {
-                    let (time, acks, kind) = (check.time, self.counts.acks, DepartureKind::Model);
-                    let (logged, reference, tolerance) = (check.cwnd, anchor, limit);
-                    brief.constant_misses.push(Miss { time, acks, kind, logged, reference, tolerance });
-                    brief.anchor = Some(check.cwnd);
-                }
-            }
-            None => self.series.push(Point { time: check.time, logged: check.cwnd, reference }),
-        }
+        self.note_check(check, reference, distance, limit);
         let before = self.last_logged.unwrap_or(check.cwnd);
         let reduced = self.last.cause.is_some();
         if distance > limit {
@@ -461,6 +440,31 @@ impl<'a> Judge<'a> {
         self.last_logged = Some(check.cwnd);
         self.base = chosen.driver.control.snapshot();
         self.branches = vec![chosen];
+    }
+
+    /// Keeps a compared window; briefly, its difference, and whether a window that stays as it is would explain it.
+    fn note_check(&mut self, check: &Check, reference: u64, distance: u64, limit: u64) {
+        let Some(brief) = &mut self.brief else {
+            return self.series.push(Point { time: check.time, logged: check.cwnd, reference });
+        };
+        brief.difference += distance as f64 / limit as f64;
+        let anchor = *brief.anchor.get_or_insert(check.cwnd);
+        if anchor.abs_diff(check.cwnd) > limit {
+            let (time, acks, kind) = (check.time, self.counts.acks, DepartureKind::Model);
+            let (logged, reference, tolerance) = (check.cwnd, anchor, limit);
+            brief.constant_misses.push(Miss { time, acks, kind, logged, reference, tolerance });
+            brief.anchor = Some(check.cwnd);
+        }
+    }
+
+    /// What is compared, and its tolerance; `None` within a span of bytes in flight.
+    fn compared(&mut self, check: &Check) -> Option<(Check, u64)> {
+        let limit = self.limit();
+        let Some(since) = check.since else { return Some((*check, limit)) };
+        let check = self.span(check, since)?;
+        // The data in flight at a congestion event is that of the capture, not of the sender.
+        let limit = if self.last.cause.is_some() { 2 * limit } else { limit };
+        Some((check, limit + check.cwnd / FLIGHT_PART))
     }
 
     /// Counts the ACKs that could have told, where the windows agree.

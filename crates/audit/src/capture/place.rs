@@ -32,7 +32,7 @@ pub(super) fn at_sender(packets: Vec<Packet>, from: Endpoints, notes: &mut Vec<S
     let mut moved = packets;
     let shift = halves.sender;
     for packet in moved.iter_mut().filter(|one| one.endpoints != from) {
-        packet.time = packet.time + shift;
+        packet.time += shift;
     }
     let place = if at_receiver { "at the receiver" } else { "in the network" };
     notes.push(format!(
