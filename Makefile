@@ -13,7 +13,7 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build dev dist epoch demo test fuzz faults check fmt bench bench-instructions bench-peers stacks interop virtual-linux docs site playground clean
+.PHONY: help system build dev dist epoch demo test fuzz faults check fmt bench bench-instructions bench-peers stacks hosts interop virtual-linux docs site playground clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
@@ -30,6 +30,7 @@ help:
 	@echo 'make bench-instructions  what a packet costs by stage, counted by callgrind; UPDATE=1 writes it to benches/ and docs/'
 	@echo 'make bench-peers  the same beside ns-2 and ns-3 (from Debian), with ratios'
 	@echo 'make stacks       audits of other QUIC stacks and of this kernel over the emulator; compiles them first (tools/stacks/README.md)'
+	@echo 'make hosts        other stacks as programs that the simulator hosts, in build/stacks/bin (docs/host.md)'
 	@echo 'make interop      the workloads of applications beside programs of Debian and PyPI over the emulator, which it installs (docs/interop.md)'
 	@echo 'make virtual-linux  Linux in virtual time, from the sources of a kernel; SOURCE=ARCHIVE: this one (docs/validity.md)'
 	@echo 'make docs         makes the generated parts of docs/ and README.md anew; ONLY=WORD: those of this name or page'
@@ -153,6 +154,16 @@ stacks: build
 	test -x build/stacks/venv/bin/python || $(PYTHON) -m venv build/stacks/venv
 	build/stacks/venv/bin/python -m pip install --quiet --disable-pip-version-check aioquic==1.7.2
 	$(BIN)/python tools/stacks/run.py --programs build/stacks/target/release --python build/stacks/venv/bin/python --only '$(ONLY)'
+
+# Stacks that `cwndlab host` runs; some minutes, and kept. Tests that need one are skipped without it.
+hosts:
+	cargo build --release --locked --manifest-path tools/stacks/hosted/Cargo.toml --target-dir build/stacks/hosted
+	mkdir -p build/stacks/bin
+	install -m 755 build/stacks/hosted/release/cwndlab-stack-quinn build/stacks/bin
+	test -x build/stacks/venv/bin/python || $(PYTHON) -m venv build/stacks/venv
+	build/stacks/venv/bin/python -m pip install --quiet --disable-pip-version-check aioquic==1.7.2
+	printf '#!/bin/sh\nexec "$(CURDIR)/build/stacks/venv/bin/python" "$(CURDIR)/tools/stacks/hosted/python/cwndlab-stack-aioquic"\n' > build/stacks/bin/cwndlab-stack-aioquic
+	chmod 755 build/stacks/bin/cwndlab-stack-aioquic
 
 # A quarter of an hour, and no part of the tests. ONLY=coap, ONLY=loss or ONLY=service: these parts.
 interop: build

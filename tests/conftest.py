@@ -57,6 +57,7 @@ def pytest_collection_finish() -> None:
 SYSTEM = frozenset(
     {
         "applications",
+        "assessment_emulated",
         "conform",
         "emulation",
         "emulation_programs",

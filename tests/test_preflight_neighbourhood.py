@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import cwndlab
 import pytest
@@ -117,3 +118,38 @@ def test_any_survey_is_a_scenario_or_an_error(networks: list[Network]) -> None:
     except ScenarioError:
         return
     cwndlab.Scenario.from_toml(text)
+
+
+#: A download from an access point to a phone near it.
+CELL = """
+schema_version = 1
+duration = "3 s"
+node = [{ name = "server" }, { name = "ap", position = [0, 0] }, { name = "phone", position = [5, 0] }]
+medium = [{ name = "cell", standard = "802.11n", mcs = 7, channel = 1, access_point = "ap" }]
+link = [
+    { from = "server", to = "ap", rate = "1 Gbps", delay = "10 ms" },
+    { from = "ap", to = "phone", medium = "cell", queue = { capacity = "20 packets" } },
+]
+flow = [{ algorithm = "cubic", from = "server", to = "phone" }]
+"""
+
+
+def test_a_comparison_says_what_the_radio_lost_and_what_the_queue_lost() -> None:
+    """At 50 m MCS 7 is 19 dB above the noise, where some frames are lost; at 5 m 49 dB, where none is. A queue of
+    20 packets drops what one of 5000 keeps. By hand: 40.05 dB + 30 log10(d / 1 m) of 16 dBm, noise -94 dBm."""
+    worlds: dict[str, dict[str, Any]] = {
+        "queue": {"medium[0].mcs": 7},
+        "radio": {"node[2].position": [50, 0], "link[1].queue.capacity": "5000 packets"},
+    }
+    compared = cwndlab.compare(
+        cwndlab.Scenario.from_toml(CELL), ["cubic"], seeds=2, alternatives={"world": worlds}, by="world"
+    )
+    queue, radio = cwndlab.study.tables.on_air(compared).values
+    assert (queue["noise"], queue["lost_on_air"], radio["lost_in_queue"]) == (0, 0, 0)
+    assert queue["lost_in_queue"] > 0.001
+    assert radio["noise"] > 0.05
+
+
+def test_a_cell_without_a_channel_has_no_table_of_the_radio() -> None:
+    compared = cwndlab.compare("wlan", ["cubic"], seeds=1)
+    assert not cwndlab.study.tables.on_air(compared).rows

@@ -86,9 +86,9 @@ QUEUES = Scenario(
                 Ared(interval="1 s", target="10 ms", mean_packet="1000 B"),
                 Codel(target="10 ms", interval="200 ms", ecn=True),
                 Pie(update="30 ms", alpha=0.1, beta=1.0, burst="0 s", mark_below=0.2),
-                DualPi2(target="20 ms", rtt_max="200 ms", coupling=1.5, l_min="1 ms", l_range="0 s"),
+                DualPi2(target="20 ms", rtt_max="200 ms", coupling=1.5, l_min="1 ms", l_range="0 s", min_qlen_step=0),
                 Fq("1 MB", quantum="300 B", batch=1),
-                FqCodel(queues=16, ecn=False),
+                FqCodel(queues=16, ecn=False, ce_threshold="1 ms", ce_threshold_ect1=True),
                 FqPie(queues=1, target="5 ms"),
             )
         ]

@@ -166,6 +166,34 @@ def test_the_reference_algorithm_passes(name: str) -> None:
     assert all(one.source for outcome in result.outcomes for one in outcome.statements)
 
 
+def test_downloads_of_c4_end_within_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """draft-huitema-ccwg-c4-test: 10 MB at 20 Mbit/s and 80 ms typically take 4.85 s, and at most 5; the other bounds
+    are those of the draft, too."""
+    monkeypatch.setattr("cwndlab.suites.c4_test.RUNS", 3)
+    cases = ["alone-20", "black-hole", "suspension", "with-c4-short", "with-cubic-long"]
+    result = cwndlab.suites.run("c4-test", cases=cases)
+    assert result.holds, result.verdicts()
+    (slowest,) = result.outcomes[0].statements
+    assert slowest.expected == "at most 5"
+    assert float(slowest.got) == pytest.approx(4.85, rel=0.03)
+    # By hand: more than the outage of 2 s, and 10 MB at 25 Mbit/s with 52 bytes of headers per 1448.
+    assert float(result.outcomes[1].statements[0].got) > 2.0 + 10e6 * 8 / 25e6 * 1500 / 1448
+
+
+def test_a_download_that_does_not_end_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copa's default mode reads the spikes of a bad Wi-Fi as queues; the run ends at three times the bound."""
+    monkeypatch.setattr("cwndlab.suites.c4_test.RUNS", 1)
+    (outcome,) = cwndlab.suites.run("c4-test", "copa(mode=default)", cases=["bad-wifi"]).outcomes
+    assert [(one.got, one.expected) for one in outcome.failures] == [("inf", "at most 4.3")]
+
+
+def test_the_runs_of_a_case_differ_by_seed() -> None:
+    t = a_trial()
+    document = t.scenario(1.0) | {"perturb": True}
+    hashes = {t.run(document, seed).records.hash() for seed in (1, 1, 2)}
+    assert len(hashes) == 2
+
+
 def test_controls_of_media_follow_the_capacity() -> None:
     """RFC 8867, section 5.1: each control has to follow the steps of the capacity."""
     for control in ("nada", "scream2", "gcc"):
@@ -178,6 +206,66 @@ def test_a_suite_of_media_names_the_controls_that_it_tests() -> None:
     with pytest.raises(cwndlab.ScenarioError, match="nada, scream2, gcc") as raised:
         cwndlab.suites.run("rfc8867", "cubic")
     assert "scream2" in str(raised.value)
+
+
+def test_prague_keeps_the_rules_of_l4s_that_it_claims() -> None:
+    """RFC 9331, section 4. tcp_prague.c 0.7 has no detection of classic ECN, and Linux does not pace the first ten
+    segments: 9 × 120 µs at 100 Mbit/s."""
+    result = cwndlab.suites.run("rfc9331")
+    broken = {(outcome.case.name, one.text) for outcome in result.outcomes for one in outcome.failures}
+    assert broken == {("classic-aqm", "rate over Reno's, with adaptation"), ("bursts", "queue of the first burst, s")}
+    (burst,) = [one for outcome in result.outcomes for one in outcome.failures if outcome.case.name == "bursts"]
+    assert burst.got == "0.00108"
+
+
+class Constant:
+    """A window of 250 segments, whatever happens."""
+
+    def __init__(self, path: Any) -> None:
+        pass
+
+    def on_ack(self, ack: Any) -> None:
+        pass
+
+    def on_congestion(self, event: Any) -> None:
+        pass
+
+    def cwnd(self) -> float:
+        return 250.0
+
+    def state(self) -> dict[str, float]:
+        return {"alpha": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "case", "broken"),
+    [
+        ("cubic", "codepoint", "share of data packets with ECT(1)"),
+        ("dctcp", "codepoint", "share of retransmissions with ECT(1)"),
+        ("constant", "feedback", "marks of the queue"),
+        ("cubic", "scalable", "marks per round trip at 10 Mbit/s"),
+        ("bbr1", "loss", "rate over Reno's, with a queue of 0.5 BDP"),
+        ("constant", "classic-aqm", "rate over Reno's"),
+        ("dctcp", "rtt-independence", "exponent of the RTT, 10 and 20 ms"),
+        ("bbr1", "small-rtt", "packets of a flow in the queue, of ten flows"),
+        ("prague/sack", "reordering", "share of packets retransmitted without a loss"),
+        ("cubic", "bursts", "longest queue of a later burst, s"),
+    ],
+)
+def test_each_rule_of_l4s_is_broken_by_some_sender(algorithm: str, case: str, broken: str) -> None:
+    """Senders without ECN, with RFC 8257 (no ECT on retransmissions, growth per RTT), that do not respond to losses,
+    and that count duplicate ACKs (RFC 6675). On every path of a case one of them fails."""
+    result = cwndlab.suites.run("rfc9331", algorithm, algorithms={"constant": Constant}, cases=[case])
+    assert all(broken in {one.text for one in outcome.failures} for outcome in result.outcomes), result.verdicts()
+
+
+def test_a_control_of_media_with_l4s_is_judged_by_the_same_rules() -> None:
+    """SCReAMv2 sets ECT(1); its detection of loss counts datagrams, so that reordering reduces its rate."""
+    result = cwndlab.suites.run("rfc9331", "scream2", cases=["codepoint", "reordering", "feedback"])
+    assert [outcome.verdict for outcome in result.outcomes] == [Verdict.PASSED, Verdict.NOT_APPLICABLE, Verdict.FAILED]
+    assert failures(result, "reordering") == {"rate over that without reordering"}
+    with pytest.raises(cwndlab.ScenarioError, match="nada"):
+        cwndlab.suites.run("rfc9331", "nada", cases=["codepoint"])
 
 
 def test_marks_reach_a_control_of_media() -> None:

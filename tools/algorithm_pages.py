@@ -52,6 +52,10 @@ KIND_OF = {
 }
 
 
+#: Parameters of an entry's figures, where the default shows nothing.
+SHOWN = {"careful-resume": "(saved_cwnd=100, saved_rtt=0.04)"}
+
+
 class Run(NamedTuple):
     """A run of a page."""
 
@@ -68,7 +72,7 @@ def text_of(entry: Algorithm) -> str | None:
     """The text of an algorithm that demonstrates the entry; none for entries that a flow cannot select."""
     match entry.kind:
         case "slow-start":
-            return f"cubic+{entry.name}"
+            return f"cubic+{entry.name}{SHOWN.get(entry.name, '')}"
         case "recovery":
             return f"reno+standard/{entry.name}"
         case "mechanism":
@@ -209,6 +213,17 @@ def _in_the_matrix(entry: Algorithm) -> list[str]:
     return ["## In the matrix", "", about, "", "| column | value |", "|---|---|", *shown, ""]
 
 
+def _beside_cubic(entry: Algorithm) -> list[str]:
+    """The published ratios of docs/validity.md."""
+    if entry.name != "prague":
+        return []
+    about = (
+        "Prague's rate over CUBIC's at equal RTTs, here and as published; "
+        "[validity](../validity.md#prague-beside-cubic) has all runs."
+    )
+    return ["## Beside CUBIC through DualPI2", "", about, "", _block("validity.md", "l4s ratios").strip(), ""]
+
+
 @cache
 def _deployments() -> dict[str, dict[str, str]]:
     return tomllib.loads((ROOT / "tools" / "deployment.toml").read_text(encoding="utf-8"))
@@ -325,6 +340,7 @@ def page(entry: Algorithm, made_from: str) -> str:
         lines += _pictures(entry, text, made_from)
     lines += _parameters(entry)
     lines += _in_the_matrix(entry)
+    lines += _beside_cubic(entry)
     lines += _deployment(entry)
     lines += _verified(entry)
     model_based = ["model-based: it may increase an unused window"] if entry.model_based else []

@@ -51,6 +51,7 @@ _MARKED = {
     "undo": "undo",
     "mode": "mode",
     "ssthresh": "ssthresh set",
+    "careful-resume": "resume",
 }
 _COLOURS = {
     "slow start": "#D9EEF7",

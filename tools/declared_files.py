@@ -237,6 +237,7 @@ _EXAMPLES_OF: dict[str, dict[str, Any]] = {
     "Cdf": {"points": (("1 kB", 0.5), ("10 kB", 1.0))},
     "DropTail": {"capacity": "64 KiB"},
     "GilbertElliott": {"p": 0.01, "r": 0.3},
+    "Hosted": {"stack": "quinn"},
     "LogNormal": {"median": "12 kB", "sigma": 1.4},
     "LossList": {"indices": (17, 403)},
     "MqttSubscription": {"sources": ("alarms",)},

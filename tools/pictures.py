@@ -10,6 +10,7 @@ from typing import Any
 import matplotlib as mpl
 from cwndlab.files import atomic_write
 from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.core import Metric
 from cwndlab.plot.palette import colour
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
@@ -52,5 +53,29 @@ def trade_off(table: dict[str, dict[str, dict[str, Any]]], across: str, up: str,
         axis.set_label_text(COLUMNS[name].heading)
     axes.grid(alpha=0.3)
     file.parent.mkdir(exist_ok=True)
+    with atomic_write(file) as part:
+        figure.savefig(part, format="svg", metadata={"Date": None})
+
+
+def forest(cells: dict[str, dict[str, dict[str, Any]]], metric: Metric, file: Path) -> None:
+    """Paired differences of a metric with their 95 % intervals: a line for each cell, a colour for each alternative."""
+    alternatives = list(next(iter(cells.values())))
+    height = 0.22 * len(alternatives) + 0.1
+    figure = Figure(figsize=(6.4, 0.9 + height * len(cells)), layout="constrained")
+    axes = figure.add_subplot()
+    for number, alternative in enumerate(alternatives):
+        rows = [cell[alternative] for cell in cells.values()]
+        middle = [row["difference"] * metric.factor for row in rows]
+        ends = ([row[end] if row[end] is not None else row["difference"] for row in rows] for end in ("low", "high"))
+        error = [[abs(end * metric.factor - mean) for end, mean in zip(side, middle, strict=True)] for side in ends]
+        shift = (number - (len(alternatives) - 1) / 2) * 0.22 / height
+        at = [-place - shift for place in range(len(cells))]
+        ink = colour(number + 1)
+        axes.errorbar(middle, at, xerr=error, fmt="o", color=ink, capsize=2, markersize=4, label=alternative)
+    axes.axvline(0.0, color="grey", linewidth=0.8)
+    axes.set_yticks([-place for place in range(len(cells))], list(cells))
+    axes.set_xlabel(f"difference of {metric.heading}")
+    axes.grid(alpha=0.3, axis="x")
+    figure.legend(loc="outside upper center", ncols=len(alternatives), frameon=False)
     with atomic_write(file) as part:
         figure.savefig(part, format="svg", metadata={"Date": None})

@@ -160,7 +160,10 @@ def fields(table: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def begins(name: str, table: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The fields of a flow with which the form begins a workload; ``None`` where no flow of a dumbbell can have it."""
+    """The fields of a flow with which the form begins a workload; ``None`` where no flow of a dumbbell can have it, and
+    for stacks in processes, which a browser does not start."""
+    if name == "hosted":
+        return None
     workload = {"kind": name} | (BEGINS.get(name) or declared_files.example(table))
     for flow in ({"algorithm": "cubic"}, {"transport": "udp"}):
         document = {

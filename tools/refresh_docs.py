@@ -31,6 +31,7 @@ from typing import Any
 from unittest import mock
 
 import algorithm_pages
+import bbr_questions
 import declared_files
 import generated
 import pictures
@@ -45,6 +46,39 @@ ROOT = generated.ROOT
 BIN = Path(sys.executable).parent
 #: The tables of tools/interop/table.py, from the kept result.
 INTEROP = ("cases", "causes", "timeouts", "service")
+#: The comparisons of docs/bbr-questions.md: axis, picture, and metrics of the tables.
+BBR = {
+    "probe-rtt": (
+        "interval",
+        "Change of BBR's share beside CUBIC with a ProbeRTT interval of 10 s, in nine settings",
+        ["share@flow0", "queue_ms"],
+    ),
+    "late-flow": (
+        "interval",
+        "Change of the Jain index of two BBR flows with a ProbeRTT interval of 10 s, in nine settings",
+        ["jain", "queue_ms", "goodput_bps"],
+    ),
+    "drain-limit": (
+        "drain",
+        "Change of the queue without a limit of Drain, and with Down in its place, in six settings",
+        ["queue_ms", "p95_queue_ms", "loss_ratio"],
+    ),
+    "drain-gain": (
+        "gain",
+        "Change of the queue with a drain gain of 0.35, in twelve settings",
+        ["queue_ms", "goodput_bps@flow0"],
+    ),
+    "ack-phase": (
+        "filter",
+        "Change of BBR's share where the filter of the bandwidth advances as Down begins, in twelve settings",
+        ["share@flow0", "queue_ms"],
+    ),
+    "ecn": (
+        "response",
+        "Change of the queue of two BBR flows with the response to ECN, and with DCTCP, for four RTTs",
+        ["queue_ms", "p95_queue_ms", "goodput_bps"],
+    ),
+}
 #: The measurements of an interrupted call, and the durations of parts on this machine.
 STATE = ROOT / "build" / "docs.json"
 
@@ -254,10 +288,38 @@ def _list_of_metrics() -> str:
     )
 
 
+def _slow_starts() -> str:
+    """The tables of examples/slow-starts.toml by metric."""
+    parts = []
+    with tempfile.TemporaryDirectory() as folder:
+        for title, metric in (
+            ("Mean completion of a transfer, s", "mean_completion_s"),
+            ("Packets retransmitted", "retransmitted_packets"),
+        ):
+            options = ("--pivot", "algorithm,@path", "--metrics", metric, "--format", "markdown", "--out", folder)
+            parts.append(f"{title}:\n\n{_text(str(BIN / 'cwndlab'), 'sweep', 'examples/slow-starts.toml', *options)}")
+    return "\n\n".join(parts)
+
+
 def _stack() -> str:
     from cwndlab.scenario.stacks import markdown
 
     return markdown()
+
+
+def _bounds() -> str:
+    """The slowest downloads of the test cases of C4, by the text of the draft and by its code, and the bounds."""
+    from cwndlab import suites
+
+    texts = ("c4", "c4(delay=push)")
+    results = [suites.run("c4-test", text).outcomes for text in texts]
+    lines = [f"| case | within, s | {' | '.join(f'`{text}`' for text in texts)} |", "|---|---:|---:|---:|"]
+    for outcomes in zip(*results, strict=True):
+        (first,) = outcomes[0].statements
+        got = [f"{float(one.got):.2f}" + ("" if one.holds else " *") for each in outcomes for one in each.statements]
+        lines.append(f"| `{outcomes[0].case.name}` | {first.expected.removeprefix('at most ')} | {' | '.join(got)} |")
+    passed = [sum(outcome.verdict is suites.Verdict.PASSED for outcome in outcomes) for outcomes in results]
+    return "\n".join([*lines, f"| passed | of {len(results[0])} | {' | '.join(map(str, passed))} |"])
 
 
 def _coverage() -> str:
@@ -273,6 +335,7 @@ def _coverage() -> str:
 
 
 MAKERS: dict[str, Callable[[], str]] = {
+    "slow starts": _slow_starts,
     "validate": _validity,
     "validate --kernel": _kernel,
     "virtual linux": _virtual_linux,
@@ -298,6 +361,12 @@ MAKERS: dict[str, Callable[[], str]] = {
     },
     "dry-run ccm-ss-grid": lambda: _shown("sweep", "examples/ccm-ss-grid.py", "--dry-run", "--out", "build/grid"),
     "ns3 radio": lambda: _text(sys.executable, "tools/ns3_radio/compare.py"),
+    "suite c4-test": _bounds,
+    "l4s coexistence": lambda: _text(sys.executable, "tools/coexistence.py"),
+    "l4s ratios": lambda: _text(sys.executable, "tools/coexistence.py", "ratios"),
+    "partial-l4s": lambda: _text(sys.executable, "tools/partial_l4s.py"),
+    "suite rfc9331": lambda: _text(sys.executable, "tools/suite_outcomes.py", "rfc9331"),
+    "scream": lambda: _text(sys.executable, "tools/scream/compare.py"),
     "attack bbr1": lambda: _shown_with_command("attack", "bbr1"),
     "tune ccm-ss": lambda: _shown_with_command("tune", "examples/tune-ccm-ss.toml", "--out", "build/tune-ccm-ss"),
     "tune iot": lambda: _shown_with_command("tune", "examples/tune-iot.toml", "--out", "build/tune-iot"),
@@ -328,6 +397,7 @@ MAKERS: dict[str, Callable[[], str]] = {
         "Runs that missed the service level of each class, for three congestion controls of CoAP and three sites",
         ["site", "control"],
     ),
+    **{f"bbr {question}": partial(bbr_questions.markdown, question, *shown) for question, shown in BBR.items()},
     "audit": _audit,
     "stacks": _stacks,
     **{f"interop {part}": partial(_text, sys.executable, "tools/interop/table.py", part) for part in INTEROP},

@@ -13,6 +13,7 @@ TRAITS = {"CongestionAvoidance": "parts.rs", "SlowStart": "parts.rs", "Congestio
 #: What the methods receive and return, with their files.
 STRUCTS = {
     "Path": "contract.rs",
+    "Saved": "contract.rs",
     "Ack": "contract.rs",
     "DeliveryRate": "contract.rs",
     "Congestion": "contract.rs",

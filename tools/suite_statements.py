@@ -133,6 +133,8 @@ class Tables:
             return [{"flow": 0, "mss_bytes": self._mss, "timeouts": seed // 2 % 2, "loss_probes": seed % 3}]
         if table == "samples":
             return [{"flow": 0, "time_ns": at, "in_flight_bytes": row % 2} for row, at in enumerate(times)]
+        if table == "transfers":
+            return [{"flow": 0, "end_ns": self._duration * (1 + seed % 2) // 5}]
         # Recoveries begin late in some.
         first = {2: 64, 3: 65}.get(seed, 0)
         kinds = [_KINDS[row % 7] if row >= first or row % 7 == 0 else "none" for row in range(_ROWS)]
@@ -161,7 +163,7 @@ class _Recorded(Subject):
         self.documents: list[Mapping[str, Any]] = []
         self._seed = seed
 
-    def run(self, document: Mapping[str, Any], cancel: engine.Cancel) -> Records:
+    def run(self, document: Mapping[str, Any], cancel: engine.Cancel, seed: int = 1) -> Records:
         self.documents.append(document)
         return cast("Records", Tables(document, self._seed))
 

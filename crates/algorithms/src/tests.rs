@@ -177,13 +177,13 @@ fn the_canonical_text_parses_to_the_same_algorithm() {
 
 /// Algorithms and mechanisms that the catalogue must contain.
 #[rustfmt::skip]
-const KEYS: [&str; 68] = [
+const KEYS: [&str; 71] = [
     "tahoe", "reno", "newreno", "highspeed", "scalable", "htcp", "bic", "cubic", "cubic-8312", "cubic-linux",
     "cubic-ns2", "hybla", "westwood", "westwood-plus", "libra", "cubic-fit", "vegas", "vegas-plus", "veno", "yeah",
     "illinois", "fast", "ctcp", "tcp-fit", "fast-fit", "fusion", "hcc", "ledbat", "ledbat-pp", "copa", "bbr1",
     "bbr3", "rcp-bbr", "standard", "vegas-ss", "hoe", "astart", "paced-start", "limited", "esse", "gallop",
     "quick-start", "alss-sirens", "capstart", "abe-tcp", "hystart", "hystart-linux", "hystart-pp", "afstart",
-    "altss", "swift-start", "search", "sack", "fack", "prr", "rack-tlp", "rto", "undo", "dctcp", "ecn-classic",
+    "altss", "swift-start", "search", "rapid-start", "suss", "careful-resume", "sack", "fack", "prr", "rack-tlp", "rto", "undo", "dctcp", "ecn-classic",
     "abe-ecn", "rcp", "perc", "sirens", "abc-wireless", "ccm-ss", "iotcc", "phcc",
 ];
 
@@ -360,7 +360,9 @@ fn an_undo_restores_the_whole_state_of_every_algorithm_without_a_model() {
 /// and all slow starts with Reno and CUBIC. `cwndlab check` runs it in full size.
 #[test]
 fn every_algorithm_passes_the_conformance_battery() {
-    let failures = failures(&cwndlab_conformance::algorithm_texts(&catalogue()), &BatterySize::SMALL);
+    let mut texts = cwndlab_conformance::algorithm_texts(&catalogue());
+    texts.push("cubic+careful-resume(saved_cwnd=400, saved_rtt=0.05)".to_owned());
+    let failures = failures(&texts, &BatterySize::SMALL);
     assert!(failures.is_empty(), "{} algorithms fail:\n{}", failures.len(), failures.join("\n"));
 }
 

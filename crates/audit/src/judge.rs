@@ -642,6 +642,7 @@ mod tests {
             seed: 0,
             classic_ecn: false,
             oracle_buffer: None,
+            saved: None,
         };
         let tolerance = Tolerance { segments: 1.0, resolution: 1, per_ack: 0.0 };
         let mut judge = Judge::new(&algorithm, path, false, tolerance);

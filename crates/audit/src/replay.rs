@@ -125,6 +125,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
         seed: 0,
         classic_ecn: false,
         oracle_buffer: None,
+        saved: None,
     };
     let tolerance = Tolerance {
         segments: options.tolerance.unwrap_or(if algorithm.is_model_based() { MODEL_TOLERANCE } else { 1.0 }),

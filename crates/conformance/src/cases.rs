@@ -23,6 +23,7 @@ pub(crate) fn path(traits: &Traits, segments: u64, ssthresh: Option<u64>) -> Pat
         seed: 1,
         classic_ecn: false,
         oracle_buffer: None,
+        saved: None,
     }
 }
 

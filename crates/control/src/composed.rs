@@ -30,6 +30,8 @@ pub struct Composed {
     /// Conservative slow start (RFC 9406); loss recovery of the transport.
     conservative: bool,
     recovering: bool,
+    /// The slow start sets the window of this recovery.
+    owned: bool,
 }
 
 impl Composed {
@@ -52,6 +54,7 @@ impl Composed {
             ssthresh,
             conservative: false,
             recovering: false,
+            owned: false,
         }
     }
 
@@ -91,6 +94,15 @@ impl Composed {
         event
     }
 
+    /// A recovery whose window the slow start sets.
+    fn recover(&mut self, ack: &Ack) {
+        if let Some(part) = &mut self.slow_start {
+            let (w, ssthresh) = part.recover(ack, self.w);
+            self.w = w.clamp(1.0, self.most);
+            self.ssthresh = ssthresh.max(MIN_SSTHRESH);
+        }
+    }
+
     /// Congestion avoidance. A window below `ssthresh` lowers `ssthresh`: only a congestion event, an idle period or
     /// the slow start itself restarts slow start.
     #[inline]
@@ -110,6 +122,11 @@ impl CongestionControl for Composed {
     fn on_ack(&mut self, ack: &Ack) -> Option<Event> {
         self.growth.observe(ack, self.w);
         self.recovering = ack.recovering;
+        self.owned &= ack.recovering;
+        if self.owned {
+            self.recover(ack);
+            return None;
+        }
         let may_grow = ack.cwnd_limited && !ack.recovering;
         if self.w < self.ssthresh {
             return self.start(ack, may_grow);
@@ -141,6 +158,7 @@ impl CongestionControl for Composed {
         self.w = if event.restart { 1.0 } else { ssthresh.max(least).min(self.ssthresh) };
         self.conservative = false;
         self.recovering = !event.restart;
+        self.owned = self.recovering && self.slow_start.as_ref().is_some_and(|part| part.owns_recovery());
     }
 
     #[inline]
@@ -150,7 +168,7 @@ impl CongestionControl for Composed {
     }
 
     fn on_window(&mut self, window: &Window) {
-        self.recovering = false;
+        (self.recovering, self.owned) = (false, false);
         match window.change {
             Change::Undo => {}
             Change::Idle | Change::Recovered => {
@@ -189,7 +207,9 @@ impl CongestionControl for Composed {
             }
             self.growth.extra(put);
         }
-        let phase = if self.recovering {
+        let phase = if self.owned {
+            Phase::OwnRecovery
+        } else if self.recovering {
             Phase::Recovery
         } else if self.w >= self.ssthresh {
             Phase::CongestionAvoidance
@@ -207,7 +227,7 @@ mod tests {
     use super::*;
     use crate::event::Reason;
     use crate::parts::{Exit, Step};
-    use crate::testing::{ack, path};
+    use crate::testing::{ack, loss, path, timeout};
 
     #[derive(Clone, Debug)]
     struct Falling;
@@ -242,6 +262,48 @@ mod tests {
             let exit = (self.0 == 3).then_some(Exit { ssthresh: w, event });
             Step::with_exit(ack.acked.0 as f64 / ack.mss.0 as f64, exit)
         }
+    }
+
+    /// Halves the window at the congestion event, and lowers it by the acknowledged segments of the recovery.
+    #[derive(Clone, Debug)]
+    struct Owner;
+
+    impl SlowStart for Owner {
+        fn on_ack(&mut self, ack: &Ack, _: f64, _: f64) -> Step {
+            Step::grow(ack.acked.0 as f64 / ack.mss.0 as f64)
+        }
+
+        fn on_congestion(&mut self, _: &Congestion, w: f64, _: f64) -> f64 {
+            w / 2.0
+        }
+
+        fn owns_recovery(&self) -> bool {
+            true
+        }
+
+        fn recover(&mut self, ack: &Ack, w: f64) -> (f64, f64) {
+            let w = w - ack.acked.0 as f64 / ack.mss.0 as f64;
+            (w, w)
+        }
+    }
+
+    /// By hand: 20 segments, 10 at the loss, 8 and 6 with two ACKs of two segments; then congestion avoidance, and after
+    /// a timeout, whose recovery the slow start does not own, slow start from one segment.
+    #[test]
+    fn a_slow_start_sets_the_window_of_a_recovery_that_it_owns() {
+        let mut flow = Composed::new(&path(20), Some(Box::new(Owner)), Box::new(Still));
+        flow.on_congestion(&loss(20));
+        assert_eq!((flow.cwnd(), flow.state(None).phase), (Bytes(10_000), Phase::OwnRecovery));
+        let repairing = Ack { recovering: true, ..ack(2) };
+        let windows = [0; 2].map(|_| {
+            flow.on_ack(&repairing);
+            flow.cwnd().0
+        });
+        assert_eq!(windows, [8000, 6000]);
+        flow.on_ack(&ack(2));
+        assert_eq!((flow.cwnd(), flow.state(None).phase), (Bytes(6000), Phase::CongestionAvoidance));
+        flow.on_congestion(&timeout(6));
+        assert_eq!((flow.cwnd(), flow.state(None).phase), (Bytes(1000), Phase::SlowStart));
     }
 
     /// Adds a thousandth of the acknowledged segments.

@@ -75,6 +75,19 @@ pub struct Path {
     pub seed: u64,
     /// Capacity of the bottleneck's queue, which a real sender cannot know: only for options named `oracle`.
     pub oracle_buffer: Option<Bytes>,
+    /// What the last connection of the flow observed, if there was one.
+    pub saved: Option<Saved>,
+}
+
+/// Parameters that a connection leaves to the next one on the same path (RFC 9959, section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// Time of the observation.
+    pub at: Time,
+    /// What it delivered in a minimum round-trip time, by its last delivery rate.
+    pub cwnd: Bytes,
+    /// Its minimum round-trip time.
+    pub rtt: Duration,
 }
 
 /// One acknowledgement, or several that arrived within `interval` and are reported together.

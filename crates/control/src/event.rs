@@ -50,6 +50,8 @@ named! {
     CapStart => "capstart",
     /// The routers' response to a Quick-Start request (RFC 4782).
     QuickStart => "quick-start",
+    /// A phase of Careful Resume began or ended (RFC 9959).
+    CarefulResume => "careful-resume",
 }
 
 named! {
@@ -105,6 +107,16 @@ named! {
     Approved => "approved",
     /// The routers of SIRENS.
     Sirens => "sirens",
+    /// The saved parameters do not fit the path, or do not exceed the window.
+    Rejected => "rejected",
+    /// The window jumped to a part of the saved one.
+    Unvalidated => "unvalidated",
+    /// All data of the jump is sent.
+    Validating => "validating",
+    /// All data of the jump is acknowledged.
+    Validated => "validated",
+    /// The application did not use the jump.
+    RateLimited => "rate-limited",
     /// No reason is known.
     None => "none",
 }

@@ -150,7 +150,9 @@ pub mod testing;
 pub use catalogue::{Algorithm, Catalogue};
 pub use composed::Composed;
 pub use constructor::Constructor;
-pub use contract::{Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Path, Sent, Window};
+pub use contract::{
+    Ack, Cause, Change, Congestion, CongestionControl, DeliveryRate, Feedback, Path, Saved, Sent, Window,
+};
 pub use driver::Driver;
 pub use event::{Event, EventKind, Reason};
 pub use kernel_name::kernel_name;

@@ -86,6 +86,17 @@ pub trait SlowStart: fmt::Debug + Send + SlowStartSnapshot {
         ssthresh
     }
 
+    /// Whether the slow start sets the window of the recovery that the last congestion event began. The transport's
+    /// reduction to `ssthresh` does not apply then.
+    fn owns_recovery(&self) -> bool {
+        false
+    }
+
+    /// Window and threshold, segments, after an ACK of a recovery that the slow start [owns](Self::owns_recovery).
+    fn recover(&mut self, _ack: &Ack, w: f64) -> (f64, f64) {
+        (w, w)
+    }
+
     /// The pacing rate in slow start, for slow starts that [declare](Capabilities) it.
     fn pacing_rate(&self) -> Option<Rate> {
         None

@@ -66,6 +66,8 @@ pub enum Phase {
     CongestionAvoidance,
     /// Loss recovery, or the reduction of the window after an ECN echo; the transport sets the window.
     Recovery,
+    /// Loss recovery, or the reduction of the window after an ECN echo, in which the algorithm sets the window.
+    OwnRecovery,
     /// The routers of the path set the rate.
     RouterControlled,
     /// A policy outside of the transport sets window and rate, during recovery too.
@@ -89,7 +91,7 @@ impl Phase {
             Self::SlowStart => "slow start",
             Self::ConservativeSlowStart => "conservative slow start",
             Self::CongestionAvoidance => "congestion avoidance",
-            Self::Recovery => "recovery",
+            Self::Recovery | Self::OwnRecovery => "recovery",
             Self::RouterControlled => "router-controlled",
             Self::PolicyControlled => "policy-controlled",
             Self::Startup => "Startup",

@@ -18,6 +18,7 @@ pub fn path(segments: u64) -> Path {
         seed: 1,
         classic_ecn: false,
         oracle_buffer: None,
+        saved: None,
     }
 }
 

@@ -81,7 +81,7 @@ pub fn emulate(
     let mut flows = create_flows(&session, algorithms, &lifetimes)?;
     let (sampled, failure) = run_endpoints(&session, &mut flows, seed, cancel);
     let mut path = session.stop()?;
-    if let Some(fault) = failure {
+    if let Some(fault) = failure.or_else(|| path.sources.failure()) {
         return Err(fault);
     }
     if cancel.load(Ordering::Relaxed) {

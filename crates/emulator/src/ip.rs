@@ -122,15 +122,23 @@ fn transport_of_ipv6(packet: &[u8]) -> (Option<u8>, usize) {
     (Some(next), at)
 }
 
-/// Sets the ECN field to CE. IPv4 has a header checksum, which is updated (RFC 1624, equation 3); IPv6 has none, and
-/// those of its transports do not cover the field (RFC 8200, section 8.1).
-pub fn set_ce(packet: &mut [u8]) {
+/// Not ECN-capable. The codepoints are those of RFC 3168, section 5.
+pub const NOT_ECT: u8 = 0;
+/// ECT(0).
+pub const ECT_0: u8 = 2;
+/// Congestion experienced.
+pub const CE: u8 = 3;
+
+/// Sets the ECN field. IPv4 has a header checksum, which is updated (RFC 1624, equation 3); IPv6 has none, and those of its
+/// transports do not cover the field (RFC 8200, section 8.1).
+pub fn set_ecn(packet: &mut [u8], codepoint: u8) {
     if packet[0] >> 4 == 6 {
-        packet[1] |= 0x30; // the lowest bits of the traffic class, which begins in the byte before
+        // The lowest bits of the traffic class, which begins in the byte before.
+        packet[1] = packet[1] & !0x30 | codepoint << 4;
         return;
     }
     let old = u16::from_be_bytes([packet[0], packet[1]]);
-    packet[1] |= 3;
+    packet[1] = packet[1] & !3 | codepoint;
     let new = u16::from_be_bytes([packet[0], packet[1]]);
     let sum = u16::from_be_bytes([packet[10], packet[11]]);
     let mut total = u32::from(!sum) + u32::from(!old) + u32::from(new);
@@ -154,18 +162,20 @@ pub fn checksum(data: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
-    /// RFC 1071: the sum over a header with its checksum is 0, also after marking.
+    /// RFC 1071: the sum over a header with its checksum is 0, also after a change of the ECN field.
     #[test]
-    fn a_marked_header_has_a_valid_checksum() {
+    fn a_header_with_another_ecn_field_has_a_valid_checksum() {
         for ecn in [1u8, 2] {
             for id in 0..300u16 {
                 let mut packet = [0x45, ecn, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 101, 0, 1, 10, 102, 0, 1];
                 packet[4..6].copy_from_slice(&(id * 219).to_be_bytes());
                 let sum = checksum(&packet);
                 packet[10..12].copy_from_slice(&sum.to_be_bytes());
-                set_ce(&mut packet);
-                assert_eq!(packet[1] & 3, 3);
-                assert_eq!(checksum(&packet), 0);
+                for codepoint in [CE, ECT_0, NOT_ECT] {
+                    set_ecn(&mut packet, codepoint);
+                    assert_eq!(packet[1] & 3, codepoint);
+                    assert_eq!(checksum(&packet), 0);
+                }
             }
         }
     }
@@ -218,7 +228,7 @@ mod tests {
         assert_eq!((headers.sequence, headers.payload, headers.syn, headers.ecn_capable), (258, 20, true, true));
         assert_eq!(headers.destination, "fdcc:102::2".parse::<IpAddr>().expect("an address"));
         let before = packet.clone();
-        set_ce(&mut packet);
+        set_ecn(&mut packet, CE);
         assert_eq!(packet[..4], [0x6b, 0xb5, 0xff, 0xff]);
         assert_eq!(packet[4..], before[4..]);
         let headers = Headers::parse(&packet).expect("it is IPv6");

@@ -20,7 +20,7 @@ use crate::addresses::flow_of;
 use crate::calibration;
 use crate::counters::{DropCounters, PathCounters};
 use crate::inbox::Inboxes;
-use crate::ip::{set_ce, Headers};
+use crate::ip::{set_ecn, Headers, CE, ECT_0, NOT_ECT};
 use crate::packet_store::PacketStore;
 use crate::udp_sources::UdpSources;
 use crate::waiting::Waiting;
@@ -285,10 +285,9 @@ impl Path {
             return;
         }
         self.record_copies();
-        let bytes = if packet.is_marked() {
-            self.store.changed(packet.stored(), set_ce)
-        } else {
-            self.store.bytes(packet.stored())
+        let bytes = match changed_ecn(packet, self.store.bytes(packet.stored())) {
+            Some(codepoint) => self.store.changed(packet.stored(), |bytes| set_ecn(bytes, codepoint)),
+            None => self.store.bytes(packet.stored()),
         };
         let side = usize::from(packet.is_forward());
         if side == 1 {
@@ -359,12 +358,45 @@ impl Path {
     }
 }
 
+/// The ECN field with which a packet leaves the path, where queues or links have changed that of `bytes`.
+fn changed_ecn(packet: Packet, bytes: &[u8]) -> Option<u8> {
+    if packet.is_marked() {
+        return Some(CE);
+    }
+    if packet.is_ecn_capable() {
+        return packet.has_other_ect().then_some(ECT_0);
+    }
+    // Segments without a payload cross the path as packets without ECN, whatever their field is.
+    Headers::parse(bytes).is_some_and(|headers| headers.ecn_capable && headers.payload > 0).then_some(NOT_ECT)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use cwndlab_algorithms::catalogue;
     use cwndlab_scenario::Scenario;
     use serde_json::json;
+
+    /// RFC 3168, section 5: the codepoints of a segment of 20 bytes that entered with ECT(1) or ECT(0), and left the path
+    /// cleared, unchanged, with the other ECT, or marked.
+    #[test]
+    fn a_packet_leaves_with_the_ecn_field_that_the_path_gave_it() {
+        let flags = [0, ECT, CE_ALONE, ECT | CE_ALONE];
+        for (entered, left) in
+            [(1, [Some(NOT_ECT), None, Some(ECT_0), Some(CE)]), (0, [None, None, Some(ECT_0), Some(CE)])]
+        {
+            let mut bytes = vec![0x45, entered, 0, 60, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 101, 0, 1, 10, 102, 0, 1];
+            bytes.extend([0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0]);
+            bytes.extend([7; 20]);
+            for (flags, codepoint) in flags.into_iter().zip(left) {
+                let packet = Packet::new(DATA | flags, Tag::default(), Time::ZERO, 60);
+                assert_eq!(changed_ecn(packet, &bytes), codepoint, "{flags}");
+            }
+        }
+    }
+
+    /// CE of a packet of the path, which with ECT is a mark.
+    const CE_ALONE: u8 = 16;
 
     /// By hand: 10 packets of 1000 bytes reach the bottleneck after 5 ms, leave it every 8 µs and are on its wire for 30 ms;
     /// the link behind it takes 5 ms. After 35.05 ms, six have reached that link.

@@ -6,6 +6,7 @@ use cwndlab_path::lifetimes::{Lifetime, Lifetimes};
 use cwndlab_path::losses::Losses;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, Tag};
+use cwndlab_path::stack_rows;
 use cwndlab_records::declaration::fitting;
 use cwndlab_records::rows::{FlowRow, SampleRow};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
@@ -13,9 +14,9 @@ use cwndlab_traffic as traffic;
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::datagrams::{Datagram, DatagramCounters, Datagrams};
 use cwndlab_traffic::dialogue::End;
-use cwndlab_traffic::exchange::{DatagramExchange, ReceivedDatagram};
+use cwndlab_traffic::exchange::{DatagramExchange, ReceivedDatagram, StackReport};
 use cwndlab_traffic::NEVER;
-use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, Time};
+use cwndlab_units::{ConnectionId, Duration, Fault, FlowId, IndexVec, Time};
 
 use crate::endpoints::connection::FlowState;
 use crate::inbox::Inboxes;
@@ -52,6 +53,13 @@ impl Application {
         match self {
             Self::Datagrams(datagrams) => &datagrams.counters,
             Self::Exchange(exchange, _) => exchange.counters(),
+        }
+    }
+
+    fn stacks(&self) -> Option<[&StackReport; 2]> {
+        match self {
+            Self::Datagrams(_) => None,
+            Self::Exchange(exchange, _) => exchange.stacks(),
         }
     }
 }
@@ -178,13 +186,22 @@ impl UdpSources {
         }
     }
 
+    /// Why the run cannot go on.
+    #[must_use]
+    pub fn failure(&self) -> Option<Fault> {
+        self.by_flow.iter().flatten().find_map(|one| match &one.application {
+            Application::Datagrams(_) => None,
+            Application::Exchange(exchange, _) => exchange.failure().cloned(),
+        })
+    }
+
     /// A sample of the flow; `None` before the start of its source, or without one.
     #[must_use]
     pub fn sample(&self, time: Time, flow: FlowId, losses: Losses) -> Option<SampleRow> {
         let one = self.by_flow.get(flow.index())?.as_ref().filter(|one| one.start <= time)?;
         let counters = one.application.counters();
         let delays = counters.delays;
-        Some(SampleRow {
+        let mut row = SampleRow {
             time_ns: time.as_nanos(),
             flow: flow.into(),
             delivered_bytes: counters.received_bytes.0,
@@ -196,7 +213,11 @@ impl UdpSources {
             delay_count: Some(delays.count),
             jitter_ns: Some(delays.jitter().as_nanos()),
             ..SampleRow::default()
-        })
+        };
+        if let Some(stacks) = one.application.stacks() {
+            stack_rows::set_sample(&mut row, stacks);
+        }
+        Some(row)
     }
 
     /// Moves messages and transfers of the flow into the tables of a run.
@@ -219,7 +240,7 @@ impl UdpSources {
         let count = one.application.counters();
         let delays = count.delays;
         let measured = |delay: Duration| (delays.count > 0).then_some(delay.as_nanos());
-        Some(FlowRow {
+        let mut row = FlowRow {
             flow: flow.into(),
             name: plan.name.to_string(),
             algorithm: plan.algorithm_text.to_string(),
@@ -240,6 +261,10 @@ impl UdpSources {
             jitter_ns: measured(delays.jitter()),
             route: plan.route_text(),
             ..FlowRow::default()
-        })
+        };
+        if let Some(stacks) = one.application.stacks() {
+            stack_rows::set_totals(&mut row, stacks);
+        }
+        Some(row)
     }
 }

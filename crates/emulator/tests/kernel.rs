@@ -321,6 +321,25 @@ fn ecn_is_a_setting_of_each_flow() {
     assert!(records.links[0].marked_packets > 0);
 }
 
+/// RFC 3168, sections 5 and 18.1: with CE set on every segment the sender reduces although no queue marks; if the path clears
+/// the field behind a queue that marks, the sender learns of no congestion, and the queue grows to its limit.
+#[test]
+fn links_that_change_the_ecn_field_change_what_kernels_receive() {
+    let flow = json!([{ "algorithm": "reno", "rtt": "20 ms", "stack": { "ecn": "classic" } }]);
+    let marking = json!({ "kind": "codel", "capacity": "1000 packets", "ecn": true });
+    for (change, queue, reduces) in [
+        ("mark", json!({ "capacity": "1000 packets" }), true),
+        ("bleach", marking.clone(), false),
+        ("unmark", marking.clone(), false),
+        ("ect0", marking, true),
+    ] {
+        let mut document = dumbbell("3 s", queue, flow.clone());
+        document["dumbbell"]["bottleneck"]["ecn"] = json!(change);
+        let Some((records, _)) = run(&document) else { return };
+        assert_eq!(records.flows[0].ecn_reductions > 0, reduces, "{change}: {:?}", records.flows[0]);
+    }
+}
+
 /// `enum tcp_ecn_mode` of `include/net/tcp_ecn.h`: 3 is accurate ECN for incoming and outgoing connections.
 /// The kernel has one setting for all connections of a namespace, so that a mixture has classic ECN.
 #[test]

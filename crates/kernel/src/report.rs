@@ -122,6 +122,7 @@ impl Report {
             seed,
             classic_ecn: false,
             oracle_buffer: None,
+            saved: None,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use cwndlab_control::Need;
+use cwndlab_control::{Need, Value};
 use cwndlab_network::router_assist::Scheme;
 use cwndlab_records::findings::{
     self, COUNTERS, HOST_QUEUE, IGNORED_MARKS, MISSING_AGENT, MISSING_ECN, NEVER_STARTS, NOTHING_DELIVERED,
@@ -165,6 +165,10 @@ fn on_ecn(flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<Fin
             );
             found.push(MISSING_ECN.of_flow(row.flow.into(), text));
         }
+        return;
+    }
+    // BBR's option `ecn` reduces a bound at the end of the round.
+    if algorithm.growth.arguments.get("ecn") == Some(Value::Word("on")) {
         return;
     }
     let echoes = || records.events.iter().filter(|event| event.flow == row.flow && event.kind == "ecn");

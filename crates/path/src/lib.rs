@@ -15,6 +15,7 @@
 //! | [`losses`], [`link_snapshot`], `link_report` | counters of flows and links |
 //! | [`findings`], `conservation` | what a run reports about itself |
 //! | [`event_log`], [`application_rows`] | the tables `events`, `messages` and `transfers` |
+//! | [`stack_rows`] | columns that the stacks of hosted flows report |
 //! | [`lifetimes`] | when flows start and stop, and which are admitted |
 //! | [`timers`] | the timers of a connection |
 
@@ -39,6 +40,7 @@ mod owner;
 pub mod packet;
 pub mod packet_options;
 mod routes;
+pub mod stack_rows;
 pub mod taps;
 mod ties;
 pub mod timers;

@@ -168,7 +168,7 @@ impl Packet {
             len: self.aux,
             retransmission: self.flags & RETRANSMISSION != 0,
             ect: self.is_ecn_capable(),
-            ect_changed: self.flags & ECN == CE,
+            ect_changed: self.has_other_ect(),
             cwr: self.flags & CWR != 0,
             push: self.flags & PUSH != 0,
             timestamp: self.timestamp,
@@ -276,6 +276,13 @@ impl Packet {
             (_, field) => field,
         };
         self.flags = self.flags & !ECN | field;
+    }
+
+    /// Whether a link changed ECT(1) to ECT(0).
+    #[inline]
+    #[must_use]
+    pub fn has_other_ect(&self) -> bool {
+        self.flags & ECN == CE
     }
 
     /// Whether a queue has marked it: congestion experienced.

@@ -154,6 +154,7 @@ impl Factory {
             seed: self.seed.wrapping_add(number),
             classic_ecn: false,
             oracle_buffer: None,
+            saved: None,
         };
         let control: Box<dyn CongestionControl> = match &self.on_failure {
             Some(on_failure) => Box::new(Guarded::new(&self.construct, path, Arc::clone(on_failure))),

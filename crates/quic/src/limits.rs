@@ -60,6 +60,7 @@ fn any_path() -> Path {
         seed: 0,
         classic_ecn: false,
         oracle_buffer: None,
+        saved: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! A connection: sender, receiver and application.
 
-use cwndlab_control::{Algorithm, CongestionControl, Path, Value};
+use cwndlab_control::{Algorithm, CongestionControl, Path, Saved, Value};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::TransferRow;
@@ -94,7 +94,7 @@ fn router_request(algorithm: &Algorithm) -> Option<(Scheme, f64)> {
     Some((scheme, scheme.requested_rate(&parameter)))
 }
 
-fn build_control(plan: &FlowPlan, seed: u64, id: ConnectionId) -> Box<dyn CongestionControl> {
+fn build_control(plan: &FlowPlan, seed: u64, id: ConnectionId, saved: Option<Saved>) -> Box<dyn CongestionControl> {
     let stack = &plan.stack;
     let Some(algorithm) = &plan.algorithm else { return Box::new(NoControl(stack.mss)) };
     let path = Path {
@@ -105,6 +105,7 @@ fn build_control(plan: &FlowPlan, seed: u64, id: ConnectionId) -> Box<dyn Conges
         seed: Stream::new(seed, Purpose::Algorithm, id.into()).bits(),
         classic_ecn: stack.ecn == Ecn::Classic,
         oracle_buffer: plan.oracle_buffer,
+        saved,
     };
     let control = match &plan.constructor {
         Some(constructor) => constructor.construct(&path),
@@ -116,8 +117,8 @@ fn build_control(plan: &FlowPlan, seed: u64, id: ConnectionId) -> Box<dyn Conges
     }
 }
 
-fn new_sender(plan: &FlowPlan, seed: u64, id: ConnectionId) -> Sender {
-    let sender = Sender::new(build_control(plan, seed, id), plan.recovery, &plan.stack);
+fn new_sender(plan: &FlowPlan, seed: u64, id: ConnectionId, saved: Option<Saved>) -> Sender {
+    let sender = Sender::new(build_control(plan, seed, id, saved), plan.recovery, &plan.stack);
     let Some(algorithm) = &plan.algorithm else { return sender };
     let sender = sender.with_requirements(algorithm);
     if plan.constructor.is_some() {
@@ -174,7 +175,7 @@ impl Connection {
             shared_application: false,
             receiver: new_receiver(plan),
             samples: Samples::new(),
-            sender: new_sender(plan, seed, id),
+            sender: new_sender(plan, seed, id, None),
             start,
             end: None,
             transfers: Vec::new(),
@@ -340,7 +341,7 @@ impl Connection {
                 self.write(bytes, now, network, plan);
             }
             Action::Reopen(bytes) => {
-                self.renew(plan, seed);
+                self.renew(plan, seed, self.saved(now));
                 let mut sink = sink!(self, network, now);
                 self.sender.open(now, &mut sink);
                 self.write(bytes, now, network, plan);
@@ -460,7 +461,7 @@ impl Connection {
 
     /// Releases it: it ignores packets that are still in transit, and sends nothing.
     pub(crate) fn release(&mut self, plan: &FlowPlan, seed: u64) {
-        self.renew(plan, seed);
+        self.renew(plan, seed, None);
         self.application = NEVER;
     }
 
@@ -498,14 +499,21 @@ impl Connection {
         self.sender.supply(bytes, now, &mut sink);
     }
 
+    /// What the connection leaves to the next one.
+    pub(crate) fn saved(&self, now: Time) -> Option<Saved> {
+        let state = self.sender.state();
+        let (rate, rtt) = state.delivery_rate.zip(state.min_rtt)?;
+        Some(Saved { at: now, cwnd: rate.bytes_in(rtt), rtt })
+    }
+
     /// Replaces a completed connection by a new one.
-    pub(crate) fn renew(&mut self, plan: &FlowPlan, seed: u64) {
+    pub(crate) fn renew(&mut self, plan: &FlowPlan, seed: u64, saved: Option<Saved>) {
         self.predecessors = Some(Box::new(self.totals()));
         self.syn_acks.1 = 0;
         self.number = (self.number + 1) & 0xff;
         self.format.set_number(self.number);
         let nagle = self.sender.nagle();
-        self.sender = new_sender(plan, seed, self.id);
+        self.sender = new_sender(plan, seed, self.id, saved);
         self.sender.set_nagle(nagle);
         self.receiver = new_receiver(plan);
     }

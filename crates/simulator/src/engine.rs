@@ -148,6 +148,9 @@ impl<'a> Engine<'a> {
             }
         }
         self.events += CHECK_INTERVAL - countdown;
+        if let Some(fault) = self.simulation.failure.take() {
+            return Err(fault);
+        }
         self.sampler.sample_before(NEVER, end, &mut self.simulation);
         stops.stop(Stop::End, &mut RunState::new(&mut self.simulation, end));
         Ok(())
@@ -169,7 +172,7 @@ impl<'a> Engine<'a> {
         self.spare = due;
     }
 
-    /// Stops the run if it was cancelled, else reports its progress.
+    /// Stops the run if it was cancelled or an application failed, else reports its progress.
     #[cold]
     fn check(
         &mut self,
@@ -181,6 +184,9 @@ impl<'a> Engine<'a> {
         self.events += CHECK_INTERVAL;
         if cancel.load(Ordering::Relaxed) {
             return Err(Fault::new("run", "stopped before its end", "").of_kind(FaultKind::Cancelled));
+        }
+        if let Some(fault) = self.simulation.failure.take() {
+            return Err(fault);
         }
         if self.events > self.max_events {
             let what = format!("exceeds {} events", self.max_events);

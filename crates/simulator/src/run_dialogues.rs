@@ -124,7 +124,8 @@ impl Simulation<'_> {
         let plan = &self.plan.flows[ends.flow];
         for one in [ends.from(end), ends.to(end)] {
             if again {
-                self.connections[one].renew(plan, self.seed);
+                let connection = &mut self.connections[one];
+                connection.renew(plan, self.seed, connection.saved(now));
             }
             let direction = self.direction(one);
             direction.messages.clear();

@@ -33,7 +33,7 @@ impl Simulation<'_> {
         let (at, peer) = if id == flow.into() { (End::Receiver, direction.peer) } else { (End::Sender, id) };
         self.connections[id].application = NEVER;
 
-        let Simulation { connections, network, .. } = self;
+        let Simulation { connections, network, failure, .. } = self;
         let first = connections[flow.into()].udp.as_mut();
         let exchange = first.and_then(Udp::exchange).expect("the plan's flow has the exchange");
         let mut send = |from: End, one| {
@@ -48,6 +48,9 @@ impl Simulation<'_> {
         }
         let (due, ended) = (exchange.due(), exchange.ended());
         let delivered = std::mem::take(&mut exchange.delivered);
+        if let Some(fault) = exchange.failure() {
+            failure.get_or_insert_with(|| fault.clone());
+        }
         self.direction_of_exchange(id).arrived = arrived; // its memory
         let connection = &mut self.connections[flow.into()];
         connection.application = due;

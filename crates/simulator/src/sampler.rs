@@ -20,6 +20,7 @@ use crate::udp::Udp;
 use cwndlab_path::application_rows;
 use cwndlab_path::findings;
 use cwndlab_path::losses::Losses;
+use cwndlab_path::stack_rows;
 
 /// Maximum number of rows for which memory is reserved at the start.
 const MAX_RESERVED_ROWS: u64 = 1 << 16;
@@ -262,7 +263,7 @@ fn row_of(
     let mut row = SampleRow { time_ns: now.as_nanos(), flow: connection.owner.into(), ..SampleRow::default() };
     row.set_sender(&sender.state);
     row.set_counters(&counts.sender);
-    SampleRow {
+    row = SampleRow {
         cwnd_bytes: row.cwnd_bytes.filter(|_| windowed),
         in_flight_bytes: datagrams.is_none().then_some(in_flight.0),
         delivered_bytes: delivered,
@@ -275,7 +276,11 @@ fn row_of(
         delay_count: datagrams.map(|one| one.delays.count),
         jitter_ns: datagrams.map(|one| one.delays.jitter().as_nanos()),
         ..row
+    };
+    if let Some(stacks) = connection.udp.as_ref().and_then(Udp::stacks) {
+        stack_rows::set_sample(&mut row, stacks);
     }
+    row
 }
 
 /// A row of the table `flows`.
@@ -283,7 +288,7 @@ fn flow_row(connection: &Connection, plan: &FlowPlan, losses: Losses) -> FlowRow
     let totals = connection.totals();
     let count = &totals.counters;
     let delays = connection.datagram_counters().map(|one| one.delays).filter(|one| one.count > 0);
-    FlowRow {
+    let mut row = FlowRow {
         flow: connection.owner.into(),
         name: plan.name.to_string(),
         algorithm: plan.algorithm_text.to_string(),
@@ -316,5 +321,9 @@ fn flow_row(connection: &Connection, plan: &FlowPlan, losses: Losses) -> FlowRow
         airtime_ns: None,
         ack_airtime_ns: None,
         route: plan.route_text(),
+    };
+    if let Some(stacks) = connection.udp.as_ref().and_then(Udp::stacks) {
+        stack_rows::set_totals(&mut row, stacks);
     }
+    row
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{ConnectionId, FlowId, Time};
+use cwndlab_units::{ConnectionId, Fault, FlowId, Time};
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
@@ -27,6 +27,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) ahead: bool,
     /// When flows start and stop.
     pub(crate) lifetimes: Lifetimes,
+    /// Why the run cannot go on.
+    pub(crate) failure: Option<Fault>,
 }
 
 impl<'a> Simulation<'a> {
@@ -41,6 +43,7 @@ impl<'a> Simulation<'a> {
             arrivals: BTreeMap::new(),
             ahead: false,
             lifetimes,
+            failure: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use cwndlab_path::packet::Packet;
 use cwndlab_traffic::datagrams::{DatagramCounters, Datagrams};
-use cwndlab_traffic::exchange::{DatagramExchange, ReceivedDatagram};
+use cwndlab_traffic::exchange::{DatagramExchange, ReceivedDatagram, StackReport};
 use cwndlab_traffic::message_log::LoggedMessage;
 use cwndlab_units::{ConnectionId, Time};
 
@@ -55,6 +55,14 @@ impl Udp {
         match self {
             Self::Datagrams(_) => None,
             Self::Exchange(direction) => direction.exchange.as_deref_mut(),
+        }
+    }
+
+    /// What the hosted stacks of sender and receiver have reported; `None` without them.
+    pub(crate) fn stacks(&self) -> Option<[&StackReport; 2]> {
+        match self {
+            Self::Datagrams(_) => None,
+            Self::Exchange(direction) => direction.exchange.as_ref().and_then(|exchange| exchange.stacks()),
         }
     }
 

@@ -161,8 +161,10 @@ fn a_sender_that_negotiates_ecn_and_ignores_marks_is_found() {
         json!({ "kind": "step-ecn", "mark_above": 10, "capacity": "100 packets" });
     let findings = run(&document, 1).findings;
     assert!(findings.iter().any(|row| row.code == "ignored-marks" && row.flow == Some(0)), "{findings:#?}");
-    document["flow"][0]["algorithm"] = json!("cubic");
-    assert!(!codes(&run(&document, 1)).contains("ignored-marks"));
+    for algorithm in ["cubic", "bbr3(ecn=on)"] {
+        document["flow"][0]["algorithm"] = json!(algorithm);
+        assert!(!codes(&run(&document, 1)).contains("ignored-marks"), "{algorithm}");
+    }
 }
 
 /// By hand: 10 Mbit/s × 40 ms are 34 packets, the bottleneck holds 40 more; slow start without losses fills the host.

@@ -30,17 +30,19 @@ fn delay_ms(records: &Records, flow: usize) -> f64 {
     (row.mean_rtt_ns.expect("samples") - row.base_rtt_ns) as f64 * 1e-6
 }
 
-/// Coexistence at equal RTTs of 10, 20 and 80 ms at 50 Mbit/s. Published rates, Prague over CUBIC: 2.7, 2.2, 1.7
-/// (heistp/l4s-tests, 2020, Linux); by RFC 9332, appendix C: 0.71, 1.0, 0.85. Ours lies between half of the lowest and the
-/// highest, and Prague waits a fraction of CUBIC's delay.
+/// Coexistence at equal base RTTs R, ms: RFC 9332, appendix C, with W = 2.73 / p for Prague and 1.22 / √p for CUBIC
+/// (docs/algorithms/prague.md), gives 1.12 (R + 15) / max(R, 25), that is 0.9, 1.1, 1.6, 1.5, 1.3 at 5, 10, 20, 40, 80 ms.
+/// Prague waits a fraction of CUBIC's delay. tests/test_coexistence.py has the published ratios.
 #[test]
 fn prague_shares_dualpi2_with_cubic_at_a_lower_delay() {
-    for rtt in ["5 ms", "10 ms", "20 ms", "40 ms", "80 ms"] {
+    for ms in [5.0, 10.0, 20.0, 40.0, 80.0f64] {
+        let rtt = format!("{ms} ms");
         let flows = json!([{ "algorithm": "prague", "rtt": rtt }, { "algorithm": "cubic", "rtt": rtt }]);
         let records = simulate(flows, None);
         let [prague, cubic] = [0, 1].map(|flow| rate_mbps(&records, flow));
         let [low, classic] = [0, 1].map(|flow| delay_ms(&records, flow));
-        assert!((0.35..2.7).contains(&(prague / cubic)), "{rtt}: {prague} {cubic}");
+        let expected = 1.12 * (ms + 15.0) / ms.max(25.0);
+        assert!((1.0 / 1.65..1.65).contains(&(prague / cubic / expected)), "{rtt}: {prague} {cubic}, {expected}");
         assert!(prague + cubic > 40.0, "{rtt}: {prague} {cubic}");
         assert!(low < 4.0 && classic > 2.0 * low, "{rtt}: {low} {classic}");
     }

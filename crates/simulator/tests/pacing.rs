@@ -54,6 +54,7 @@ fn build(algorithm: &str, stack: &Stack) -> Box<dyn CongestionControl> {
         seed: 1,
         classic_ecn: false,
         oracle_buffer: None,
+        saved: None,
     })
 }
 

@@ -38,6 +38,7 @@ fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
         seed: 1,
         classic_ecn: false,
         oracle_buffer: None,
+        saved: None,
     });
     let mut sender = Sender::new(control, RecoveryKind::Rack, &stack.into());
     let mut line = Line::default();

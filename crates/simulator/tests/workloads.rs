@@ -320,6 +320,30 @@ fn the_smallest_rtt_of_a_flow_covers_all_its_connections() {
     assert!((40_000_000..45_000_000).contains(&min_rtt), "{min_rtt}");
 }
 
+/// RFC 9959, by hand: 400 segments over 100 ms take a handshake and six rounds of slow start (10, 20, 40, 80, 160, 90).
+/// A second connection that jumps to 56 or more after the first round takes four (10, 56, 112, 222): half of what the
+/// first one delivered in the RTT before its end, 90 and a part of 160 segments. The third one resumes as well.
+#[test]
+fn a_connection_resumes_with_the_window_of_the_last_one() {
+    let run = |algorithm: &str| {
+        let workload =
+            json!({ "kind": "transfers", "bytes": "584 kB", "gap": "1 s", "count": 3, "new_connection": true });
+        let stack = json!({ "auto_tuning": false });
+        let flow = json!([{ "algorithm": algorithm, "rtt": "100 ms", "profile": "linux", "stack": stack, "workload": workload }]);
+        simulate(&dumbbell("1 Gbps", "1000 packets", "10 s", flow), 1)
+    };
+    let took = |records: &Records| -> Vec<u64> {
+        records.transfers.iter().map(|row| (row.end_ns - row.start_ns) / 100_000_000).collect()
+    };
+    assert_eq!(took(&run("reno+standard")), [6, 6, 6]);
+    let resumed = run("reno+careful-resume(base=standard)");
+    assert_eq!(took(&resumed), [6, 4, 4]);
+    let phases: Vec<_> =
+        resumed.events.iter().filter(|row| row.kind == "careful-resume").map(|row| row.cause).collect();
+    let validated = ["unvalidated", "validating", "validated"];
+    assert_eq!(phases, [validated, validated].concat());
+}
+
 /// Many clients over a lossy line: every exchange completes once, with the bytes of the responses.
 #[test]
 fn every_exchange_completes_once_despite_losses() {

@@ -83,6 +83,7 @@ impl Copy {
             seed: 0,
             classic_ecn: false,
             oracle_buffer: None,
+            saved: None,
         };
         Self(Driver::of(algorithm, &path))
     }

@@ -6,7 +6,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use cwndlab_units::{Bytes, Duration, Time};
+pub use cwndlab_hosted::report::StackReport;
+use cwndlab_units::{Bytes, Duration, Fault, Time};
 
 use crate::datagrams::{Datagram, DatagramCounters};
 use crate::dialogue::{End, Message};
@@ -50,6 +51,16 @@ pub trait Exchange: fmt::Debug + Send {
 
     /// Handles the mark of a datagram that [`on_datagram`](Self::on_datagram) receives next.
     fn on_mark(&mut self, _message: Message) {}
+
+    /// What the hosted stacks of sender and receiver have reported; `None` without them.
+    fn stacks(&self) -> Option<[&StackReport; 2]> {
+        None
+    }
+
+    /// Why the run cannot go on.
+    fn failure(&self) -> Option<&Fault> {
+        None
+    }
 }
 
 /// A datagram that arrived.
@@ -167,6 +178,18 @@ impl DatagramExchange {
     #[must_use]
     pub fn counters(&self) -> &DatagramCounters {
         &self.forward.counters
+    }
+
+    /// What the hosted stacks of sender and receiver have reported; `None` without them.
+    #[must_use]
+    pub fn stacks(&self) -> Option<[&StackReport; 2]> {
+        self.application.stacks()
+    }
+
+    /// Why the run cannot go on.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Fault> {
+        self.application.failure()
     }
 
     /// End of the exchange, if it has ended.

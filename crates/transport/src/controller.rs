@@ -2,7 +2,8 @@
 //! file.
 
 use cwndlab_control::{
-    Ack, Algorithm, Build, Change, Congestion, CongestionControl, Driver, Event, Feedback, Need, Sent, Ssthresh, Window,
+    Ack, Algorithm, Build, Change, Congestion, CongestionControl, Driver, Event, Feedback, Need, Phase, Sent, Ssthresh,
+    Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -60,6 +61,11 @@ impl Controller {
     #[inline]
     pub(crate) fn is_model_based(&self) -> bool {
         self.driver.model_based
+    }
+
+    /// The algorithm sets the window during the recovery that the last congestion event began.
+    pub(crate) fn owns_recovery(&self) -> bool {
+        self.driver.control.state(None).phase == Phase::OwnRecovery
     }
 
     /// Payload of a full segment.

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from cwndlab.assessment.criteria import BASELINES
-from cwndlab.assessment.judgement import words
+from cwndlab.assessment.judgement import emulated_words, words
 from cwndlab.errors import Fault, RecordsError, ScenarioError
 from cwndlab.files import json_text, parsed, save
 from cwndlab.scenario.document import Scenario
@@ -20,6 +20,7 @@ from cwndlab.study.rendering import Table, notebook
 #: The file of a saved dossier.
 FILE = "dossier.json"
 Place = tuple[str, int]
+Environment: TypeAlias = Literal["simulated", "emulated"]
 _SIGNS = {1: "better", -1: "worse"}
 
 
@@ -39,13 +40,18 @@ class Dossier:
         Plain values: ``rows`` by criterion, ``controls``, ``families`` of cells, and what was run.
     scenarios
         The scenarios, JSON, of the cells with the worst effects, by family and number.
+    emulated_scenarios
+        Those of the emulated cells.
     """
 
     content: dict[str, Any]
     scenarios: Mapping[Place, str] = field(default_factory=dict)
+    emulated_scenarios: Mapping[Place, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<Dossier of {self.algorithm}: {len(self.rows)} criteria, {self._assessed} assessed>"
+        emulated = sum("emulated" in row["environments"] for row in self.rows)
+        more = f", {emulated} of them emulated" if self.is_emulated else ""
+        return f"<Dossier of {self.algorithm}: {len(self.rows)} criteria, {self._assessed} assessed{more}>"
 
     def _repr_html_(self) -> str:
         return notebook(self.table(), self.verdicts())
@@ -64,14 +70,32 @@ class Dossier:
     def _assessed(self) -> int:
         return sum(bool(row["measures"]) for row in self.rows)
 
-    def finding(self, section: str, measure: int = 0, baseline: str = "cubic") -> str:
-        """The finding of a section's measure, such as ``"worse than CUBIC"``."""
+    @property
+    def is_emulated(self) -> bool:
+        """Whether an emulated part was requested."""
+        return "emulated" in self.content
+
+    def finding(
+        self, section: str, measure: int = 0, baseline: str = "cubic", environment: Environment = "simulated"
+    ) -> str:
+        """The finding of a section's measure, such as ``"worse than CUBIC"``.
+
+        Raises
+        ------
+        ScenarioError
+            There is no such row, or no such environment in the dossier.
+        """
         row = next((row for row in self.rows if row["section"] == section), None)
         if row is None:
             raise ScenarioError(Fault("section", f"'{section}' is no row", "a section of RFC 9743, such as '5.2.1'"))
         if not row["measures"]:
             return f"not assessed because {row['reason']}"
-        return words(row["measures"][measure]["against"][baseline], baseline)
+        one = row["measures"][measure]
+        if environment == "simulated":
+            return words(one["against"][baseline], baseline)
+        if not self.is_emulated:
+            raise ScenarioError(Fault("environment", "nothing was emulated", "assess with emulate=True"))
+        return emulated_words(one["emulated"], baseline)
 
     def _measures(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], bool]]:
         """Every row with every measure, and whether it is the row's first."""
@@ -81,12 +105,15 @@ class Dossier:
 
     def table(self) -> Table:
         """The first page: a line per measure, and per criterion that is not assessed."""
+        emulated = ["environments", "emulated against CUBIC", "emulated against Reno"] if self.is_emulated else []
         title = [
             "§",
             "word",
             "criterion",
             "against CUBIC",
             "against Reno",
+            *emulated,
+            *(["emulated change\n%"] if emulated else []),
             "change\n%",
             "range\n%",
             "value",
@@ -98,7 +125,8 @@ class Dossier:
         lines: dict[tuple[str, int], list[str]] = {}
         for row in self.rows:
             if not row["measures"]:
-                lines[row["section"], 0] = [row["section"], row["word"], row["title"], "not assessed", "", *[""] * 7]
+                blank = [""] * (len(title) - 4)
+                lines[row["section"], 0] = [row["section"], row["word"], row["title"], "not assessed", *blank]
             for at, one in enumerate(row["measures"]):
                 lines[row["section"], at] = self._line(row, one, at == 0)
         values = [
@@ -106,13 +134,21 @@ class Dossier:
             for row, one, _ in self._measures()
         ]
         caption = f"{self.algorithm} in the place of CUBIC and of Reno, RFC 9743"
-        return Table(caption, title, list(lines.values()), 5, values, words=("unit", "worst cell"))
+        return Table(caption, title, list(lines.values()), 5 + len(emulated), values, words=("unit", "worst cell"))
 
     def _line(self, row: Mapping[str, Any], one: Mapping[str, Any], first: bool) -> list[str]:
         against = one["against"]
         raws = [one["raw"][name]["mean"] for name in (self.algorithm, *BASELINES)]
         head = [row["section"], row["word"]] if first else ["", ""]
         found = [words(against[base], base) for base in BASELINES]
+        if self.is_emulated:
+            real = one["emulated"]
+            found.append(", ".join(row["environments"]) if first else "")
+            if "against" in real:
+                found += [words(real["against"][base], base) for base in BASELINES]
+            else:
+                found += ["not assessed", ""]
+            found.append(_change(real.get("against", {}).get("cubic", {})))
         shown = [_change(against["cubic"]), _range(against["cubic"]), *(_shown(value, one["factor"]) for value in raws)]
         worst = _name((one["family"], against["cubic"]["worst_cell"])) if _harms(one) else ""
         return [*head, one["what"], *found, *shown, one["unit"], worst]
@@ -132,6 +168,54 @@ class Dossier:
                     f"{one['what']} ({one['family']}): starved in {beside} of {self._cells(one['family'])} cells"
                 )
         return lines
+
+    def emulated_table(self) -> Table:
+        """A line per measure that was emulated: against CUBIC, beside the simulator on the same cells."""
+        title = ["§", "criterion", "cells", "emulated", "simulated, same cells", "change\n%", "simulated\n%", "value"]
+        title += ["CUBIC", "Reno", "unit"]
+        rows = []
+        for row, one, _ in self._emulated():
+            real = one["emulated"]
+            both = [real[name]["cubic"] for name in ("against", "same_cells")]
+            cells = self.content["emulated"]["families"][one["family"]]
+            places = "; ".join(", ".join(map(str, cell["labels"].values())) for cell in cells)
+            shown = [_shown(real["raw"][name]["mean"], one["factor"]) for name in ("assessed", *BASELINES)]
+            head = [row["section"], f"{one['what']} ({one['family']})", places]
+            rows.append([*head, *(words(each, "cubic") for each in both), *map(_change, both), *shown, one["unit"]])
+        return Table(f"{self.algorithm} between real kernels", title, rows, 5, words=("unit",))
+
+    def _emulated(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], bool]]:
+        """The rows and measures that were emulated."""
+        yield from (each for each in self._measures() if "against" in each[1].get("emulated", {}))
+
+    def agreement(self) -> dict[str, int]:
+        """Of the emulated findings against CUBIC and Reno: ``all``, those which are the simulator's on the same cells
+        (``equal``), those that are *better* in one environment and *worse* in the other (``opposite``), and those where
+        the intervals of both have a common part (``overlap``)."""
+        pairs = [
+            [one["emulated"][name][base] for name in ("against", "same_cells")]
+            for _, one, _ in self._emulated()
+            for base in BASELINES
+        ]
+        found = [{one["finding"] for one in pair} for pair in pairs]
+        return {
+            "all": len(pairs),
+            "equal": sum(len(pair) == 1 for pair in found),
+            "opposite": sum(pair == {"better", "worse"} for pair in found),
+            "overlap": sum(_overlap(*pair) for pair in pairs),
+        }
+
+    def emulated_reasons(self) -> list[str]:
+        """Why measures are not emulated, or in part."""
+        made = []
+        for row, one, _ in self._measures():
+            real = one.get("emulated", {})
+            where = f"{row['section']}, {one['what']}"
+            if "reason" in real:
+                made.append(f"{where}: not assessed because {real['reason']}")
+            elif real.get("partly"):
+                made.append(f"{where}: {real['partly']}")
+        return made
 
     def _cells(self, family: str) -> int:
         return len(self.content["families"][family]["cells"])
@@ -195,6 +279,7 @@ class Dossier:
         parts = ["cwndlab assess", shlex.quote(self.content["file"] or self.algorithm)]
         parts += [f"--section {one}" for one in self.content["sections"]]
         parts += ["--quick"] if self.content["size"] == "quick" else []
+        parts += ["--emulate"] if self.is_emulated else []
         usual = 3 if self.content["size"] == "quick" else 10
         parts += [f"--seeds {self.content['seeds']}"] if self.content["seeds"] != usual else []
         return " ".join([*parts, *([] if self.content["perturbed"] else ["--no-perturb"])])
@@ -202,13 +287,36 @@ class Dossier:
     def facts(self) -> list[str]:
         """What was run, in sentences."""
         cells = sum(self._cells(name) for name in self.content["families"])
+        if self.is_emulated:
+            environments = "Environments: simulated, and emulated where a column says so."
+        else:
+            environments = "Environment of every number: simulated. "
+            environments += "The emulator, kernels, QUIC stacks and live paths are not in it."
         return [
             f"{cells:,} cells × {self.content['seeds']} seeds, each with {self.algorithm}, CUBIC and Reno in the same "
             f"place; cwndlab {self.content['version']}.",
-            "Environment of every number: simulated. The emulator, kernels, QUIC stacks and live paths are not in it.",
+            environments,
+            *self._emulated_facts(),
             "A change is (value − CUBIC's) / the larger of both, with the sign such that more than 0 is better, paired "
             "over equal cells and seeds, with its 95 % interval; the range is that of the cells' means.",
         ]
+
+    def _emulated_facts(self) -> list[str]:
+        real = self.content.get("emulated", {})
+        if "reason" in real:
+            return [f"Nothing was emulated because {real['reason']}."]
+        if not real:
+            return []
+        cells = sum(map(len, real["families"].values()))
+        counts = self.agreement()
+        lines = [
+            f"Emulated: {cells} cells × {real['runs']} runs of each algorithm between kernels, Linux {real['kernel']}; "
+            f"{counts['equal']} of {counts['all']} findings are those of the simulator on the same cells, "
+            f"{counts['opposite']} are opposite; the intervals overlap in {counts['overlap']}."
+        ]
+        if real["late"]:
+            lines.append(f"{real['late']} emulated runs are left out, whose deliveries were late at each attempt.")
+        return lines
 
     def markdown(self) -> str:
         """Markdown for a draft's appendix: the sentences of section 3.2, the table, controls, worst cells, limits."""
@@ -227,14 +335,15 @@ class Dossier:
         save(page(self), path)
 
     def save(self, place: Path | str) -> None:
-        """Writes ``dossier.json``, ``dossier.md``, ``dossier.html`` and the scenarios of the worst cells into a folder,
-        for `cwndlab.load`."""
+        """Writes ``dossier.json``, ``dossier.md``, ``dossier.html`` and the scenarios of the worst cells, and of the
+        emulated ones, into a folder, for `cwndlab.load`."""
         folder = Path(place)
         save(self.to_json(), folder / FILE)
         save(self.markdown(), folder / "dossier.md")
         self.report(folder / "dossier.html")
-        for where, document in self.scenarios.items():
-            save(Scenario.from_json(document).to_toml(), folder / "worst" / f"{_name(where)}.toml")
+        for kind, scenarios in (("worst", self.scenarios), ("emulated", self.emulated_scenarios)):
+            for where, document in scenarios.items():
+                save(Scenario.from_json(document).to_toml(), folder / kind / f"{_name(where)}.toml")
 
     @classmethod
     def read(cls, place: Path | str) -> Dossier:
@@ -282,6 +391,16 @@ def _is_worse(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return fell or below
 
 
+def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two intervals of a change have a common part; a change without an interval is one point."""
+    if "mean" not in one or "mean" not in other:
+        return False
+    (low, high), (least, most) = (
+        (each["mean"], each["mean"]) if each["low"] is None else (each["low"], each["high"]) for each in (one, other)
+    )
+    return bool(low <= most and least <= high)
+
+
 def _harms(one: Mapping[str, Any]) -> bool:
     """Whether a measure is worse than CUBIC in a cell."""
     return bool(one["against"]["cubic"].get("least", 0.0) < -one["margin"])
@@ -313,8 +432,13 @@ def _shown(value: float | None, factor: float) -> str:
 
 def _flat(one: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {"family": one["family"], "metric": one["metric"]}
+    names = ("finding", "mean", "low", "high", "least", "most")
     for base, found in one["against"].items():
-        made |= {f"{name}_{base}": found.get(name) for name in ("finding", "mean", "low", "high", "least", "most")}
+        made |= {f"{name}_{base}": found.get(name) for name in names}
+    if "emulated" in one:
+        for base in BASELINES:
+            found = one["emulated"].get("against", {}).get(base, {})
+            made |= {f"emulated_{name}_{base}": found.get(name) for name in names[:4]}
     return made | {
         f"raw_{at}": each["mean"] for at, each in zip(("mine", *BASELINES), one["raw"].values(), strict=False)
     }

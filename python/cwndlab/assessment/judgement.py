@@ -128,6 +128,17 @@ def words(finding: Mapping[str, Any], baseline: str) -> str:
             return str(other)
 
 
+def emulated_words(entry: Mapping[str, Any], baseline: str) -> str:
+    """The emulated finding of a measure in words.
+
+    >>> emulated_words({"reason": "this kernel has no 'vegas'"}, "cubic")
+    "not assessed because this kernel has no 'vegas'"
+    """
+    return (
+        words(entry["against"][baseline], baseline) if "against" in entry else f"not assessed because {entry['reason']}"
+    )
+
+
 def raw(measure: Measure, values: Mapping[int, Mapping[int, float | None]]) -> dict[str, Any]:
     """The mean of the raw values over runs, and in how many cells flows with a share are starved: on average they get
     less than 5 % of half of the capacity."""

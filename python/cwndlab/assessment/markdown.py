@@ -10,14 +10,31 @@ from cwndlab.study.rendering import Table
 if TYPE_CHECKING:
     from cwndlab.assessment.dossier import Dossier
 
-#: What no dossier of this kind shows.
-LIMITS = (
+_LIMITS = (
     "The mix of applications of a real path: flows are bulk transfers, Poisson arrivals, calls and video.",
     "Real radio: cellular traces are synthetic, and 802.11 has one cell without hidden stations.",
     "Policers, proxies and other middleboxes of real paths; tunnels; multipath.",
-    "The implementation of a kernel or a QUIC stack: the code assessed is that of this simulator, or a class for it. "
-    "`cwndlab suite`, `check` and `audit` say whether it conforms to its source.",
 )
+_CODE = (
+    "The implementation of a kernel or a QUIC stack: the code assessed is that of this simulator, or a class for it. "
+    "`cwndlab suite`, `check` and `audit` say whether it conforms to its source."
+)
+_CODE_EMULATED = (
+    "The implementation of a kernel beyond the emulated cells, or of a QUIC stack: the code of all other findings is "
+    "that of this simulator. `cwndlab suite`, `check` and `audit` say whether it conforms to its source."
+)
+
+#: What the emulated findings are of.
+EMULATED = (
+    "The algorithm of the kernel, CUBIC and Reno of the kernel in the same place of the same cells, which are "
+    "shortened and few: the emulated finding is not one on all cells of its row. Beside it is the simulator's finding "
+    "on the same cells, by its own code of the algorithms."
+)
+
+
+def limits(one: Dossier) -> list[str]:
+    """What no dossier of this kind shows."""
+    return [*_LIMITS, _CODE_EMULATED if one.is_emulated else _CODE]
 
 
 def markdown(one: Dossier) -> str:
@@ -39,7 +56,10 @@ def _statements(one: Dossier) -> Iterator[str]:
         f"{title} ({section})"
         for (section, title), is_worse in {
             (row["section"], row["title"]): any(
-                found["finding"] == "worse" for measure in row["measures"] for found in measure["against"].values()
+                found["finding"] == "worse"
+                for measure in row["measures"]
+                for place in (measure, measure.get("emulated", {}))
+                for found in place.get("against", {}).values()
             )
             for row in one.rows
         }.items()
@@ -48,7 +68,7 @@ def _statements(one: Dossier) -> Iterator[str]:
     yield from ("## Statements of section 3.2", "")
     yield f"> There [is / is not] IETF consensus that {one.algorithm} is considered safe for use on the Internet."
     yield ">"
-    where = "; ".join(worse) if worse else "none of those simulated here"
+    where = "; ".join(worse) if worse else "none of those measured here"
     yield f"> {one.algorithm} is not recommended for deployment in these environments: [choose from: {where}]."
     yield from (
         "",
@@ -68,6 +88,17 @@ def _findings(one: Dossier) -> Iterator[str]:
     ]
     reasons += [f"- {row['section']}, {row['title']}: {row['partly']}." for row in one.rows if row["partly"]]
     yield from (*reasons, "")
+    if one.is_emulated:
+        yield from _emulated(one)
+
+
+def _emulated(one: Dossier) -> Iterator[str]:
+    """The emulated part: the findings beside those of the simulator on the same cells, and what is missing."""
+    yield from ("## Emulated", "", EMULATED, "")
+    table = one.emulated_table()
+    if table.rows:
+        yield from (table.to("markdown"), "")
+    yield from (*(f"- {line}." for line in one.emulated_reasons()), "")
 
 
 def _rest(one: Dossier) -> Iterator[str]:
@@ -87,4 +118,4 @@ def _rest(one: Dossier) -> Iterator[str]:
     yield from ("## Controls", "", "Known results that must come out, or nothing is printed.", "")
     yield from (f"- {each['what']}: {each['found']}." for each in one.content["controls"])
     yield from ("", "## What it cannot show", "")
-    yield from (f"- {each}" for each in LIMITS)
+    yield from (f"- {each}" for each in limits(one))

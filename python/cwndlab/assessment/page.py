@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.assessment.markdown import LIMITS
+from cwndlab.assessment.markdown import EMULATED, limits
 from cwndlab.plot.description import Axis, Heat, Panel
 from cwndlab.plot.figure import Figure
 from cwndlab.reports.page import Page, Placed
@@ -33,9 +33,11 @@ def page(one: Dossier) -> str:
         commands=[f"{one.command()} --out DIR"],
         lines=[*one.verdicts(), *one.facts()],
         findings=presented(one.table()),
+        emulated=presented(one.emulated_table()) if one.is_emulated else None,
+        emulated_notes=[EMULATED, *one.emulated_reasons()],
         tables=[(title, presented(_table(title, rows, names))) for title, rows, names in tables if rows],
         figures=figures,
-        limits=LIMITS,
+        limits=limits(one),
     )
 
 

@@ -6,29 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.assessment.breaker import derived
+from cwndlab.assessment import emulated
 from cwndlab.assessment.controls import placebo, positive
 from cwndlab.assessment.criteria import (
     BASELINES,
-    BREAKER,
     Criterion,
     Family,
     Measure,
     chosen,
     controls,
-    criteria,
     families,
 )
-from cwndlab.assessment.dossier import Dossier, worst_places
+from cwndlab.assessment.dossier import Dossier, Place, worst_places
 from cwndlab.assessment.judgement import Values, compared, judged, raw
+from cwndlab.assessment.runs import study_of, values_of
 from cwndlab.custom import described, name_of, selected_one, validate_classes
 from cwndlab.engine import version
 from cwndlab.errors import Fault, RunError, ScenarioError, parameter_fault
 from cwndlab.study.arguments import unknown
 from cwndlab.study.executor import Plan, execute, threads
-from cwndlab.study.header import Header
-from cwndlab.study.spec import Measure as RowMeasure
-from cwndlab.study.spec import Point, Study
+from cwndlab.study.spec import Point
 from cwndlab.study.store import Store
 
 if TYPE_CHECKING:
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
 
 #: Seeds of each cell.
 SEEDS, QUICK_SEEDS = 10, 3
-_LABELS = ("family", "cell_of_family", "algorithm")
 
 
 def assess(
@@ -50,6 +46,7 @@ def assess(
     progress: Callable[[int, int], Any] | None = None,
     algorithms: Classes | None = None,
     perturb: bool = True,
+    emulate: bool = False,
 ) -> Dossier:
     """Compares an algorithm with CUBIC and with Reno in its place, by the criteria of RFC 9743.
 
@@ -73,6 +70,9 @@ def assess(
         Custom classes by the names that ``algorithm`` may use.
     perturb
         As in `cwndlab.run`. All algorithms of a seed have the same perturbation.
+    emulate
+        Also runs a few cells between real kernels, in real time (`cwndlab.emulation`): needs Linux and root, and a
+        kernel that has the algorithm. ``workers`` is also the number of emulations at a time, by default two per core.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def assess(
     Raises
     ------
     ScenarioError
-        There is no such algorithm.
+        There is no such algorithm, or this machine allows no emulation.
     RunError
         A run failed, or a control does not hold: then there is no dossier.
 
@@ -97,10 +97,11 @@ def assess(
         raise ScenarioError(parameter_fault("seeds", f"'{seeds}' gives no interval", example=QUICK_SEEDS))
     count = seeds or (QUICK_SEEDS if quick else SEEDS)
     rows = chosen(sections)
+    lacking = _lacking(name, classes) if emulate else ""
     asked = _asked(rows, name)
     every = [one for one in families(quick=quick, perturb=perturb, classes=classes) if one.name in asked]
     points = _points(every, asked)
-    study = _study(points, count, classes)
+    study = study_of(points, count, classes)
     with Store(None if out is None else Path(out) / "runs", write=True) as store:
         result = execute(Plan(study, store), store, executor=threads(workers, classes), progress=progress)
     if result.outcome.stopped:
@@ -114,11 +115,23 @@ def assess(
         "seeds": count,
         "perturbed": perturb,
     }
-    content |= _content(rows, every, points, _values(result.runs), name)
+    content |= _content(rows, every, points, values_of(result.runs), name)
+    real_cells: Mapping[Place, str] = {}
+    if emulate:
+        real = emulated.emulated(
+            rows,
+            name,
+            lacking=lacking,
+            out=None if out is None else Path(out),
+            workers=workers,
+            progress=progress,
+        )
+        _insert(content, rows, real)
+        real_cells = real.scenarios
     documents = {
         (family.name, point.number): point.document for family, point in points if point.labels["algorithm"] == name
     }
-    dossier = Dossier(content, {place: documents[place] for place in worst_places(content)})
+    dossier = Dossier(content, {place: documents[place] for place in worst_places(content)}, real_cells)
     if out is not None:
         dossier.save(out)
     return dossier
@@ -134,6 +147,23 @@ def _named(algorithm: str | type, classes: Classes) -> tuple[str, dict[str, type
     if faults := unknown([name], described(validate_classes(every))):
         raise ScenarioError(*faults)
     return name, every
+
+
+def _lacking(name: str, classes: Classes) -> str:
+    """Why no kernel can send with the algorithm; empty if this one can."""
+    return "a class in Python is no algorithm of a kernel" if name in classes else emulated.missing(name)
+
+
+def _insert(content: dict[str, Any], rows: Sequence[Criterion], real: emulated.Part) -> None:
+    """Adds the emulated part to a dossier; raises if a control does not hold."""
+    _check(real.controls)
+    content["controls"] += real.controls
+    content["emulated"] = real.content
+    for row, shown in zip(rows, content["rows"], strict=True):
+        for one, measure in zip(row.measures, shown["measures"], strict=True):
+            measure["emulated"] = real.entries[one]
+        if any("against" in one["emulated"] for one in shown["measures"]):
+            shown["environments"].append("emulated")
 
 
 def _asked(rows: Sequence[Criterion], name: str) -> dict[str, list[str]]:
@@ -154,36 +184,6 @@ def _points(every: Sequence[Family], asked: Mapping[str, Sequence[str]]) -> list
     return made
 
 
-def _study(points: Sequence[tuple[Family, Point]], seeds: int, classes: Mapping[str, type]) -> Study:
-    numbered = [
-        Point(
-            number, dict(zip(_LABELS, (family.name, point.number, point.labels["algorithm"]), strict=True)), *point[2:]
-        )
-        for number, (family, point) in enumerate(points)
-    ]
-    asked = [one for criterion in criteria() for one in criterion.measures] + [one.measure for one in controls()]
-    metrics = sorted({one.metric for one in asked} - {BREAKER.name})
-    header = Header(kind="assessment", title="The criteria of RFC 9743", seeds=range(1, seeds + 1), columns=_LABELS)
-    measure = RowMeasure(tuple(metrics), columns=derived)
-    return Study(points=numbered, seeds=header.seeds, measure=measure, classes=dict(classes), header=header)
-
-
-def _values(runs: Any) -> Callable[[Measure], Values]:
-    """The values of a measure by algorithm, cell and seed."""
-    by_family: dict[str, list[dict[str, Any]]] = {}
-    for row in runs.iter_rows(named=True):
-        by_family.setdefault(row["family"], []).append(row)
-
-    def of(measure: Measure) -> Values:
-        made: dict[str, dict[int, dict[int, float | None]]] = {}
-        for row in by_family[measure.family]:
-            cell = int(row["cell_of_family"])
-            made.setdefault(row["algorithm"], {}).setdefault(cell, {})[row["seed"]] = row[measure.metric]
-        return made
-
-    return of
-
-
 def _content(
     rows: Sequence[Criterion],
     every: Sequence[Family],
@@ -195,9 +195,7 @@ def _content(
     measures = [one for row in rows for one in row.measures]
     values = {one: of(one) for one in [*measures, *(control.measure for control in controls())]}
     outcomes = [*positive(controls(), values), *placebo(measures, values)]
-    if failed := [one for one in outcomes if not one["holds"]]:
-        hint = "the set-up does not reproduce what is known, so there is no dossier; please report with this text"
-        raise RunError(*(Fault("control", f"{one['what']}: {one['found']}", hint) for one in failed))
+    _check(outcomes)
     asked = [(one, base) for one in measures for base in BASELINES]
     findings = judged([compared(one, base, values[one][name], values[one][base]) for one, base in asked])
     found = dict(zip(asked, findings, strict=True))
@@ -206,6 +204,13 @@ def _content(
         "rows": [_row(row, name, values, found) for row in rows],
         "families": {one.name: _cells(one, points, name) for one in every if not one.name.startswith("control-")},
     }
+
+
+def _check(outcomes: Sequence[Mapping[str, Any]]) -> None:
+    """Raises if a control does not hold."""
+    if failed := [one for one in outcomes if not one["holds"]]:
+        hint = "the set-up does not reproduce what is known, so there is no dossier; please report with this text"
+        raise RunError(*(Fault("control", f"{one['what']}: {one['found']}", hint) for one in failed))
 
 
 def _row(

@@ -99,6 +99,7 @@ SHARED: dict[str, Option | Argument] = {
     "format": Option("table|json|csv", "The format of standard output.", noun="a format", parser=Format),
     "metrics": Option("A,B,C"),
     "out": Option("DIR", "Folder for the records (Parquet)."),
+    "path": Option("SCENARIO"),
     "perturb": Option(
         help="Whether each seed varies delays, rates, starts and processing by less than can be measured.",
         flags=("--perturb/--no-perturb",),
@@ -106,6 +107,7 @@ SHARED: dict[str, Option | Argument] = {
     "repetitions": Option("N", least=1, most=MOST_REPETITIONS),
     "report": Option("FILE", "Write an HTML page."),
     "rounds": Option("N", least=1, most=10_000),
+    "save": Option("FILE"),
     "scenario": Argument("SCENARIO", "A scenario in TOML, or the name of a preset."),
     "seed": Option("N", "Seed of the random numbers.", least=0),
     "set_": Option(

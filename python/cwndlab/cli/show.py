@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cwndlab.records import Records
     from cwndlab.reproduction import Reproductions
     from cwndlab.study.attack import AttackResult, Confirmation
+    from cwndlab.study.hosting import HostedRun, Verdict
     from cwndlab.study.rendering import Table
     from cwndlab.study.result import Result
     from cwndlab.study.tuning import TuningResult
@@ -57,7 +58,7 @@ def show_run(records: Records, format: Format) -> None:
             _flows_and_links(flows, links)
             _transfers(records, flows)
             if levels is not None:
-                _levels(levels, format)
+                _further(levels, format)
     say_findings(records.rows("findings"))
     say_seed(records.seed)
 
@@ -69,8 +70,8 @@ def _service(records: Records) -> Table | None:
     return cwndlab.study.tables.levels_of(cwndlab.service.levels(records))
 
 
-def _levels(table: Table, format: Format) -> None:
-    """Prints service levels, if there are any."""
+def _further(table: Table, format: Format) -> None:
+    """Prints a table of service levels or of the radio, if it has rows."""
     if table.rows:
         write("")
         write(visible(table.to(FORMS[format])))
@@ -205,7 +206,8 @@ def show_result(
     else:
         _means(result, format, metrics, most)
     if is_table:
-        _levels(tables.levels(result), format)
+        _further(tables.levels(result), format)
+        _further(tables.on_air(result), format)
     if is_compared and is_table:
         _differences(result, format, metrics)
     elif result.header.kind == "matrix" and is_table:
@@ -275,6 +277,11 @@ def show_attack(result: AttackResult, confirmation: Confirmation | None, format:
             write(visible(line))
         write("")
     _write_presented(result.table(), format, wrap=("event",))
+
+
+def show_hosted(found: Sequence[HostedRun], verdicts: Sequence[Verdict], format: Format) -> None:
+    """Runs of stacks, with verdicts if there are some."""
+    _write_presented(cwndlab.study.hosting.table(found, verdicts), format, wrap=("detail",))
 
 
 def show_suite(result: SuiteResult, format: Format) -> None:

@@ -24,6 +24,7 @@ from cwndlab.metrics.over_time import flows_over_time, links_over_time
 from cwndlab.metrics.power import power
 from cwndlab.metrics.queue import queue
 from cwndlab.metrics.queueing_delay import queueing_delay
+from cwndlab.metrics.radio import radio
 from cwndlab.metrics.responsiveness import responsiveness
 from cwndlab.metrics.rtt import rtt
 from cwndlab.metrics.rtt_fairness import rtt_fairness
@@ -64,6 +65,7 @@ __all__ = [
     "power",
     "queue",
     "queueing_delay",
+    "radio",
     "responsiveness",
     "rtt",
     "rtt_fairness",

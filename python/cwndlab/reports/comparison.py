@@ -14,7 +14,7 @@ from cwndlab.reports.sections import again, described_scenario, over_time
 from cwndlab.reports.tables import presented
 from cwndlab.study.axes import short, text
 from cwndlab.study.result import Result
-from cwndlab.study.tables import chosen, column, levels, verdicts
+from cwndlab.study.tables import chosen, column, levels, on_air, verdicts
 from cwndlab.study.tables import differences as differences_table
 
 _METHOD = (
@@ -56,6 +56,7 @@ def comparison_page(comparison: Result, asked: Asked = _ANYTHING) -> str:
             drawn = boxes(comparison.by_seed(metric), column(metric), targets)
             spreads.append(page.figure(drawn, f"boxes-{metric}", opens=behind))
     differences, service = differences_table(comparison, shown), levels(comparison)
+    air = on_air(comparison)
     seeds = f"seeds {comparison.seeds[0]}–{comparison.seeds[-1]}"
     return page.render(
         "comparison.html",
@@ -69,6 +70,7 @@ def comparison_page(comparison: Result, asked: Asked = _ANYTHING) -> str:
         verdicts=verdicts(comparison),
         means=presented(comparison.table(asked.metrics), opens=[target for _, target in behind]),
         levels=presented(service) if service.rows else None,
+        air=presented(air) if air.rows else None,
         missed=page.figure(service_levels(comparison), "missed") if service.rows else None,
         # One printed page has the first figures.
         bars=[*means[:2], *traded, *means[2:]],

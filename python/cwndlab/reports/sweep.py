@@ -21,7 +21,7 @@ from cwndlab.statistics import Estimate, estimate
 from cwndlab.statistics.digits import number
 from cwndlab.study.axes import folded, short, text
 from cwndlab.study.matrix import rows, unusual
-from cwndlab.study.tables import chosen, levels
+from cwndlab.study.tables import chosen, levels, on_air
 from cwndlab.study.tables import differences as differences_table
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def sweep_page(
     at = {cell: n for n, cell in enumerate(grid.cells.values())}
     opens = [f"#runs={at[cell]}" for cell in result.runs["cell"].unique(maintain_order=True)]
     differences = differences_table(result, chosen(result, asked.metrics))
-    service = levels(result)
+    service, air = levels(result), on_air(result)
     return page.render(
         "sweep.html",
         title=result.title or f"{result.scenario.title or 'A sweep'}: {', '.join(grid.names)}",
@@ -133,6 +133,7 @@ def sweep_page(
         means=presented(table, opens=opens if len(opens) == len(table.rows) else ()),
         unusual=presented(unusual(rows(result))) if result.header.kind == "matrix" else None,
         levels=presented(service) if service.rows else None,
+        air=presented(air) if air.rows else None,
         differences=presented(differences) if differences.rows else None,
         method=result.method() if differences.rows else "",
         heat=page.figure(heat(across, up, values, COLUMNS[metric], targets), "sweep-heat", opens=behind),

@@ -211,6 +211,12 @@ class Codel(Queue):
         Sliding window, of the order of the largest expected RTT (default: ``"100 ms"``).
     ecn
         Marks ECN-capable packets and drops only the others (default: ``false``).
+    ce_threshold
+        Sojourn time above which an ECN-capable packet is marked, whatever the state of CoDel (Linux; for L4S 1
+        ms) (default: no such marks).
+    ce_threshold_ect1
+        ``ce_threshold`` applies to packets with ECT(1) only (Linux, ``ce_threshold_selector`` 1/3) (default:
+        false).
 
     Examples
     --------
@@ -223,6 +229,8 @@ class Codel(Queue):
     target: str | None = None
     interval: str | None = None
     ecn: bool | None = None
+    ce_threshold: str | None = None
+    ce_threshold_ect1: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,6 +305,13 @@ class DualPi2(Queue):
         us"``).
     protection
         Guaranteed share of the line for the classic queue (default: ``0.1``).
+    linux
+        Draws marks and drops at random, and acts on short queues, as Linux does (sch_dualpi2.c); its constants
+        are ``update`` 16 ms, ``alpha`` 0.16, ``beta`` 3.2, ``l_min`` 1 ms, ``l_range`` 0, ``min_qlen_step`` 0
+        (default: false).
+    min_qlen_step
+        Native marking of packets that find at least this number in the L queue (default: of packets behind
+        which another one waits at their departure).
 
     Examples
     --------
@@ -315,6 +330,8 @@ class DualPi2(Queue):
     l_min: str | None = None
     l_range: str | None = None
     protection: float | None = None
+    linux: bool | None = None
+    min_qlen_step: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -363,6 +380,12 @@ class FqCodel(Queue):
         Sliding window, of the order of the largest expected RTT (default: ``"100 ms"``).
     ecn
         Marks ECN-capable packets and drops only the others (default: ``true``).
+    ce_threshold
+        Sojourn time above which an ECN-capable packet is marked, whatever the state of CoDel (Linux; for L4S 1
+        ms) (default: no such marks).
+    ce_threshold_ect1
+        ``ce_threshold`` applies to packets with ECT(1) only (Linux, ``ce_threshold_selector`` 1/3) (default:
+        false).
 
     Examples
     --------
@@ -378,6 +401,8 @@ class FqCodel(Queue):
     target: str | None = None
     interval: str | None = None
     ecn: bool | None = None
+    ce_threshold: str | None = None
+    ce_threshold_ect1: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ __all__ = [
     "Exponential",
     "Gamma",
     "Hl7",
+    "Hosted",
     "LogNormal",
     "Mqtt",
     "MqttSubscription",
@@ -1170,6 +1171,47 @@ class AdaptiveVideo(Workload):
     report: str | None = None
     priority: float | None = None
     ecn: Literal["off", "classic", "l4s"] | None = None
+
+
+@dataclass(frozen=True)
+class Hosted(Workload):
+    """A transfer by the protocol stack of somebody else, such as quinn, which runs in processes of its own in
+    virtual time (docs/host.md). The sender opens the connection and sends; the stacks exchange datagrams (UDP).
+
+    Parameters
+    ----------
+    stack
+        Stack of the sender: its program is ``cwndlab-stack-NAME``, in a folder of ``CWNDLAB_STACKS`` or
+        ``PATH``.
+    peer
+        Stack of the receiver (default: the sender's).
+    controller
+        Congestion control, by its name in the stack (default: the stack's default).
+    options
+        Options that only the sender's stack interprets (default: none).
+    peer_options
+        Options that only the receiver's stack interprets (default: none).
+    bytes
+        Size of the transfer (default: unlimited).
+    packet
+        Largest packet, headers of IP and UDP included (default: ``"1500 B"``).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Hosted
+    >>> Hosted(stack="quinn").to_document()
+    {'kind': 'hosted', 'stack': 'quinn'}
+    """
+
+    KIND: ClassVar[str] = "hosted"
+    stack: str
+    _: KW_ONLY
+    peer: str | None = None
+    controller: str | None = None
+    options: str | None = None
+    peer_options: str | None = None
+    bytes: str | None = None
+    packet: str | None = None
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["MOST_NAMED", "SHOWN", "Cells"]
 
 #: Columns of `Cells.runs` that are neither labels nor metrics.
-_OTHERS = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash", "findings", "levels")
+_OTHERS = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash", "findings", "levels", "air")
 #: Columns of the store.
-_HIDDEN = {"cell", "packets", "wall_s", "host", "key", "scenario_hash", "findings", "levels"}
+_HIDDEN = {"cell", "packets", "wall_s", "host", "key", "scenario_hash", "findings", "levels", "air"}
 #: The metrics that tables show by default, and those that follow goodput and share of single flows.
 SHOWN = ("goodput_bps", "utilisation", "loss_ratio", "jain", "queue_ms", "retransmitted_packets")
 _WITH_FLOWS = ("utilisation", "loss_ratio", "queue_ms")

@@ -32,7 +32,7 @@ from cwndlab.study.differences import is_one_run
 from cwndlab.study.executor import Plan, execute, threads
 from cwndlab.study.header import Header
 from cwndlab.study.result import Result
-from cwndlab.study.spec import Measure, Point, Progress, Row, Study
+from cwndlab.study.spec import Measure, Point, Progress, Row, Study, has_air
 from cwndlab.study.store import Store, local, records_folder
 from cwndlab.study.sweeps.spec import MOST_RUNS, Sweep, repeated
 from cwndlab.study.tables import words_of
@@ -374,8 +374,9 @@ def _measured(header: Header, points: Sequence[Point]) -> Measure:
     of_flows = flow_metrics(header.scenario, header.flows)
     of_flows += [metric for metric in header.metrics or () if parse(metric)]
     names = tuple(dict.fromkeys([*COLUMNS, *of_flows]))
-    service = requires(point.document for point in points)
-    return Measure(names, header.start_s, header.end_s, header.warm_up, service=service)
+    documents = [point.document for point in points]
+    service, air = requires(documents), has_air(documents)
+    return Measure(names, header.start_s, header.end_s, header.warm_up, service=service, air=air)
 
 
 class _Keeper:
@@ -430,7 +431,8 @@ class _Kept(Measure):
 
 def _measure_of(keeper: _Keeper, measure: Measure, point: Point, _seed: int) -> Measure:
     keep = partial(keeper, keeper.labels[point.number])
-    return _Kept(measure.metrics, measure.start_s, measure.end_s, measure.warm_up, service=measure.service, keep=keep)
+    span = measure.start_s, measure.end_s, measure.warm_up
+    return _Kept(measure.metrics, *span, service=measure.service, air=measure.air, keep=keep)
 
 
 def _notes(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import math
 import platform
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cwndlab.engine import engine_version
 from cwndlab.errors import RunError
 from cwndlab.files import json_text
-from cwndlab.metrics import summary, warm_up
+from cwndlab.metrics import radio, summary, warm_up
 from cwndlab.metrics.summary import NAMES, metrics_version
 from cwndlab.service.per_run import measured, service_version
 from cwndlab.study.header import Header
@@ -70,6 +71,8 @@ class Measure:
         A function of records that returns any JSON value, kept as text.
     service
         Whether a row has what each class of flows got (`cwndlab.service.measured`).
+    air
+        Whether a row has what its busiest station lost, and why (`cwndlab.metrics.radio`).
 
     Examples
     --------
@@ -84,6 +87,7 @@ class Measure:
     columns: Callable[[Records], Mapping[str, float | None]] | None = None
     payload: Callable[[Records], Any] | None = None
     service: bool = False
+    air: bool = False
 
     def __call__(self, records: Records) -> Row:
         """The row of a run."""
@@ -100,6 +104,10 @@ class Measure:
         if self.service:
             levels = measured(records, start_s=row.get("from_s", self.start_s), end_s=self.end_s)
             row["levels"] = json_text(levels, separators=(",", ":"), ensure_ascii=False)
+        if self.air:
+            row["air"] = json_text(
+                _busiest(records, row.get("from_s", self.start_s), self.end_s), separators=(",", ":")
+            )
         if self.payload is not None:
             row["payload"] = json_text(self.payload(records), separators=(",", ":"))
         # A number that is not finite is not a value: in memory, in the journal and in a file alike.
@@ -119,7 +127,20 @@ class Measure:
         parts = [metrics_version(), "findings", repr((self.metrics, self.start_s, self.end_s, self.warm_up))]
         parts += ["" if one is None else _source(one) for one in (self.columns, self.payload)]
         parts += [service_version()] if self.service else []
+        parts += [_source(radio)] if self.air else []
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def has_air(documents: Iterable[str]) -> bool:
+    """Whether some scenario, as JSON, has an 802.11 medium with a channel."""
+    return any('"medium"' in text and any("channel" in one for one in json.loads(text)["medium"]) for text in documents)
+
+
+def _busiest(records: Records, start_s: float | None, end_s: float | None) -> Row:
+    """The row of `cwndlab.metrics.radio` of the station that sent most on the first medium."""
+    stations = radio(records, start_s=start_s, end_s=end_s).to_dicts()
+    first = [one for one in stations if one["medium"] == stations[0]["medium"]]
+    return max(first, key=lambda one: one["sent_packets"], default={})
 
 
 def _source(function: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +32,7 @@ __all__ = [
     "levels",
     "levels_of",
     "means",
+    "on_air",
     "pairs",
     "pivot",
     "verdicts",
@@ -178,6 +180,45 @@ def levels(result: Result) -> Table:
     words = words_of(result)
     frame = result.levels()
     return levels_of(frame, short([axis.name for axis in result.axes]), [words[cell] for cell in frame["cell"]])
+
+
+#: The columns of a table of 802.11 stations: title, column of `cwndlab.metrics.radio`, factor to the unit of the title.
+_ON_AIR = (
+    ("lost on the air\n%", "lost_on_air", 100.0),
+    ("lost in its queue\n%", "lost_in_queue", 100.0),
+    ("wait of a packet\nms", "wait_ms", 1.0),
+    ("its airtime\nms", "air_ms", 1.0),
+    ("failed transmissions\n%", "failed", 100.0),
+    ("by hidden stations\n%", "hidden", 100.0),
+    ("by the same slot\n%", "same_slot", 100.0),
+    ("by noise\n%", "noise", 100.0),
+    ("others sensed\n% of the time", "others", 100.0),
+)
+
+
+def on_air(result: Result) -> Table:
+    """A row per cell: what the station that sends most on the first medium lost on the air, with the causes, and what
+    it lost in its queue, where the congestion control is to blame; without rows if no medium has a channel."""
+    words, rows, cells = words_of(result), [], []
+    parts = result.runs.partition_by("cell", maintain_order=True) if "air" in result.runs.columns else []
+    for part in parts:
+        found = [row for row in map(json.loads, part["air"].drop_nulls()) if row]
+        if found:
+            stations = dict.fromkeys(row["station"] for row in found)
+            values = {name: estimate([row[name] for row in found if row[name] is not None]) for _, name, _ in _ON_AIR}
+            written = [_described(values[name], factor) for _, name, factor in _ON_AIR]
+            cells.append([*words[part["cell"][0]], ", ".join(stations), *written])
+            rows.append({"cell": part["cell"][0], **{name: one.mean for name, one in values.items()}})
+    titles = short([axis.name for axis in result.axes])
+    caption = "The station that sends most on the first medium: what the radio lost, and what its queue did"
+    return Table(caption, [*titles, "station", *(title for title, _, _ in _ON_AIR)], cells, len(titles) + 1, rows)
+
+
+def _described(one: Estimate, factor: float) -> str:
+    """Mean ± half of the interval, or the mean where all runs have the same value."""
+    if one.n == 0:
+        return "–"
+    return number(one.mean * factor) if one.low is None else mean_with_interval(one, factor)
 
 
 def levels_of(frame: pl.DataFrame, titles: Sequence[str] = (), words: Sequence[Sequence[str]] = ()) -> Table:

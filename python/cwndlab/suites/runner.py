@@ -92,7 +92,7 @@ def run(
     """
     chosen = suite(name)
     jobs = _jobs(chosen, cases, paths)
-    if chosen.judges_media:
+    if chosen.judges_media or algorithm in chosen.media:
         if algorithm is not None and not isinstance(algorithm, str):
             raise ScenarioError(Fault("algorithm", "is a class", f"the name of a control, such as {chosen.reference}"))
         subject = Subject(algorithm or chosen.reference, {})

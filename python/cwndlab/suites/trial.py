@@ -32,10 +32,10 @@ class Subject:
         self._shared: dict[tuple[str, str], Future[Trace]] = {}
         self._lock = Lock()
 
-    def run(self, document: Mapping[str, Any], cancel: engine.Cancel) -> Records:
+    def run(self, document: Mapping[str, Any], cancel: engine.Cancel, seed: int = SEED) -> Records:
         """Runs a scenario, plain values."""
         text, constructors = engine_document(dict(document), self._classes)
-        return Records(engine.run(text, "json", SEED, cancel, constructors=constructors))
+        return Records(engine.run(text, "json", seed, cancel, constructors=constructors))
 
     def shared(self, path: Path, document: Mapping[str, Any], make: Callable[[], Trace]) -> Trace:
         """The trace of a run that several cases use; the first of them runs it, others wait."""
@@ -69,9 +69,9 @@ class Trial:
         """A trial on another path."""
         return Trial(self.subject, path, self._cancel)
 
-    def run(self, document: Mapping[str, Any]) -> Trace:
+    def run(self, document: Mapping[str, Any], seed: int = SEED) -> Trace:
         """Runs a scenario."""
-        self.trace = Trace(self.subject.run(document, self._cancel), self.path)
+        self.trace = Trace(self.subject.run(document, self._cancel, seed), self.path)
         return self.trace
 
     def shared(self, document: Mapping[str, Any]) -> Trace:

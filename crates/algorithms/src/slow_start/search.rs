@@ -32,8 +32,10 @@ options! {
         form: Form { Sent = "sent", Delivered = "delivered" } = Sent,
         /// THRESH, norm at which slow start ends: 0.26 with form=sent, 0.35 with form=delivered
         thresh: f64 = 0.26 in 0.0..=1.0,
-        /// maximum of RTT/bin: 35 with form=sent, 15 with form=delivered
+        /// limit of RTT/bin: 35 with form=sent (FreeBSD), 15 in neqo and with form=delivered
         extra_bins: f64["bins"] = 35.0 in 3.0..=35.0,
+        /// consecutive bins without an ACK after which the measurement restarts: 2, in neqo 9 (optional in draft -09)
+        missed_bins: f64["bins"] = 2.0 in 0.0..=10.0,
         /// RTT by which the reference interval is shifted: the last sample (the drafts) or the minimum
         shift: Shift { Latest = "latest", Min = "min" } = Latest,
         /// reduction of the window at the exit: none (off), by the delivery of the last two RTTs (rollback, optional in
@@ -55,6 +57,8 @@ pub static SPEC: Spec = Spec {
     choices: &[
         "the constants are those of drafts -08 and -09, as in FreeBSD",
         "the roll-back at the exit is optional in the drafts and off by default",
+        "between two bins the reference lies nearer to the older one, as in neqo; draft -09 interpolates to the newer one by mistake",
+        "neqo has extra_bins = 15 and missed_bins = 9",
     ],
     pitfalls: &[
         "needs 13 bins, 4.5 RTTs, before the first comparison: where the path is full earlier slow start ends with a loss",
@@ -70,8 +74,6 @@ pub static SPEC: Spec = Spec {
 /// Number of bins of an interval, and their length as a fraction of the first RTT: 3.5 RTTs in total.
 const BINS: usize = 10;
 const BIN_SHARE: f64 = 0.35;
-/// Maximum number of consecutive bins without an ACK; after more the measurement restarts.
-const MAX_EMPTY_BINS: u64 = 2;
 /// Length of the history: 10 bins of the interval, 35 extra bins, and reserve for the interpolation.
 const HISTORY: usize = 64;
 
@@ -117,7 +119,7 @@ impl Search {
         let sent = delivered + ack.prior_in_flight.0 + self.lost;
         self.lost += ack.lost.0;
         if let Some(passed) = (now.saturating_sub(self.end)).checked_div(self.bin) {
-            if passed <= MAX_EMPTY_BINS {
+            if passed <= self.options.missed_bins as u64 {
                 for _ in 0..=passed {
                     self.push_bin(delivered, sent);
                 }
@@ -155,7 +157,7 @@ impl Search {
         let back = rtt as f64 / self.bin as f64;
         let span = BINS as f64;
         let j = last - back;
-        if j < span || back > self.options.extra_bins {
+        if j < span || back >= self.options.extra_bins {
             return None;
         }
         let over = |counts: &[u64; HISTORY], at: f64| Self::at(counts, at) - Self::at(counts, at - span);
@@ -230,7 +232,7 @@ impl SlowStart for Search {
 mod tests {
     use super::*;
     use cwndlab_control::testing::ack_at;
-    use cwndlab_units::{Bytes, Time};
+    use cwndlab_units::{Bytes, Duration, Time};
 
     fn start() -> Search {
         Search::new(Options::default())
@@ -242,6 +244,34 @@ mod tests {
     fn the_norm_is_the_undelivered_fraction() {
         assert_eq!([100.0, 70.0, 65.0].map(|curr| norm(100.0, curr)), [0.0, 0.3, 0.35]);
         assert!(norm(100.0, 70.0) >= start().options.thresh && norm(100.0, 70.0) < 0.35 && norm(100.0, 65.0) >= 0.35);
+    }
+
+    /// THRESH of draft -09: of 200 kB sent, 150 delivered continue, and 148 end slow start.
+    #[test]
+    fn the_threshold_is_26_percent() {
+        assert_eq!([150.0, 148.0].map(|curr| norm(200.0, curr) >= start().options.thresh), [false, true]);
+    }
+
+    /// By hand: a first RTT of 40 ms gives bins of 14 ms; an RTT of 60 ms is 4.29 bins, so that the
+    /// reference of bin 20 is that of bins 5.71 to 15.71. With 15 extra bins RTTs below 5.25 · 40 = 210 ms have one.
+    #[test]
+    fn the_reference_lies_between_bins() {
+        let mut start = Search::new(Options { extra_bins: 15.0, ..Options::default() });
+        let _ =
+            start.on_ack(&Ack { rtt: Some(Duration::from_millis(40)), ..ack_at(Time::from_nanos(1), 1) }, 10.0, 1e9);
+        assert_eq!(start.bin, 14_000_000);
+        start.closed = 0;
+        for n in 0..21u64 {
+            start.push_bin(1000 * n, n * n * 1000);
+        }
+        let at = |j: f64| j.floor() * j.floor() * 1000.0 * (1.0 - j.fract()) + j.ceil() * j.ceil() * 1000.0 * j.fract();
+        let j = 20.0 - 60.0 / 14.0;
+        let expected = norm(at(j) - at(j - 10.0), 10_000.0);
+        assert!(start.judge(60_000_000).is_some_and(|norm| (norm - expected).abs() < 1e-9));
+        for n in 21..40u64 {
+            start.push_bin(1000 * n, n * n * 1000);
+        }
+        assert!(start.judge(209_999_999).is_some() && start.judge(210_000_000).is_none());
     }
 
     /// Reference values: a first RTT of 100 ms gives bins of 35 ms.

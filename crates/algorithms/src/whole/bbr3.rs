@@ -18,14 +18,20 @@
 //! headroom: 0.85 inflight_long is the bound in Cruise and ProbeRTT             (9)
 //! ProbeRTT: every 5 s, w ≤ max(bdp / 2, 4) for 200 ms and a round              (10)
 //! w = min(w + n, cwnd_gain bdp + extra_acked, bounds), at least 4              (11)
+//! with ecn, F = marked / delivered:
+//!   each round: alpha += (F - alpha) / 16, from 1; F ≥ 1/2 in two rounds: the end of Startup, as in (4)   (12)
+//!   F > 1/2 in a probe: as (7);  a round with marks, outside of probes: inflight_short *= 1 - alpha / 3   (13)
+//!   marks without losses that have ceased: the next probe, which first raises inflight_long by a half     (14)
 //! ```
 //!
 //! Units: segments, segments/s, ns; bdp = bw min_rtt.
 //! Differs from the source: the data in flight at the transmission of a segment is computed from deliveries and losses
-//! since then, which is exact without reordering; all losses detected by one ACK are processed together; no ECN.
+//! since then, which is exact without reordering; all losses detected by one ACK are processed together. The response to
+//! ECN is that of the public branch, off by default, since the draft has none; retransmissions carry no ECT.
 
 pub mod bounds;
 pub mod cycle;
+pub mod ecn;
 pub mod machine;
 pub mod modes;
 mod named_values;
@@ -53,7 +59,7 @@ pub static SPEC: Spec = Spec {
         "the draft where the public branch differs",
         "the send quantum of Linux, as section 5.6.3 of the draft permits: one segment below 1.2 Mbit/s",
         "the data in flight at the transmission of a segment is computed from deliveries and losses since then",
-        "the ECN response of the public branch for round-trip times up to 5 ms is omitted",
+        "the draft leaves the response to ECN open; that of the public branch is an option, off by default",
     ],
     pitfalls: &[
         "random loss above 2 % in a probe sets the same bounds as congestion",
@@ -70,8 +76,12 @@ fn options(options: Bbr3Options) -> Options {
     let draft = options.text == Text::Draft;
     Options {
         text: options.text,
-        drain_gain: if draft { 0.5 } else { 88.0 / 256.0 },
-        drain_rounds: draft.then_some(3),
+        drain_gain: match (options.drain_gain, draft) {
+            (0.0, true) => 0.5,
+            (0.0, false) => 88.0 / 256.0,
+            (gain, _) => gain,
+        },
+        drain_rounds: if options.drain_rounds > 0.0 { Some(options.drain_rounds as u64) } else { draft.then_some(3) },
         down_gain: if draft { 0.9 } else { 0.91 },
         aggregation_rounds: if draft { 10 } else { 5 },
         cwnd_gain: options.cwnd_gain,
@@ -79,6 +89,10 @@ fn options(options: Bbr3Options) -> Options {
         beta: options.beta,
         headroom: options.headroom,
         probe_rtt_interval: Duration::from_nanos((options.probe_rtt_interval * 1e9) as u64),
+        min_rtt_window: Duration::from_nanos((options.min_rtt_window * 1e9) as u64),
+        forget: options.forget,
+        ecn: options.ecn,
+        ecn_max_rtt: (options.ecn_max_rtt > 0.0).then(|| Duration::from_nanos((options.ecn_max_rtt * 1e6) as u64)),
     }
 }
 
@@ -114,6 +128,7 @@ mod tests {
     }
 
     const DOWN: f64 = 2.0;
+    const CRUISE: f64 = 3.0;
     const REFILL: f64 = 4.0;
     const UP: f64 = 5.0;
 
@@ -211,9 +226,14 @@ mod tests {
     /// continues.
     #[test]
     fn drain_lasts_at_most_three_rounds_in_the_draft() {
-        for (text, drain, after) in [("draft", 0.5, 0.9), ("branch", 88.0 / 256.0, 88.0 / 256.0)] {
-            let text = format!("text={text}");
-            let mut flow = Bbr3::new(&path(10), &of(&text));
+        let branch = 88.0 / 256.0;
+        for (text, drain, after) in [
+            ("text=draft", 0.5, 0.9),
+            ("text=branch", branch, branch),
+            ("text=branch,drain_rounds=3", branch, 0.91),
+            ("drain_gain=0.35,drain_rounds=1000", 0.35, 0.35),
+        ] {
+            let mut flow = Bbr3::new(&path(10), &of(text));
             flow.on_window(&established(Duration::from_millis(100), None));
             let mut clock = Clock { bw: 1000.0, rtt: 0.1, count: 0, in_flight: 400 };
             while gain(&flow) > 1.0 {
@@ -224,6 +244,66 @@ mod tests {
                 gain(&flow)
             });
             assert_eq!(gains, [drain, after], "{text}");
+        }
+    }
+
+    /// An ACK of a segment with a mark.
+    fn marked(flow: &mut Bbr3, clock: &mut Clock) {
+        clock.count += 1;
+        let mut ack = crate::whole::bbr1::tests::ack_of(clock);
+        ack.ce = Bytes(1000);
+        flow.on_ack(&ack);
+    }
+
+    /// The public branch: two rounds with all packets marked end Startup, where the draft alone needs a plateau.
+    #[test]
+    fn marks_end_startup_where_the_response_is_on() {
+        for (text, mode) in [("ecn=on", 1.0), ("ecn=on,ecn_max_rtt=1", 0.0), ("ecn=off", 0.0)] {
+            let mut flow = Bbr3::new(&path(10), &of(text));
+            flow.on_window(&established(Duration::from_millis(5), None));
+            let mut clock = Clock { bw: 2000.0, rtt: 0.005, count: 0, in_flight: 40 };
+            (0..20).for_each(|_| marked(&mut flow, &mut clock));
+            assert_eq!(value(&flow, "state"), mode, "{text}");
+        }
+    }
+
+    /// The public branch: after marks without losses, and a round without marks, Refill follows at once; without the
+    /// response it follows after nine rounds or more.
+    #[test]
+    fn a_probe_follows_marks_that_have_ceased() {
+        for (text, state) in [("ecn=on", REFILL), ("ecn=off", CRUISE)] {
+            let mut flow = Bbr3::new(&path(10), &of(text));
+            let mut clock = settled(&mut flow, 20_000.0, 0.005);
+            until(&mut flow, &mut clock, CRUISE);
+            marked(&mut flow, &mut clock);
+            assert_eq!(value(&flow, "state"), CRUISE);
+            let round = clock.in_flight + 1;
+            steady(&mut flow, &mut clock, round);
+            assert_eq!(value(&flow, "state"), state, "{text}");
+        }
+    }
+
+    /// Pull request 5 of the draft's repository: the bandwidth of the cycle before the last is forgotten as Down begins,
+    /// not a round later. Here half of the bandwidth is delivered in two cycles.
+    #[test]
+    fn the_filter_of_the_bandwidth_may_forget_a_cycle_as_down_begins() {
+        for (forget, known) in [("feedback", 1000.0), ("down", 500.0)] {
+            let mut flow = Bbr3::new(&path(10), &of(&format!("forget={forget},probe_rtt_interval=1000")));
+            let mut clock = settled(&mut flow, 1000.0, 0.1);
+            until(&mut flow, &mut clock, CRUISE);
+            let (mut downs, mut before) = (0, CRUISE);
+            while downs < 2 {
+                clock.count += 1;
+                let mut ack = crate::whole::bbr1::tests::ack_of(&clock);
+                ack.delivery_rate = ack
+                    .delivery_rate
+                    .map(|sample| cwndlab_control::DeliveryRate { delivered: Bytes(sample.delivered.0 / 2), ..sample });
+                flow.on_ack(&ack);
+                let state = value(&flow, "state");
+                downs += u32::from(state == DOWN && before != DOWN);
+                before = state;
+            }
+            assert_eq!(value(&flow, "max_bw_segments_per_s"), known, "{forget}");
         }
     }
 

@@ -27,6 +27,10 @@ use cwndlab_control::{
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
+use classic_queue::ClassicQueue;
+
+mod classic_queue;
+
 options! {
     struct Options {
         /// weight of the last round trip in alpha
@@ -39,6 +43,9 @@ options! {
         transit: f64["segments"] = 4.0 in 0.0..=100.0,
         /// smallest rate
         min_rate: f64["bit/s"] = 100_000.0 in 1.0..=1e9,
+        /// on: detects a shared queue with classic ECN by the variation of the RTT, and reduces more there (arXiv 1911.00710;
+        /// an option of Linux until 0.6)
+        fallback: bool = false,
     }
 }
 
@@ -62,7 +69,7 @@ pub static SPEC: Spec = Spec {
     ],
     pitfalls: &[
         "needs stack.ecn = \"accecn\", its default, and a queue that marks ECT(1) at a low delay (dualpi2, step-ecn)",
-        "in a shared queue with classic ECN it takes more than its share from CUBIC and Reno; it does not detect such a queue (RFC 9331, section 4.3.1)",
+        "in a shared queue with classic ECN it takes more than its share from CUBIC and Reno; `fallback` detects such a queue (RFC 9331, section 4.3.1)",
         "beside a flow without ECN in the same queue it gets little",
     ],
     companion: "",
@@ -103,6 +110,8 @@ pub struct Prague {
     /// Smallest rate, segments per second.
     min_rate: f64,
     classic: bool,
+    /// With `fallback`.
+    classic_queue: Option<ClassicQueue>,
     /// w.
     w: f64,
     /// r, segments per second.
@@ -133,6 +142,7 @@ impl Prague {
             mss,
             min_rate,
             classic: path.classic_ecn,
+            classic_queue: options.fallback.then(ClassicQueue::default),
             w,
             rate: min_rate,
             by_rate: false,
@@ -238,6 +248,9 @@ impl Prague {
             let fraction = marking.marked as f64 / marking.delivered.max(1) as f64;
             marking.alpha = (marking.alpha + self.options.g * (fraction.min(1.0) - marking.alpha)).clamp(0.0, 1.0);
             marking.updated = ack.now;
+            if let Some(queue) = &mut self.classic_queue {
+                queue.on_round(ack.min_rtt);
+            }
         }
         (marking.delivered, marking.marked, marking.round) = (0, 0, ack.round);
         if !self.in_slow_start() {
@@ -305,6 +318,9 @@ impl CongestionControl for Prague {
         } else if ack.lost > Bytes::ZERO && !self.in_loss {
             self.on_loss(ack.srtt); // during the reduction for a mark, which the transport reported alone
         }
+        if let Some(queue) = &mut self.classic_queue {
+            queue.on_ack(ack);
+        }
         let event = self.update_window(ack);
         self.update_alpha(ack);
         self.update_pacing(ack);
@@ -313,6 +329,9 @@ impl CongestionControl for Prague {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
+        if let Some(queue) = &mut self.classic_queue {
+            queue.on_reduction(self.ssthresh);
+        }
         if event.restart {
             if !event.repeated {
                 self.on_loss(event.srtt);
@@ -329,7 +348,8 @@ impl CongestionControl for Prague {
             return;
         }
         self.reduced = Some(event.now);
-        self.reduce(1.0 - self.marking.alpha / 2.0, event.srtt); // (4)
+        let alpha = self.classic_queue.map_or(0.0, |queue| queue.least_alpha()).max(self.marking.alpha);
+        self.reduce(1.0 - alpha / 2.0, event.srtt); // (4)
     }
 
     fn cwnd(&self) -> Bytes {
@@ -354,6 +374,9 @@ impl CongestionControl for Prague {
             put("alpha", self.marking.alpha);
             put("w_segments", self.w);
             put("rate_segments_per_s", self.rate);
+            if let Some(queue) = &self.classic_queue {
+                put("classic_score", queue.score());
+            }
         }
         let phase = if self.in_slow_start() { Phase::SlowStart } else { Phase::CongestionAvoidance };
         State { ssthresh: Ssthresh::of(self.ssthresh, self.mss), phase }
@@ -455,6 +478,23 @@ mod tests {
         assert_eq!((flow.cwnd, flow.ssthresh), (99.0, 99.0));
         flow.on_congestion(&mark(125));
         assert_eq!(flow.w, 87.5 * 0.875);
+    }
+
+    /// With the detection, `classic_queue` (4): 1 - 5/16 = 0.6875 of w remains in a classic queue, whatever α is.
+    #[test]
+    fn a_mark_of_a_classic_queue_reduces_the_window_by_five_sixteenths() {
+        let algorithm = crate::catalogue().parse("prague(fallback=on)").unwrap();
+        let mut flow = Prague::new(&path(100), (&algorithm.growth.arguments).into());
+        (flow.ssthresh, flow.marking.seen, flow.marking.alpha) = (100.0, true, 0.1);
+        for n in 1..=1000 {
+            let rtt = Some(Duration::from_millis(if n % 2 == 0 { 10 } else { 30 }));
+            let ack = Ack { rtt, min_rtt: Duration::from_millis(10), ..at(n, 10, 1, 20) };
+            flow.classic_queue.as_mut().unwrap().on_reduction(100.0);
+            flow.on_ack(&ack);
+        }
+        flow.w = 100.0;
+        flow.on_congestion(&mark(2000));
+        assert_eq!(flow.w, 68.75);
     }
 
     /// (5) by hand: w = 40 becomes 20.

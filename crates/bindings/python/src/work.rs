@@ -13,7 +13,7 @@ use cwndlab_records::rows::Records as Rows;
 use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::Scenario;
-use cwndlab_units::{Fault, Time};
+use cwndlab_units::{Fault, FaultKind, Time};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -88,6 +88,7 @@ pub(crate) fn run(
         Ok(Err(Interruption::Failed(failure))) if !stop.load(Ordering::Relaxed) => {
             Err(algorithm_error(py, failure, &format!("of the run with seed {seed}")))
         }
+        Ok(Err(Interruption::Stack(fault))) => Err(fault_error(py, "RunError", [fault])),
         Ok(Err(Interruption::Cancelled | Interruption::Failed(_))) => {
             Err(fault_error(py, "RunError", [Fault::new("run", "cancelled before its end", "")]))
         }
@@ -134,6 +135,8 @@ pub(crate) fn algorithm_error(py: Python<'_>, failure: Failure, of: &str) -> PyE
 /// The reason why a run is incomplete.
 enum Interruption {
     Cancelled,
+    /// A hosted stack failed.
+    Stack(Fault),
     Failed(Failure),
 }
 
@@ -155,7 +158,8 @@ fn simulate(
         });
         match (outcome, failure) {
             (Err(_), Some(failure)) => Ok(Err(Interruption::Failed(failure))),
-            (Ok(Err(_)), _) => Ok(Err(Interruption::Cancelled)),
+            (Ok(Err(fault)), _) if fault.kind == FaultKind::Cancelled => Ok(Err(Interruption::Cancelled)),
+            (Ok(Err(fault)), _) => Ok(Err(Interruption::Stack(fault))),
             (Ok(Ok(tables)), _) => Ok(Ok(tables)),
             (Err(panic), None) => Err(panic),
         }

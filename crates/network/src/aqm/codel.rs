@@ -6,6 +6,7 @@
 //! above target for a whole interval, more than one MTU waiting -> drop                                  (1)
 //! next drop at t + interval / sqrt(count)                                                               (2)
 //! dropping restarts within 16 intervals of the last scheduled drop: count <- count - lastcount if > 1   (3)
+//! departing packet, sojourn time above ce_threshold: mark (Linux, codel_impl.h)                         (4)
 //! ```
 //!
 //! Units: ns, bytes. A packet's sojourn ends when the line takes it.
@@ -14,7 +15,7 @@ use cwndlab_config::{fields, Positive, Table};
 use cwndlab_units::{maths, Duration, Time};
 
 use super::fifo::Fifo;
-use super::{capacity, Configuration, Discipline, Packet, QueueContext, QueuedPacket};
+use super::{capacity, Codepoint, Configuration, Discipline, Packet, QueueContext, QueuedPacket};
 use crate::queue::Limit;
 
 /// CoDel's declaration.
@@ -38,6 +39,10 @@ fields! {
         interval: Positive<Duration> = "100 ms",
         /// marks ECN-capable packets and drops only the others
         ecn: bool = false,
+        /// sojourn time above which an ECN-capable packet is marked, whatever the state of CoDel (Linux; for L4S 1 ms)
+        ce_threshold: Option<Duration> = absent("no such marks"),
+        /// `ce_threshold` applies to packets with ECT(1) only (Linux, `ce_threshold_selector` 1/3)
+        ce_threshold_ect1: bool = absent("false", false),
     }
 }
 
@@ -92,13 +97,20 @@ impl CodelState {
         mut next: impl FnMut() -> Option<(QueuedPacket<P>, u64)>,
     ) -> Option<QueuedPacket<P>> {
         let (one, due) = self.take(config, now, &mut next)?;
-        if self.dropping {
-            self.keep_dropping(config, now, (one, due), dropped, next)
+        let mut one = if self.dropping {
+            self.keep_dropping(config, now, (one, due), dropped, next)?
         } else if due {
-            self.begin_dropping(config, now, one, dropped, next)
+            self.begin_dropping(config, now, one, dropped, next)?
         } else {
-            Some(one)
+            one
+        };
+        // (4)
+        if config.ce_threshold.is_some_and(|threshold| now - one.since > threshold)
+            && (!config.ce_threshold_ect1 || one.ecn == Codepoint::Scalable)
+        {
+            one.mark();
         }
+        Some(one)
     }
 
     /// The head of the queue, and whether it may be dropped (`dodequeue`, RFC 8289, §5.6). An empty queue ends the
@@ -214,8 +226,13 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Codel<P> {
 mod tests {
     use super::*;
 
-    const CONFIG: Config =
-        Config { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false };
+    const CONFIG: Config = Config {
+        target: Duration::from_millis(5),
+        interval: Duration::from_millis(100),
+        ecn: false,
+        ce_threshold: None,
+        ce_threshold_ect1: false,
+    };
 
     /// `known-answers.csv`: interval / √count.
     #[test]
@@ -290,13 +307,8 @@ mod tests {
         let mut marks = 0;
         for n in 0..1_000u64 {
             let now = Time::from_nanos(n * 1_000_000);
-            let one = QueuedPacket {
-                since: now,
-                size: 1500,
-                ecn: super::super::Codepoint::Classic,
-                packet: n,
-                ..QueuedPacket::default()
-            };
+            let one =
+                QueuedPacket { since: now, size: 1500, ecn: Codepoint::Classic, packet: n, ..QueuedPacket::default() };
             codel.enqueue(now, 1500, one, &mut dropped);
             if n >= 25 {
                 marks += u64::from(codel.dequeue(now, &mut dropped).expect("a standing queue").marked);
@@ -304,5 +316,25 @@ mod tests {
         }
         assert!(dropped.is_empty());
         assert!(marks > 5, "{marks}");
+    }
+
+    /// By hand: of ten packets of 1500 bytes at 10 Mbit/s, packet k waits 1.2 (k - 1) ms, so that with a threshold of 1 ms all but
+    /// the first are marked. With `ce_threshold_ect1` those with ECT(0) are not; packets without ECN never are.
+    #[test]
+    fn packets_above_the_threshold_are_marked() {
+        let marks = |ecn: Codepoint, ce_threshold_ect1: bool| {
+            let ce_threshold = Some(Duration::from_millis(1));
+            let mut codel = Codel::new(Config { ce_threshold, ce_threshold_ect1, ..CONFIG }, Limit::Unlimited);
+            let packet = |n| QueuedPacket { size: 1500, ecn, packet: n, ..QueuedPacket::default() };
+            (0..10u64).for_each(|n| codel.enqueue(Time::ZERO, 0, packet(n), &mut Vec::new()));
+            let at = |n: u64| Time::from_nanos(1_200_000 * n);
+            (0..10).filter(|n| codel.dequeue(at(*n), &mut Vec::new()).is_some_and(|one| one.marked)).collect::<Vec<_>>()
+        };
+        let others: Vec<u64> = (1..10).collect();
+        assert_eq!(marks(Codepoint::Scalable, false), others);
+        assert_eq!(marks(Codepoint::Scalable, true), others);
+        assert_eq!(marks(Codepoint::Classic, false), others);
+        assert!(marks(Codepoint::Classic, true).is_empty());
+        assert!(marks(Codepoint::NotCapable, false).is_empty());
     }
 }

@@ -397,7 +397,8 @@ proptest! {
 /// is near the target; 100 packets in a drop-tail queue wait for 40 ms.
 #[test]
 fn codel_above_the_device_limits_the_queueing_delay() {
-    let config = codel::Config { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false };
+    let (target, interval) = (Duration::from_millis(5), Duration::from_millis(100));
+    let config = codel::Config { target, interval, ecn: false, ce_threshold: None, ce_threshold_ect1: false };
     let codel = QueueConfig {
         limit: Limit::Unlimited,
         counts_in_service: false,

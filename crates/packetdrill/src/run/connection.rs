@@ -132,6 +132,7 @@ impl Connection {
             seed: 1,
             classic_ecn: false,
             oracle_buffer: None,
+            saved: None,
         });
         let mut sender = Sender::new(control, kind, &stack).with_requirements(&algorithm);
         sender.set_nagle(settings.nagle);

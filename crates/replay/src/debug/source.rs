@@ -45,6 +45,7 @@ const PATH: Path = Path {
     seed: 1,
     classic_ecn: false,
     oracle_buffer: None,
+    saved: None,
 };
 
 /// The type that an entry creates; `None` for a class of another language.

@@ -1,9 +1,11 @@
 //! SCReAMv2: a congestion control for media by a window of bytes in flight (draft-ietf-ccwg-rfc8298bis-screamv2).
 //!
 //! The base delay is the smallest one-way delay of the last ten minutes, in bins of a minute (RFC 6817). No congestion has
-//! been detected at the start: growth is not held back after it. Of the draft's options, none is in use: scaling by jitter,
-//! clock drift, loss filter, policer detection, and compensation for competing flows; the overhead of the window is that
-//! without the first of them.
+//! been detected at the start: growth is not held back after it. The RTT counts the time until the report, as in RFC 6298.
+//! Delay holds growth back as losses and marks do, as in the authors' code (github.com/EricssonResearch/scream); the
+//! draft's pseudocode names the latter two. Of the draft's options, none is in use: scaling by jitter, clock drift, loss
+//! filter, policer detection, undershoot, and compensation for competing flows; the overhead of the window is that without
+//! the first of them.
 
 use std::collections::VecDeque;
 
@@ -45,12 +47,12 @@ const BASE_BIN: Duration = Duration::from_secs(60);
 /// Gain of the smoothed RTT (RFC 6298).
 const SRTT_GAIN: f64 = 1.0 / 8.0;
 
-/// Congestion, the strongest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Congestion, the strongest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Congestion {
-    Loss,
-    Mark,
     Delay,
+    Mark,
+    Loss,
 }
 
 /// The sender.
@@ -63,7 +65,7 @@ pub(crate) struct Control {
     /// The reference window, and its last inflection point, bytes.
     ref_wnd: f64,
     ref_wnd_i: f64,
-    /// The window has grown since its last reduction.
+    /// The window has grown since its last reduction, or was not reduced yet.
     has_grown: bool,
     alpha: Alpha,
     queue: QueueDelay,
@@ -71,6 +73,8 @@ pub(crate) struct Control {
     srtt: f64,
     flight: FlightMaxima,
     reduced: Option<Time>,
+    /// A loss or mark since then.
+    detected: Option<Congestion>,
     media: MediaQueue,
 }
 
@@ -180,12 +184,13 @@ impl Control {
             frame_interval: 1.0 / parameters.frame_rate,
             ref_wnd: MIN_REF_WND,
             ref_wnd_i: 1.0,
-            has_grown: false,
+            has_grown: true,
             alpha: Alpha { updated: now, ..Alpha::default() },
             queue: QueueDelay { updated: now, ..QueueDelay::default() },
             srtt: VIRTUAL_RTT,
             flight: FlightMaxima { since: now, ..FlightMaxima::default() },
             reduced: None,
+            detected: None,
             media: MediaQueue::default(),
         }
     }
@@ -201,12 +206,14 @@ impl Control {
         (self.srtt / VIRTUAL_RTT).max(1.0)
     }
 
-    /// The reduction, unless one was within an RTT.
-    fn reduce(&mut self, congestion: Congestion, now: Time) {
+    /// The reduction by the strongest congestion, unless one was within an RTT; `scale` as before it.
+    fn reduce(&mut self, scale: f64, now: Time) {
         let since = self.reduced.map(|at| seconds(now - at));
         if since.is_some_and(|since| since < VIRTUAL_RTT.min(self.srtt)) {
             return;
         }
+        let delay = (self.queue.average > QDELAY_TARGET / 2.0).then_some(Congestion::Delay);
+        let Some(congestion) = self.detected.take().max(delay) else { return };
         if self.has_grown {
             (self.ref_wnd_i, self.has_grown) = (self.ref_wnd, false);
         }
@@ -216,10 +223,10 @@ impl Control {
             Congestion::Mark => {
                 let mut backoff = self.alpha.value / 2.0 / self.rounds();
                 if self.queue.latest < QDELAY_TARGET / 4.0 {
-                    backoff *= self.scale().max(0.25);
+                    backoff *= scale.max(0.25);
                 }
                 if since.is_some_and(|since| since > POST_CONGESTION_RTTS * self.srtt.max(VIRTUAL_RTT)) {
-                    self.ref_wnd = self.ref_wnd.min(self.flight.largest());
+                    self.ref_wnd = self.ref_wnd.min(self.flight.previous);
                 }
                 1.0 - backoff
             }
@@ -232,9 +239,8 @@ impl Control {
         self.reduced = Some(now);
     }
 
-    /// The growth by `acked` bytes without marks.
-    fn increase(&mut self, acked: f64, now: Time) {
-        let scale = self.scale();
+    /// The growth by `acked` bytes without marks; `scale` as before the reduction.
+    fn increase(&mut self, acked: f64, scale: f64, now: Time) {
         let after = POST_CONGESTION_RTTS * self.srtt.max(VIRTUAL_RTT);
         let post = self.reduced.map_or(1.0, |at| (seconds(now - at) / after).clamp(0.0, 1.0));
         let grown = acked
@@ -283,12 +289,10 @@ impl RateControl for Control {
     }
 
     fn on_feedback(&mut self, feedback: &Feedback, now: Time) {
-        if let Some(rtt) = feedback.rtt.map(seconds) {
-            let first = self.queue.bins.is_empty();
-            self.srtt = if first { rtt } else { self.srtt + SRTT_GAIN * (rtt - self.srtt) };
-        }
         let newest = feedback.packets.iter().rev().find_map(|one| Some((one.sent, one.arrival?)));
         if let Some((sent, arrival)) = newest {
+            let (rtt, is_first) = (seconds(now - sent), self.queue.bins.is_empty());
+            self.srtt = if is_first { rtt } else { self.srtt + SRTT_GAIN * (rtt - self.srtt) };
             self.queue.on_delay(seconds(arrival - sent), now);
         }
         let (mut acked, mut marked, mut lost) = (0.0, 0_u32, false);
@@ -301,17 +305,11 @@ impl RateControl for Control {
         self.alpha.delivered += feedback.packets.iter().filter(|one| one.arrival.is_some()).count() as f64;
         self.alpha.update(now, self.srtt);
         self.queue.update(now, self.srtt);
-        let congestion = if lost {
-            Some(Congestion::Loss)
-        } else if marked > 0 {
-            Some(Congestion::Mark)
-        } else {
-            (self.queue.average > QDELAY_TARGET / 2.0).then_some(Congestion::Delay)
-        };
-        if let Some(congestion) = congestion {
-            self.reduce(congestion, now);
-        }
-        self.increase(acked, now);
+        let mark = (marked > 0).then_some(Congestion::Mark);
+        self.detected = self.detected.max(mark).max(lost.then_some(Congestion::Loss));
+        let scale = self.scale();
+        self.reduce(scale, now);
+        self.increase(acked, scale, now);
     }
 
     fn decision(&self, _buffered: Bytes) -> Decision {
@@ -323,6 +321,7 @@ impl RateControl for Control {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::media::rate_control::PacketFeedback;
 
     fn at(ms: u64) -> Time {
         Time::from_nanos(ms * 1_000_000)
@@ -340,9 +339,10 @@ mod tests {
     }
 
     /// The window after one reduction, over the window before.
-    fn factor(mut control: Control, congestion: Congestion) -> f64 {
+    fn factor(mut control: Control, congestion: Option<Congestion>) -> f64 {
         let before = control.ref_wnd;
-        control.reduce(congestion, at(1000));
+        control.detected = congestion;
+        control.reduce(control.scale(), at(1000));
         control.ref_wnd / before
     }
 
@@ -350,19 +350,19 @@ mod tests {
     /// an RTT of 25 ms and ×0.875 at 50 ms; by a delay of 45 ms at an RTT of 100 ms ×0.9375, of 60 ms ×0.875.
     #[test]
     fn reductions_by_the_kind_of_congestion() {
-        assert!((factor(control(1e4, 0.1, false), Congestion::Loss) - 0.7).abs() < 1e-12);
-        assert!((factor(control(1e4, 0.1, false), Congestion::Mark) - 0.8).abs() < 1e-12);
+        assert!((factor(control(1e4, 0.1, false), Some(Congestion::Loss)) - 0.7).abs() < 1e-12);
+        assert!((factor(control(1e4, 0.1, false), Some(Congestion::Mark)) - 0.8).abs() < 1e-12);
         for (srtt, expected) in [(0.025, 0.75), (0.05, 0.875)] {
             let mut scalable = control(1e4, srtt, true);
             scalable.alpha.value = 0.5;
-            assert!((factor(scalable, Congestion::Mark) - expected).abs() < 1e-12);
+            assert!((factor(scalable, Some(Congestion::Mark)) - expected).abs() < 1e-12);
         }
         for (average, expected) in [(0.03, 1.0), (0.045, 0.9375), (0.06, 0.875)] {
             let mut late = control(1e4, 0.1, false);
             late.queue.average = average;
-            assert!((factor(late, Congestion::Delay) - expected).abs() < 1e-12);
+            assert!((factor(late, None) - expected).abs() < 1e-12);
         }
-        assert!((factor(control(3500.0, 0.1, false), Congestion::Loss) * 3500.0 - 3000.0).abs() < 1e-9);
+        assert!((factor(control(3500.0, 0.1, false), Some(Congestion::Loss)) * 3500.0 - 3000.0).abs() < 1e-9);
     }
 
     /// By hand: one reduction per min(25 ms, SRTT).
@@ -370,9 +370,72 @@ mod tests {
     fn reductions_have_a_distance() {
         let mut one = control(1e5, 0.1, false);
         for ms in [100, 124, 125] {
-            one.reduce(Congestion::Loss, at(ms));
+            one.detected = Some(Congestion::Loss);
+            one.reduce(1.0, at(ms));
         }
         assert!((one.ref_wnd - 49_000.0).abs() < 1e-6);
+    }
+
+    /// Draft, "Reference Window Reduction": the flags tell of losses and marks since the last reaction, so that what comes too
+    /// early for a reduction is not forgotten.
+    #[test]
+    fn a_loss_soon_after_a_reduction_reduces_later() {
+        let mut one = control(1e5, 0.1, false);
+        one.on_feedback(&feedback(100, &[false]), at(100));
+        one.on_feedback(&feedback(110, &[false]), at(110));
+        assert!((one.ref_wnd - 7e4).abs() < 1e-6, "{}", one.ref_wnd);
+        one.on_feedback(&Feedback::default(), at(125));
+        assert!((one.ref_wnd - 4.9e4).abs() < 1e-6, "{}", one.ref_wnd);
+    }
+
+    /// Draft, "Reference Window Reduction": the scale is computed before the inflection point moves. By hand, alpha = 0.5 at
+    /// an RTT of 25 ms and without a queue: × (1 − 0.5/2) at twice the inflection point, × (1 − 0.5/2 · 0.25) close to it;
+    /// the window is the next inflection point.
+    #[test]
+    fn a_reduction_depends_on_the_inflection_point_before_it() {
+        for (ref_wnd_i, expected) in [(5e3, 0.75), (9.9e3, 0.9375)] {
+            let mut one = Control { ref_wnd_i, has_grown: true, ..control(1e4, 0.025, true) };
+            one.alpha.value = 0.5;
+            one.detected = Some(Congestion::Mark);
+            one.reduce(one.scale(), at(1000));
+            assert!((one.ref_wnd / 1e4 - expected).abs() < 1e-12, "{}", one.ref_wnd);
+            assert!((one.ref_wnd_i - 1e4).abs() < 1e-12);
+        }
+    }
+
+    /// Draft, "Reference Window Reduction": if the last reaction is more than 100 RTTs ago, the window is no more than the
+    /// largest number of bytes in flight in the previous round trip.
+    #[test]
+    fn a_late_mark_reduces_to_the_flight_of_the_previous_round_trip() {
+        for (ms, expected) in [(9_999, 10_000.0), (10_001, 5000.0)] {
+            let mut one = Control { reduced: Some(at(0)), ..control(1e4, 0.1, true) };
+            (one.flight.previous, one.flight.current) = (5000.0, 9000.0);
+            one.detected = Some(Congestion::Mark);
+            one.reduce(1.0, at(ms));
+            assert!((one.ref_wnd - expected).abs() < 1e-9, "{ms} {}", one.ref_wnd);
+        }
+    }
+
+    /// By hand: a report that arrives 100 ms after its newest packet was sent is an RTT of 100 ms, although the packet waited
+    /// for 40 ms for the report (RFC 6298, 3: the time until the acknowledgement).
+    #[test]
+    fn the_rtt_counts_the_wait_for_the_report() {
+        let mut one = control(1e4, 0.025, false);
+        let report = Feedback { rtt: Some(Duration::from_millis(60)), ..feedback(1000, &[true]) };
+        one.on_feedback(&report, at(1000));
+        assert!((one.srtt - 0.1).abs() < 1e-12, "{}", one.srtt);
+    }
+
+    /// Packets that were sent 100 ms before `ms`; those that are `true` arrived 30 ms later.
+    fn feedback(ms: u64, arrived: &[bool]) -> Feedback {
+        let packet = |&arrived: &bool| PacketFeedback {
+            size: Bytes(1000),
+            sent: at(ms - 100),
+            arrival: arrived.then(|| at(ms - 70)),
+            is_marked: false,
+            probe: None,
+        };
+        Feedback { packets: arrived.iter().map(packet).collect(), ..Feedback::default() }
     }
 
     /// By hand: all packets marked, 1/8, 15/64, 0.3301; half of a value after 89 updates without marks.
@@ -422,10 +485,10 @@ mod tests {
         let mut one = control(1e4, 0.1, false);
         one.reduced = Some(at(1000));
         one.flight.current = 1e4;
-        one.increase(1e4, at(1000));
+        one.increase(1e4, 1.0, at(1000));
         assert!((one.ref_wnd - 11_000.0).abs() < 1e-9);
         one.flight = FlightMaxima::default();
-        one.increase(1e4, at(1000));
+        one.increase(1e4, 1.0, at(1000));
         assert!((one.ref_wnd - 11_000.0).abs() < 1e-9);
     }
 }

@@ -125,6 +125,7 @@ workloads! {
     Cbr => cbr,
     Vbr => vbr,
     AdaptiveVideo => adaptive_video,
+    Hosted => hosted,
     PageLoads => page_loads,
     ScheduledWrites => scheduled_writes,
 }
@@ -175,7 +176,9 @@ mod tests {
 
     fn read(document: &Value) -> Workload {
         let udp = document["rate"].is_string()
-            || ["coap", "udp-request-response", "adaptive-video"].iter().any(|kind| document["kind"] == *kind);
+            || ["coap", "udp-request-response", "adaptive-video", "hosted"]
+                .iter()
+                .any(|kind| document["kind"] == *kind);
         let transport = if udp { Transport::Udp } else { Transport::Tcp };
         let mut faults = Faults::default();
         let read = Workload::from_document(document, String::new(), transport, &mut faults);
@@ -207,6 +210,7 @@ mod tests {
             json!({ "kind": "cbr", "rate": "1 Mbps" }),
             json!({ "kind": "vbr", "rate": "1 Mbps" }),
             json!({ "kind": "adaptive-video" }),
+            json!({ "kind": "hosted", "stack": "quinn" }),
             json!({ "kind": "page-loads" }),
             json!({ "kind": "scheduled-writes", "steps": [{ "at": "0 s", "rate": "unlimited" }] }),
         ];

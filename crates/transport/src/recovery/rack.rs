@@ -218,7 +218,7 @@ fn enter_recovery(tcb: &mut Tcb, now: Time, ece: bool, out: &mut impl Output) {
     }
     tcb.state = CaState::Recovery;
     tcb.rexmit = Rexmit::Lost;
-    tcb.force_retransmit = !tcb.algorithm_owns_cwnd();
+    tcb.force_retransmit = !(tcb.controller.is_model_based() && tcb.features.sack);
     tcb.counters.recoveries += 1;
     out.event("recovery", "rack", before, tcb.ssthresh, f64::NAN);
 }

@@ -92,7 +92,7 @@ fn enter_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, out: &mu
     tcb.state = CaState::Recovery;
     tcb.high_seq = tcb.scoreboard.next;
     kind.on_recovery_start(tcb);
-    tcb.force_retransmit = !tcb.algorithm_owns_cwnd();
+    tcb.force_retransmit = !(tcb.controller.is_model_based() && tcb.features.sack);
     tcb.init_undo();
     tcb.counters.recoveries += 1;
     if kind.reduces_at_once(tcb) && !tcb.algorithm_owns_cwnd() {

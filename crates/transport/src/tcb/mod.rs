@@ -105,10 +105,10 @@ impl Tcb {
         }
     }
 
-    /// Whether the algorithm sets the window during recovery. It cannot without SACK, because the pipe is unknown.
+    /// Whether the algorithm sets the window during this recovery. It cannot without SACK, because the pipe is unknown.
     #[inline]
     pub(crate) fn algorithm_owns_cwnd(&self) -> bool {
-        self.controller.is_model_based() && self.features.sack
+        self.features.sack && (self.controller.is_model_based() || self.controller.owns_recovery())
     }
 
     /// Whether `cwnd` is below the slow-start threshold divided by `part`.

@@ -11,7 +11,7 @@ import cwndlab
 from cwndlab.cli.console import Format, say, visible, write, write_json
 from cwndlab.cli.options import Argument, Option, classes_of, command
 from cwndlab.cli.progress import progress_bar
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, RunError, ScenarioError
 
 #: The exit status if a row got worse: that of a failed run.
 _WORSE = 1
@@ -26,6 +26,9 @@ def assess(
         Path | None, Option("DIR", "An earlier dossier of the same cells: exit with status 1 if a row got worse.")
     ] = None,
     out: Annotated[Path | None, "Folder for JSON, Markdown, HTML, worst cells and runs; a second call resumes."] = None,
+    emulate: Annotated[
+        bool, Option(help="Also run a few cells between real kernels, for some 13 minutes (root; Linux).")
+    ] = False,
     perturb: bool | None = None,
     algorithm_file: list[Path] | None = None,
     workers: int | None = None,
@@ -37,6 +40,8 @@ def assess(
         raise ScenarioError(
             Fault("--out", "is the folder of --against, which would be replaced", "name another folder")
         )
+    if emulate:
+        _become_root()
     with progress_bar() as progress:
         dossier = cwndlab.assess(
             algorithm,
@@ -48,6 +53,7 @@ def assess(
             progress=progress,
             algorithms=classes_of(algorithm_file),
             perturb=perturb is not False,
+            emulate=emulate,
         )
     if format == Format.json:
         write_json(dossier.content)
@@ -61,6 +67,14 @@ def assess(
         for line in worse:
             say(f"worse than before: {line}")
         raise typer.Exit(_WORSE)
+
+
+def _become_root() -> None:
+    """Before Polars starts threads; a machine that refuses it cannot do what the option says."""
+    try:
+        cwndlab.emulation.become_root()
+    except RunError as error:
+        raise ScenarioError(*error.faults) from None
 
 
 def add(app: typer.Typer) -> None:

@@ -19,7 +19,7 @@ def attack(
     against: Annotated[str, "The baseline in its place."] = "cubic",
     path: Annotated[
         Path | None,
-        Option("SCENARIO", "A dumbbell with a constant rate, or a preset; by default 10 Mbit/s, 40 ms, 1 BDP, 30 s."),
+        "A dumbbell with a constant rate, or a preset; by default 10 Mbit/s, 40 ms, 1 BDP, 30 s.",
     ] = None,
     goal: Annotated[
         str, Option("itself|others|difference", "Whose goodput the events are to harm.", noun="a harm")
@@ -29,7 +29,7 @@ def attack(
     emulate: Annotated[
         int, Option("N", "Repeat the find N times between real kernels (root).", least=0, most=1000)
     ] = 0,
-    save: Annotated[Path | None, Option("FILE", "Write the scenario with the events to this file.")] = None,
+    save: Annotated[Path | None, "Write the scenario with the events to this file."] = None,
     seed: int = 1,
     set_: list[str] | None = None,
     algorithm_file: list[Path] | None = None,

@@ -20,7 +20,7 @@ from cwndlab.statistics.sequential import Until
 from cwndlab.study.arguments import seeds_of
 from cwndlab.study.fields import places, shown
 from cwndlab.study.header import Header
-from cwndlab.study.spec import Measure, Point, Study
+from cwndlab.study.spec import Measure, Point, Study, has_air
 from cwndlab.study.values import (
     count,
     is_list,
@@ -412,11 +412,12 @@ class Sweep:
     def study(self) -> Study:
         """The runs of the sweep; raises with the faults of all cells."""
         points, names = self.points(), tuple(sorted(self.metrics))
-        service = requires(point.document for point in points)
+        documents = [point.document for point in points]
+        service, air = requires(documents), has_air(documents)
         return Study(
             points=points,
             seeds=self.seeds,
-            measure=Measure(names, self.start_s, self.end_s, columns=self.measure, service=service),
+            measure=Measure(names, self.start_s, self.end_s, columns=self.measure, service=service, air=air),
             rule=self.rule,
             classes=self.base.classes,
             header=self.header,

@@ -6,13 +6,14 @@ use std::collections::VecDeque;
 use cwndlab_control::Ack;
 
 use crate::shared::margin::above;
+use crate::whole::bbr3::ecn;
 
-/// Cumulative losses by amount delivered, for the ACKs that reported losses within the last round trip.
+/// Cumulative losses, or marks, by amount delivered, for the ACKs that reported some within the last round trip.
 ///
 /// A rate sample contains the amount delivered when its segment was sent. The history gives the losses since then.
 /// Without reordering, the data in flight when the segment was sent is the sum of deliveries and losses since then.
 #[derive(Clone, Debug, Default)]
-pub struct LossHistory {
+pub struct History {
     /// Bytes delivered, and segments lost in total, at an ACK with losses.
     entries: VecDeque<(u64, f64)>,
     total: f64,
@@ -20,7 +21,7 @@ pub struct LossHistory {
     before: f64,
 }
 
-impl LossHistory {
+impl History {
     /// Adds `lost` segments, lost when `delivered` bytes were delivered.
     pub fn note(&mut self, delivered: u64, lost: f64) {
         self.total += lost;
@@ -57,6 +58,8 @@ pub struct AckSample {
     pub losses: f64,
     /// The sample is application-limited.
     pub app_limited: bool,
+    /// Delivered with a mark in the interval of the sample; zero without a response to ECN.
+    pub marked: f64,
 }
 
 impl AckSample {
@@ -64,7 +67,7 @@ impl AckSample {
     /// flow.
     #[inline]
     #[must_use]
-    pub fn of(ack: &Ack, losses: f64, loss_history: &mut LossHistory, mss: f64, limited: bool) -> Self {
+    pub fn of(ack: &Ack, losses: f64, loss_history: &mut History, mss: f64, limited: bool) -> Self {
         let Some(sample) = ack.delivery_rate else { return Self { losses, ..Self::default() } };
         let delivered = sample.delivered.0 as f64 / mss;
         let lost = loss_history.since(sample.prior_delivered.0);
@@ -76,14 +79,22 @@ impl AckSample {
             lost,
             losses,
             app_limited: sample.app_limited || limited,
+            marked: 0.0,
         }
     }
 
-    /// (7): the losses exceed the threshold.
+    /// (7): the losses exceed the threshold, or the marks theirs.
     #[inline]
     #[must_use]
     pub fn too_high(&self, threshold: f64) -> bool {
-        self.lost > 0.0 && above(self.lost, self.tx_in_flight * threshold)
+        (self.lost > 0.0 && above(self.lost, self.tx_in_flight * threshold)) || self.too_many_marks()
+    }
+
+    /// (7): the marks exceed their threshold.
+    #[inline]
+    #[must_use]
+    pub fn too_many_marks(&self) -> bool {
+        self.marked > 0.0 && above(self.marked, self.delivered * ecn::THRESHOLD)
     }
 
     /// The inflight at which losses exceeded the threshold, where the losses of this ACK were sent last.
@@ -165,17 +176,20 @@ impl Bounds {
         self.loss_in_round = true;
     }
 
-    /// (8), at the end of a loss round outside of probes.
+    /// (8), at the end of a loss round outside of probes; `cut` is the factor (13) of a round with marks.
     #[inline]
-    pub fn adapt(&mut self, probing: bool, max_bw: f64, w: f64, beta: f64) {
+    pub fn adapt(&mut self, probing: bool, max_bw: f64, w: f64, beta: f64, cut: Option<f64>) {
         if !self.round_started {
             return;
         }
+        let flight = if self.inflight_short.is_finite() { self.inflight_short } else { w };
         if self.loss_in_round && !probing {
             let bw = if self.bw_short.is_finite() { self.bw_short } else { max_bw };
-            let flight = if self.inflight_short.is_finite() { self.inflight_short } else { w };
             self.bw_short = self.bw_latest.max(beta * bw);
             self.inflight_short = self.inflight_latest.max(beta * flight);
+        }
+        if let Some(cut) = cut.filter(|_| !probing) {
+            self.inflight_short = self.inflight_short.min(cut * flight);
         }
         self.loss_in_round = false;
     }
@@ -245,7 +259,7 @@ mod tests {
     /// By hand: losses at 10, 20 and 30 kB.
     #[test]
     fn the_history_gives_the_losses_since_an_amount_delivered() {
-        let mut history = LossHistory::default();
+        let mut history = History::default();
         for (at, lost) in [(10, 1.0), (20, 2.0), (30, 3.0)] {
             history.note(at * 1000, lost);
         }
@@ -255,7 +269,7 @@ mod tests {
     /// By hand: a thousand ACKs of a round trip, each with one loss.
     #[test]
     fn the_history_holds_the_losses_of_a_large_window() {
-        let mut history = LossHistory::default();
+        let mut history = History::default();
         (1..=1000).for_each(|at| history.note(at * 1000, 1.0));
         assert_eq!([0, 400_000].map(|prior| history.since(prior)), [1000.0, 600.0]);
     }
@@ -268,10 +282,37 @@ mod tests {
         for (round, bound) in [(1, 70.0), (2, 49.0)] {
             bounds.observe(&ack_sample, 0, 1000 * round);
             bounds.observe(&AckSample { losses: 0.0, ..ack_sample }, 1000 * round, 1000 * round + 500);
-            bounds.adapt(false, 100.0, 100.0, 0.7);
+            bounds.adapt(false, 100.0, 100.0, 0.7, None);
             bounds.advance(&ack_sample);
             assert!((bounds.bw_short - bound).abs() < 1e-9 && (bounds.inflight_short - bound).abs() < 1e-9);
         }
+    }
+
+    /// By hand, `bbr_ecn_lower_bounds`: marks alone reduce the inflight, by 1 - alpha/3, and not the bandwidth. With
+    /// losses, after which 100 segments would be 70, the lower value counts. In a probe neither does.
+    #[test]
+    fn a_round_with_marks_reduces_the_inflight() {
+        for (lost, probing, cut, inflight) in [
+            (0.0, false, 2.0 / 3.0, 200.0 / 3.0),
+            (1.0, false, 0.9, 70.0),
+            (1.0, false, 2.0 / 3.0, 200.0 / 3.0),
+            (1.0, true, 2.0 / 3.0, f64::INFINITY),
+        ] {
+            let mut bounds = Bounds::default();
+            let ack_sample = AckSample { valid: true, losses: lost, bw: 10.0, delivered: 10.0, ..AckSample::default() };
+            bounds.observe(&ack_sample, 0, 1000);
+            bounds.observe(&AckSample { losses: 0.0, ..ack_sample }, 1000, 1500);
+            bounds.adapt(probing, 100.0, 100.0, 0.7, Some(cut));
+            assert!((bounds.inflight_short - inflight).abs() < 1e-9 || bounds.inflight_short == inflight);
+            assert_eq!(bounds.bw_short.is_finite(), lost > 0.0 && !probing);
+        }
+    }
+
+    /// By hand, `bbr_is_inflight_too_high`: 51 marks of 100 segments exceed the threshold, 50 do not.
+    #[test]
+    fn marks_of_more_than_half_exceed_the_threshold() {
+        let ack_sample = |marked| AckSample { marked, delivered: 100.0, tx_in_flight: 100.0, ..AckSample::default() };
+        assert!(ack_sample(51.0).too_high(0.02) && !ack_sample(50.0).too_high(0.02));
     }
 
     proptest! {

@@ -115,9 +115,9 @@ impl Cycle {
         self.phase = Phase::Down;
     }
 
-    /// Enters Refill.
-    pub fn refill(&mut self) {
-        (self.up_rounds, self.up_acked, self.risky) = (0, 0.0, false);
+    /// Enters Refill, before a probe whose first increase of inflight_long is 2^`exponent` segments per round trip.
+    pub fn refill(&mut self, exponent: u32) {
+        (self.up_rounds, self.up_acked, self.risky) = (exponent, 0.0, false);
         self.ack_phase = AckPhase::Refilling;
         self.phase = Phase::Refill;
     }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn the_increase_of_inflight_long_doubles_each_round() {
         let mut cycle = Cycle::default();
-        cycle.refill();
+        cycle.refill(0);
         cycle.up(Time::ZERO, 16.0);
         let steps = [1, 2, 3].map(|_| (0..16).map(|n| cycle.raise(1.0, n == 15, 16.0)).sum::<f64>());
         assert_eq!(steps, [1.0, 2.0, 4.0]);

@@ -183,15 +183,23 @@ impl CongestionControl for Bbr3 {
         let losses = self.take_losses(ack);
         let prior = ack.delivery_rate.map_or(0, |sample| sample.prior_delivered.0);
         let history = &mut self.path.loss_history;
-        let ack_sample = AckSample::of(ack, losses, history, self.path.mss, self.probe.covers(prior));
+        let mut ack_sample = AckSample::of(ack, losses, history, self.path.mss, self.probe.covers(prior));
         self.path.rounds.started = false;
         if ack_sample.valid {
             self.path.rounds.step(prior, delivered);
         }
+        if self.options.ecn {
+            let (started, min_rtt) = (self.path.rounds.started, self.path.min_rtt.get());
+            ack_sample.marked = self.path.ecn.on_ack(ack, started, min_rtt, self.options.ecn_max_rtt);
+        }
         self.path.bounds.observe(&ack_sample, prior, delivered);
         if ack_sample.valid {
             self.path.bw.update(ack_sample.bw, ack_sample.app_limited);
-            self.path.bounds.adapt(self.is_probing(), self.path.bw.get(), self.w, self.options.beta); // (8)
+            let cut = self.path.ecn.cut();
+            self.path.bounds.adapt(self.is_probing(), self.path.bw.get(), self.w, self.options.beta, cut); // (8), (13)
+            if self.path.bounds.round_started {
+                self.path.ecn.end_round();
+            }
             let window = if self.path.full.reached { self.options.aggregation_rounds } else { 1 };
             self.path.on_aggregation(ack, window, self.w);
         }
@@ -206,6 +214,7 @@ impl CongestionControl for Bbr3 {
         self.pace(self.pacing_gain);
         self.set_window(ack);
         self.path.bounds.advance(&ack_sample);
+        self.path.ecn.end_ack(ack_sample.lost.max(losses), ack_sample.marked);
         self.recovery.was_active = self.recovery.active;
         event
     }

@@ -8,6 +8,7 @@ use crate::shared::margin::{above, below};
 use crate::whole::bbr3::bounds::AckSample;
 use crate::whole::bbr3::cycle::Phase;
 use crate::whole::bbr3::machine::{Bbr3, MIN_WINDOW, STARTUP_GAIN};
+use crate::whole::bbr3::options::Forget;
 use crate::whole::bbr3::undo::UndoState;
 
 /// Number of discontiguous losses in a round that ends Startup.
@@ -19,16 +20,22 @@ impl Bbr3 {
         self.mode == Mode::Startup || (self.mode == Mode::ProbeBw && up)
     }
 
-    pub(super) fn start_down(&mut self, now: Time) {
+    /// `app_limited`: the last sample is application-limited.
+    pub(super) fn start_down(&mut self, now: Time, app_limited: bool) {
         self.path.bounds.reset_signals();
+        self.path.ecn.reset_signals();
+        if self.options.forget == Forget::Down && !app_limited {
+            self.path.bw.advance();
+        }
         self.cycle.down(now, &mut self.random);
         self.path.rounds.restart(self.delivered);
     }
 
-    pub(super) fn start_refill(&mut self) {
+    /// Starts a probe whose first increase of inflight_long is 2^`exponent` segments per round trip.
+    pub(super) fn start_refill(&mut self, exponent: u32) {
         self.mode = Mode::ProbeBw;
         self.path.bounds.reset_short_term();
-        self.cycle.refill();
+        self.cycle.refill(exponent);
         self.path.rounds.restart(self.delivered);
     }
 
@@ -37,9 +44,10 @@ impl Bbr3 {
         let mut event = None;
         let bounds = &self.path.bounds;
         let lossy = bounds.round_started && self.recovery.active && bounds.loss_events >= FULL_LOSS_EVENTS;
-        if !self.path.full.reached && lossy && ack_sample.too_high(self.options.loss_threshold) {
+        let marked = self.path.ecn.ends_startup();
+        if !self.path.full.reached && (marked || lossy && ack_sample.too_high(self.options.loss_threshold)) {
             self.path.full.reached = true;
-            self.undo_state = UndoState::Startup;
+            self.undo_state = if marked { UndoState::None } else { UndoState::Startup };
             let bdp = self.path.bdp(self.path.bw.get(), 1.0);
             let bdp = if self.is_draft() { bdp } else { self.quantised(bdp) };
             self.path.bounds.inflight_long = bdp.max(self.path.bounds.inflight_latest);
@@ -55,16 +63,21 @@ impl Bbr3 {
             self.ssthresh = self.quantised(self.path.bdp(self.path.bw.get(), 1.0));
             if !self.is_draft() {
                 self.path.bounds.reset_signals();
+                self.path.ecn.reset_signals();
             }
-            let reason = if lossy { Reason::Loss } else { Reason::FullPipe };
+            let reason = match (marked, lossy) {
+                (true, _) => Reason::Named("ecn"),
+                (false, true) => Reason::Loss,
+                (false, false) => Reason::FullPipe,
+            };
             let exit = Event::new(EventKind::SlowStartExit, reason, self.w);
             event = Some(exit.against(self.path.bdp(self.path.bw.get(), 1.0)));
         }
-        self.check_drain(ack);
+        self.check_drain(ack, ack_sample);
         event
     }
 
-    fn check_drain(&mut self, ack: &Ack) {
+    fn check_drain(&mut self, ack: &Ack, ack_sample: &AckSample) {
         if self.mode != Mode::Drain {
             return;
         }
@@ -73,11 +86,11 @@ impl Bbr3 {
         let bw = if self.is_draft() { self.path.rate() } else { self.path.bw.get() };
         if long || in_flight <= self.quantised(self.path.bdp(bw, 1.0)) {
             self.mode = Mode::ProbeBw;
-            self.start_down(ack.now);
+            self.start_down(ack.now, ack_sample.app_limited);
         }
     }
 
-    /// (7): the losses of a probe exceed the threshold.
+    /// (7): the losses or marks of a probe exceed the threshold.
     fn on_too_high(&mut self, ack: &Ack, ack_sample: &AckSample) {
         self.cycle.too_high = true;
         self.cycle.samples = false;
@@ -91,24 +104,25 @@ impl Bbr3 {
         }
         if self.is_up() {
             self.undo_state = UndoState::Up;
-            self.start_down(ack.now);
+            self.start_down(ack.now, ack_sample.app_limited);
         }
     }
 
     /// Updates inflight_long from the samples of probes. Returns whether the phase changed.
     fn adapt_long(&mut self, ack: &Ack, ack_sample: &AckSample) -> bool {
         if self.path.rounds.started && self.cycle.on_round() && self.mode == Mode::ProbeBw {
-            if !ack_sample.app_limited {
+            if !ack_sample.app_limited && self.options.forget == Forget::Feedback {
                 self.path.bw.advance();
             }
             if self.cycle.risky && !self.cycle.too_high {
-                self.start_refill();
+                self.start_refill(0);
                 return true;
             }
         }
         if ack_sample.valid && ack_sample.too_high(self.options.loss_threshold) {
             // The draft looks at the loss rate where losses are detected, the public branch at each ACK.
-            if self.cycle.samples && (ack_sample.losses > 0.0 || !self.is_draft()) {
+            let now = ack_sample.losses > 0.0 || ack_sample.too_many_marks() || !self.is_draft();
+            if self.cycle.samples && now {
                 self.on_too_high(ack, ack_sample);
             }
         } else if self.path.bounds.inflight_long.is_finite() {
@@ -129,8 +143,13 @@ impl Bbr3 {
         }
         let now = ack.now;
         let in_flight = self.in_network(now, ack.prior_in_flight.0 as f64 / self.path.mss);
+        if let (Phase::Down | Phase::Cruise, false) = (self.cycle.phase, self.recovery.active) {
+            if let Some(exponent) = self.path.ecn.reprobes(self.path.bounds.inflight_long) {
+                return self.start_refill(exponent); // (14)
+            }
+        }
         match self.cycle.phase {
-            Phase::Down | Phase::Cruise if self.cycle.is_due(now, self.target()) => self.start_refill(),
+            Phase::Down | Phase::Cruise if self.cycle.is_due(now, self.target()) => self.start_refill(0),
             Phase::Down => {
                 let room = self.path.bounds.with_headroom(self.options.headroom, MIN_WINDOW);
                 if !above(in_flight, room.min(self.quantised(self.path.bdp(self.path.bw.get(), 1.0)))) {
@@ -156,7 +175,7 @@ impl Bbr3 {
                 } else if risky || self.path.full.at_plateau {
                     self.cycle.risky |= risky;
                     self.cycle.too_high = false;
-                    self.start_down(ack.now);
+                    self.start_down(ack.now, ack_sample.app_limited);
                 }
             }
         }
@@ -165,7 +184,7 @@ impl Bbr3 {
     /// (2) and (10).
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) -> Option<Event> {
         let mut event = None;
-        let expired = self.path.min_rtt.update(ack, self.options.probe_rtt_interval);
+        let expired = self.path.min_rtt.update(ack, self.options.probe_rtt_interval, self.options.min_rtt_window);
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
             // Draft and Linux save the window in ProbeRTT, so that a larger one saved before remains.
@@ -192,7 +211,7 @@ impl Bbr3 {
         self.mode = Mode::Startup;
         if self.path.full.reached {
             self.mode = Mode::ProbeBw;
-            self.start_down(now);
+            self.start_down(now, true);
             self.cycle.phase = Phase::Cruise;
         }
     }

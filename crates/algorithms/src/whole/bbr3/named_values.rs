@@ -71,6 +71,10 @@ impl Bbr3 {
         put("undo_inflight_shortterm_segments", bounds.undo.1);
         put("undo_inflight_longterm_segments", bounds.undo.2);
         put("is_loss_in_round", flag(bounds.loss_in_round));
+        if self.options.ecn {
+            put("ecn_alpha", self.path.ecn.alpha);
+            put("ecn_eligible", flag(self.path.ecn.eligible));
+        }
     }
 
     fn cycle_values(&self, put: Extra<'_>) {

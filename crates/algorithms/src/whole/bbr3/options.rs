@@ -19,6 +19,20 @@ options! {
         headroom: f64 = 0.15 in 0.0..=0.9,
         /// age of the minimum RTT at which ProbeRTT starts
         probe_rtt_interval: f64["s"] = 5.0 in 0.1..=1000.0,
+        /// length of the filter of the minimum RTT; at least probe_rtt_interval, and equal to it the minimum expires as
+        /// ProbeRTT starts
+        min_rtt_window: f64["s"] = 10.0 in 0.1..=1000.0,
+        /// pacing gain of Drain; 0: that of the text
+        drain_gain: f64 = 0.0 in 0.0..=1.0,
+        /// maximum duration of Drain; 0: that of the text, 3 rounds in the draft and no limit in the branch
+        drain_rounds: f64["rounds"] = 0.0 in 0.0..=1e6,
+        /// time at which the filter of the bandwidth forgets the cycle before the last: a round after the end of a probe,
+        /// by ack_phase (feedback), or at the start of Down (down: pull request 5 of the draft's repository, mvfst)
+        forget: Forget { Feedback = "feedback", Down = "down" } = Feedback,
+        /// response to ECN marks of the public branch; needs ECN that counts marks (dctcp or accecn)
+        ecn: bool = false,
+        /// largest minimum RTT at which a flow begins to respond to marks; 0: no limit
+        ecn_max_rtt: f64["ms"] = 5.0 in 0.0..=10_000.0,
     }
 }
 
@@ -45,4 +59,12 @@ pub struct Options {
     pub headroom: f64,
     /// Time between two ProbeRTT.
     pub probe_rtt_interval: Duration,
+    /// Length of the filter of the minimum RTT.
+    pub min_rtt_window: Duration,
+    /// Time at which the filter of the bandwidth forgets a cycle.
+    pub forget: Forget,
+    /// Response to ECN marks.
+    pub ecn: bool,
+    /// Largest minimum RTT at which a flow begins to respond to marks; `None`: no limit.
+    pub ecn_max_rtt: Option<Duration>,
 }

@@ -7,7 +7,8 @@ use cwndlab_units::{Duration, Time};
 use crate::shared::bbr::{over, Aggregation, Rounds};
 use crate::shared::margin::{below, whole_up};
 use crate::shared::windowed::WindowedMax;
-use crate::whole::bbr3::bounds::{Bounds, LossHistory};
+use crate::whole::bbr3::bounds::{Bounds, History};
+use crate::whole::bbr3::ecn::Ecn;
 
 /// (1): the maximum rate of this cycle of ProbeBW and of the one before, segments/s.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,7 +41,8 @@ impl MaxBw {
     }
 }
 
-/// (2): the minimum RTT of the last 10 s, and of the shorter window that determines the time of ProbeRTT.
+/// (2): the minimum RTT of a window, by default the last 10 s, and of the shorter window that determines the time of
+/// ProbeRTT.
 #[derive(Clone, Copy, Debug)]
 pub struct MinRtt {
     value: Duration,
@@ -48,8 +50,6 @@ pub struct MinRtt {
     recent: Duration,
     recent_at: Time,
 }
-
-const WINDOW: Duration = Duration::from_secs(10);
 
 impl Default for MinRtt {
     fn default() -> Self {
@@ -77,9 +77,9 @@ impl MinRtt {
         *self = Self { value, at: now, recent: value, recent_at: now };
     }
 
-    /// Adds an ACK. Returns whether the recent minimum is older than `interval`.
+    /// Adds an ACK. Returns whether the recent minimum is older than `interval`; the other one is of the last `window`.
     #[inline]
-    pub fn update(&mut self, ack: &Ack, interval: Duration) -> bool {
+    pub fn update(&mut self, ack: &Ack, interval: Duration, window: Duration) -> bool {
         let now = ack.now;
         let expired = now > self.recent_at + interval;
         if let Some(rtt) = ack.rtt {
@@ -87,7 +87,7 @@ impl MinRtt {
                 (self.recent, self.recent_at) = (rtt, now);
             }
         }
-        if self.recent <= self.value || now > self.at + WINDOW {
+        if self.recent <= self.value || now > self.at + window {
             (self.value, self.at) = (self.recent, self.recent_at);
         }
         expired
@@ -148,7 +148,8 @@ pub struct PathModel {
     /// The draft's maximum excess of aggregated ACKs, segments.
     pub(super) extra_acked: WindowedMax<u64>,
     pub(super) bounds: Bounds,
-    pub(super) loss_history: LossHistory,
+    pub(super) ecn: Ecn,
+    pub(super) loss_history: History,
 }
 
 impl PathModel {
@@ -166,7 +167,8 @@ impl PathModel {
             aggregation: Aggregation::default(),
             extra_acked: WindowedMax::new(0.0),
             bounds: Bounds::default(),
-            loss_history: LossHistory::default(),
+            ecn: Ecn::new(path),
+            loss_history: History::default(),
         }
     }
 
@@ -211,16 +213,23 @@ mod tests {
         assert_eq!(bw.get(), 8.0);
     }
 
-    /// By hand: 100 ms at 1 s, 120 ms after that. The recent minimum expires after 5 s, the other after 10 s.
+    /// By hand: 100 ms at 1 s, 120 ms after that. The recent minimum expires after 5 s; the other after 10 s, or with a
+    /// window of 5 s at the same time (issue 109 of the draft's repository).
     #[test]
-    fn probe_rtt_is_due_after_five_seconds_and_the_minimum_expires_after_ten() {
-        let mut min = MinRtt::default();
-        min.begin(Time::from_nanos(1_000_000_000), Some(Duration::from_millis(100)));
-        let mut sample = |at_s: u64| {
-            let mut ack = ack_at(Time::from_nanos(at_s * 1_000_000_000), 1);
-            ack.rtt = Some(Duration::from_millis(120));
-            (min.update(&ack, Duration::from_secs(5)), min.get().unwrap().as_nanos() / 1_000_000)
-        };
-        assert_eq!([5, 7, 9, 12].map(&mut sample), [(false, 100), (true, 100), (false, 100), (false, 120)]);
+    fn probe_rtt_is_due_after_five_seconds_and_the_minimum_expires_after_its_window() {
+        for (window, expected) in [
+            (10, [(false, 100), (true, 100), (false, 100), (false, 120)]),
+            (5, [(false, 100), (true, 120), (false, 120), (false, 120)]),
+        ] {
+            let mut min = MinRtt::default();
+            min.begin(Time::from_nanos(1_000_000_000), Some(Duration::from_millis(100)));
+            let mut sample = |at_s: u64| {
+                let mut ack = ack_at(Time::from_nanos(at_s * 1_000_000_000), 1);
+                ack.rtt = Some(Duration::from_millis(120));
+                let expired = min.update(&ack, Duration::from_secs(5), Duration::from_secs(window));
+                (expired, min.get().unwrap().as_nanos() / 1_000_000)
+            };
+            assert_eq!([5, 7, 9, 12].map(&mut sample), expected);
+        }
     }
 }

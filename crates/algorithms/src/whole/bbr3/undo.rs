@@ -41,7 +41,7 @@ impl Bbr3 {
                 }
             }
             UndoState::Up if self.mode != Mode::ProbeRtt && !self.is_up() => {
-                self.start_refill();
+                self.start_refill(0);
                 self.undone = Some(UndoState::Up);
             }
             _ => {}

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_units::{maths, Time};
+use cwndlab_units::{maths, Duration, Time};
 
 use crate::media::rate_control::PacketFeedback;
 
@@ -31,6 +31,10 @@ const THROUGHPUT_LIMIT: f64 = 1.5;
 const HELD_LIMIT: (f64, f64) = (1.2, 1.3);
 /// The instant limit: a rate over the loss beyond an offset.
 const INSTANT: (f64, f64) = (100.0, 0.05);
+/// The smallest increase after a reduction.
+const LEAST_STEP: f64 = 0.001;
+/// Time for which the state lasts after the last increase, s.
+const INCREASING: f64 = 2.0;
 /// Time for which a rate is held, s: the first, its growth, the longest.
 const HOLD: (f64, f64, f64) = (0.3, 2.0, 60.0);
 
@@ -77,9 +81,11 @@ pub(super) struct LossControl {
     state: State,
     /// The last result.
     result: f64,
-    /// Start of the window of growth, and the estimate then.
-    window: (Time, f64),
+    /// Start of the window of growth, and the largest estimate in it.
+    window: Option<(Time, f64)>,
     hold: Hold,
+    /// The time and the rate of the last increase.
+    increase: Option<(Time, f64)>,
 }
 
 /// The rate that is held after a reduction.
@@ -136,8 +142,9 @@ impl LossControl {
             estimate: None,
             state: State::DelayBased,
             result: f64::INFINITY,
-            window: (Time::ZERO, 0.0),
+            window: None,
             hold: Hold::NONE,
+            increase: None,
         }
     }
 
@@ -256,48 +263,76 @@ impl LossControl {
         let loss = self.average_loss();
         let mut best = self.best(current, acked, by_delay, loss);
         if best.bandwidth > current.bandwidth {
-            if loss > best.inherent {
-                best.bandwidth = current.bandwidth; // (1)
-            }
-            if self.state != State::DelayBased {
-                best.bandwidth = best.bandwidth.min((RAMP_UP * self.window.1).max(current.bandwidth)); // (2)
-                if let Some(acked) = acked {
-                    let near = acked < HELD_LIMIT.1 * self.hold.rate && self.hold.rate.is_finite();
-                    let factor = if near { HELD_LIMIT.0 } else { THROUGHPUT_LIMIT };
-                    best.bandwidth = best.bandwidth.min(current.bandwidth.max(factor * acked));
-                    // (3)
-                }
-            }
-        }
-        if seconds_between(self.window.0, now) >= RAMP_UP_WINDOW {
-            self.window = (now, best.bandwidth);
+            best.bandwidth = if loss > best.inherent {
+                current.bandwidth // (1)
+            } else {
+                self.limit_growth(best.bandwidth, current.bandwidth, acked, now)
+            };
         }
         let lower = self.range.0.max(acked.unwrap_or(0.0)).min(by_delay);
-        let mut result = lower.max(best.bandwidth.min(instant_limit(loss)).min(by_delay)); // (4)
-        if result < best.bandwidth {
-            best = Candidate { bandwidth: result, inherent: 0.0 }; // (5)
+        let bounded = lower.max(best.bandwidth.min(instant_limit(loss)).min(by_delay)); // (4)
+        best = if bounded < best.bandwidth {
+            Candidate { bandwidth: bounded, inherent: 0.0 } // (5)
+        } else {
+            Candidate { bandwidth: best.bandwidth.max(lower), ..best }
+        };
+        self.estimate = Some(best);
+        let holds = self.state == State::Decreasing && self.hold.until.is_some_and(|until| now < until);
+        if holds && bounded < by_delay {
+            self.hold.rate = self.hold.rate.max(lower);
+            self.result = self.hold.rate.min(bounded); // (6)
+            return;
         }
-        if self.hold.until.is_some_and(|until| now < until) {
-            result = result.min(self.hold.rate); // (6)
+        self.change_state(bounded, by_delay, now);
+        self.result = bounded;
+        let is_over = self.window.is_none_or(|(since, _)| seconds_between(since, now) > RAMP_UP_WINDOW);
+        if self.state != State::DelayBased && is_over {
+            self.window = Some((now, RAMP_UP * best.bandwidth));
         }
-        self.change_state(result, by_delay, now);
-        (self.estimate, self.result) = (Some(best), result);
     }
 
-    fn change_state(&mut self, result: f64, by_delay: f64, now: Time) {
+    /// A larger estimate, as far as losses permit growth.
+    fn limit_growth(&self, bandwidth: f64, current: f64, acked: Option<f64>, now: Time) -> f64 {
+        if self.state == State::DelayBased {
+            return bandwidth;
+        }
+        let window = self.window.filter(|&(since, _)| seconds_between(since, now) < RAMP_UP_WINDOW);
+        let limited = window.map_or(bandwidth, |(_, limit)| bandwidth.min(limit)); // (2)
+        let Some(acked) = acked.filter(|_| limited > current) else { return limited };
+        let near = acked < HELD_LIMIT.1 * self.hold.rate && self.hold.rate.is_finite();
+        let factor = if near { HELD_LIMIT.0 } else { THROUGHPUT_LIMIT };
+        let limited = limited.min(factor * acked); // (3)
+        if limited <= current && self.state == State::Decreasing {
+            return current + LEAST_STEP;
+        }
+        limited.max(current)
+    }
+
+    fn change_state(&mut self, bounded: f64, by_delay: f64, now: Time) {
         let before = self.state;
-        self.state = if result >= by_delay {
-            self.hold = Hold::NONE;
-            State::DelayBased
-        } else if before != State::DelayBased && result > self.result {
-            State::Increasing
-        } else {
-            State::Decreasing
+        if bounded >= by_delay {
+            (self.state, self.hold, self.increase) = (State::DelayBased, Hold::NONE, None);
+            return;
+        }
+        let is_raised = self.increase.is_none_or(|(_, rate)| bounded > rate);
+        let lasts = self.increase.is_some_and(|(since, _)| seconds_between(since, now) <= INCREASING);
+        let increases = match before {
+            State::DelayBased => false,
+            State::Decreasing => bounded > self.result,
+            State::Increasing => bounded >= self.result && (is_raised || lasts),
         };
-        if self.state == State::Decreasing && before != State::Decreasing {
-            let until = Some(now + cwndlab_units::Duration::from_nanos((self.hold.duration * 1e9) as u64));
+        if increases {
+            self.state = State::Increasing;
+            if is_raised {
+                self.increase = Some((now, bounded));
+            }
+            return;
+        }
+        (self.state, self.increase) = (State::Decreasing, None);
+        if before != State::Decreasing {
+            let until = Some(now + Duration::from_nanos((self.hold.duration * 1e9) as u64));
             let duration = (HOLD.1 * self.hold.duration).min(HOLD.2);
-            self.hold = Hold { until, rate: result, duration };
+            self.hold = Hold { until, rate: bounded, duration };
         }
     }
 }
@@ -348,5 +383,84 @@ mod tests {
     fn losses_limit_the_rate() {
         assert!((after_losses(0) - 2e6).abs() < 1e-6);
         assert!(after_losses(2) < 300e3, "{}", after_losses(2));
+    }
+
+    /// The control at 600 kbit/s, and a pair of packets of 15,000 bytes each 250 ms as `loss_based_bwe_v2_test.cc` has them.
+    struct Path {
+        control: LossControl,
+        at: u64,
+    }
+
+    impl Path {
+        fn new() -> Self {
+            let mut control = LossControl::new((10e3, 1e9));
+            control.estimate = Some(Candidate { bandwidth: 600.0, inherent: INHERENT });
+            Self { control, at: 0 }
+        }
+
+        /// Sends a pair of which the first `received` packets arrive; returns the target, bit/s.
+        fn pair(&mut self, received: usize, acked: Option<f64>, by_delay: f64) -> f64 {
+            let packet = |n: usize| {
+                let sent = Time::from_nanos((self.at + 250 * n as u64) * 1_000_000);
+                let arrival = (n < received).then_some(sent);
+                PacketFeedback { size: Bytes(15_000), sent, arrival, is_marked: false, probe: None }
+            };
+            self.control.on_feedback(&[packet(0), packet(1)], acked, by_delay);
+            self.at += 500;
+            self.control.target(by_delay)
+        }
+    }
+
+    /// `BackOffToAckedRateIfNotInAlr`, `NotBackOffToAckedRateInAlr`, `EstimateNotLowerThanAckedRate` and
+    /// `IncreaseToDelayBasedEstimateIfNoLossOrDelayIncrease` there, with as many observations as the defaults need: if all is
+    /// lost, the throughput; without one, more than 100 and less than 600 kbit/s (100 / 0.95 by hand); and the rate by the
+    /// delay if nothing is lost.
+    #[test]
+    fn rates_of_libwebrtc() {
+        for (received, acked, least, most) in [
+            (0, Some(100e3), 100e3, 100e3),
+            (0, None, 105_263.0, 105_264.0),
+            (0, Some(1000e3), 1000e3, 1000e3),
+            (2, None, 5000e3, 5000e3),
+        ] {
+            let mut path = Path::new();
+            let rates: Vec<f64> = (0..3).map(|_| path.pair(received, acked, 5000e3)).collect();
+            assert!((least - 1e-6..=most + 1e-6).contains(&rates[2]), "{received} {acked:?} {rates:?}");
+        }
+    }
+
+    /// `IncreaseByHoldFactorAfterLossBasedBweBacksOff`, whose window has two observations: after losses of all packets at a
+    /// throughput of 100 kbit/s, the first increase is by a factor of 1.2.
+    #[test]
+    fn the_first_increase_after_losses_is_by_a_fifth() {
+        let mut path = Path::new();
+        let mut pair = |received| {
+            path.control.observations.truncate(1);
+            path.control.observations.resize(2, Observation::default());
+            path.pair(received, Some(100e3), 5000e3)
+        };
+        let at_loss = (0..3).map(|_| pair(0)).last().unwrap_or(0.0);
+        let later = (0..100).map(|_| pair(2)).find(|&rate| rate > at_loss);
+        assert!(later.is_some_and(|rate| (rate / at_loss - 1.2).abs() < 1e-9), "{later:?} {at_loss}");
+    }
+
+    /// `HoldRateNotLowerThanAckedRate`: while a rate is held, the throughput is the lower bound. `DecreaseAfterPadding`: without
+    /// a further increase the state lasts for two seconds.
+    #[test]
+    fn states_after_losses() {
+        let mut path = Path::new();
+        path.pair(1, None, 5000e3);
+        path.pair(1, None, 5000e3);
+        let first = path.pair(1, None, 5000e3);
+        assert!(path.control.state == State::Decreasing && first < 1000e3, "{first}");
+        path.control.hold.until = Some(Time::from_nanos(60_000_000_000));
+        assert!((path.pair(1, Some(1000e3), 5000e3) - 1000e3).abs() < 1e-6);
+        path.control.hold.until = None;
+        let mut states = (0..40).map(|_| {
+            path.pair(2, Some(26e3), 5000e3);
+            path.control.state
+        });
+        assert!(states.any(|state| state == State::Increasing));
+        assert_eq!(states.take_while(|&state| state == State::Increasing).count(), 4);
     }
 }

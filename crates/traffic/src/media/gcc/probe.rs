@@ -268,4 +268,72 @@ mod tests {
         assert!(prober.due.back().is_some_and(|one| (one.rate - 3e6).abs() < 2e3), "{:?}", prober.due);
         assert_eq!(prober.sent[0].packets, 5);
     }
+
+    /// The results of a probe of `required` packets and bytes, whose packets have size, time of sending and arrival, ms.
+    fn results(required: (u32, f64), packets: &[(u64, u64, u64)]) -> Option<f64> {
+        let probe = Probe { id: 0, rate: 1e6 };
+        let received = Received::default();
+        let mut cluster = Cluster { probe, packets: required.0, bytes: required.1, first: None, received };
+        for &(size, sent, arrival) in packets {
+            let sent = at(1000 * sent);
+            let one = PacketFeedback { size: Bytes(size), sent, arrival: None, is_marked: false, probe: Some(0) };
+            cluster.received.add(&one, at(1000 * arrival));
+        }
+        cluster.result()
+    }
+
+    /// `probe_bitrate_estimator_unittest.cc` of libwebrtc: probes of five packets and 5000 bytes unless stated otherwise.
+    #[test]
+    fn results_of_libwebrtc() {
+        let usual = (5, 5000.0);
+        let even = |size, count: u64| (0..count).map(|n| (size, 10 * n, 10 * n + 10)).collect::<Vec<_>>();
+        let sized =
+            |sizes: &[u64]| sizes.iter().zip(0..).map(|(&size, n)| (size, 10 * n, 10 * n + 10)).collect::<Vec<_>>();
+        let timed =
+            |times: &[(u64, u64)]| times.iter().map(|&(sent, arrival)| (1000, sent, arrival)).collect::<Vec<_>>();
+        let large = (0..25).map(|n| (12_500, n, n + 5)).collect::<Vec<_>>();
+        for (name, required, packets, expected) in [
+            ("OneCluster", usual, even(1000, 4), Some(800e3)),
+            ("OneClusterTooFewProbes", usual, even(2000, 3), None),
+            ("OneClusterTooFewBytes", (5, 6000.0), even(800, 5), None),
+            ("SmallCluster", (5, 1000.0), even(150, 6), Some(120e3)),
+            ("LargeCluster", (30, 312_500.0), large, Some(100e6)),
+            ("FastReceive", usual, timed(&[(0, 15), (10, 30), (20, 35), (30, 40)]), Some(800e3)),
+            ("TooFastReceive", usual, timed(&[(0, 19), (10, 22), (20, 25), (40, 27)]), None),
+            ("SlowReceive", usual, timed(&[(0, 10), (10, 40), (20, 70), (30, 85)]), Some(0.95 * 320e3)),
+            ("BurstReceive", usual, timed(&[(0, 50), (10, 50), (20, 50), (40, 50)]), None),
+            ("MultipleClusters", usual, timed(&[(0, 10), (10, 20), (20, 30), (40, 60)]), Some(0.95 * 480e3)),
+            ("", usual, timed(&[(0, 10), (10, 20), (20, 30), (40, 60), (50, 60)]), Some(640e3)),
+            ("", usual, timed(&[(60, 70), (65, 77), (70, 84), (75, 90)]), Some(0.95 * 1200e3)),
+            ("IgnoreSizeLastSendPacket", usual, sized(&[1000, 1000, 1000, 1000, 1500]), Some(800e3)),
+            ("IgnoreSizeFirstReceivePacket", usual, sized(&[1500, 1000, 1000, 1000]), Some(0.95 * 800e3)),
+        ] {
+            let found = results(required, &packets);
+            let agrees = match (found, expected) {
+                (Some(found), Some(expected)) => (found - expected).abs() < 10.0,
+                (found, expected) => found == expected,
+            };
+            assert!(agrees, "{name} {found:?} {expected:?}");
+        }
+    }
+
+    /// `TestExponentialProbing`, `TestExponentialProbingTimeout` and `PeriodicProbing` of `probe_controller_unittest.cc`: from
+    /// 300 bit/s, a result of 1000 is no more than 0.7 of 1800; one of 1800 leads to a probe at 3600, but not after the
+    /// time of waiting. A limited application probes after 5 s at twice 500.
+    #[test]
+    fn probes_of_libwebrtc() {
+        for (found, ms, expected) in [(1000.0, 0, None), (1800.0, 0, Some(3600.0)), (1800.0, 5000, None)] {
+            let mut prober = Prober::new((300.0, 10e3), at(0));
+            prober.due.clear();
+            prober.follow(found, at(1000 * ms));
+            assert_eq!(prober.due.front().map(|one| one.rate), expected, "{found} {ms}");
+        }
+        let mut prober = Prober::new((300.0, 10e3), at(0));
+        prober.due.clear();
+        prober.limited_since = Some(at(0));
+        for (ms, expected) in [(4999, None), (5000, Some(1000.0))] {
+            prober.schedule(at(1000 * ms), 500.0, true);
+            assert_eq!(prober.due.front().map(|one| one.rate), expected, "{ms}");
+        }
+    }
 }

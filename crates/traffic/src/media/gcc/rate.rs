@@ -170,7 +170,7 @@ impl DelayControl {
     fn increase(&mut self, acked: Option<f64>, rtt: Duration, now: Time) {
         // Growth begins anew after a reduction, and after the queue has drained.
         let holds = std::mem::take(&mut self.holds);
-        let Some(since) = self.grown.replace(now).filter(|_| !holds) else { return };
+        let since = self.grown.replace(now).filter(|_| !holds).unwrap_or(now);
         if let (Some(acked), Some(capacity)) = (acked, self.capacity) {
             if acked > capacity.bound(1.0) {
                 self.capacity = None;
@@ -248,5 +248,127 @@ mod tests {
             one.on_packet(at(10 * n), at(10 * n + 50 + if n > 15 { 90 } else { 0 }), Bytes(1000));
         }
         assert!(one.rate().is_some_and(|rate| (rate - 800e3).abs() < 1e-3), "{:?}", one.rate());
+    }
+
+    /// `NearMaxIncreaseRate…` of libwebrtc's `aimd_rate_control_unittest.cc`: 4 kbit/s per second at least, 5 at 90 kbit/s and
+    /// an RTT of 200 ms and at 60 kbit/s and 100 ms, about 14 after a reduction from 300 kbit/s.
+    #[test]
+    fn additive_growth_of_libwebrtc() {
+        for (target, rtt, expected) in [(30e3, 200, 4000.0), (90e3, 200, 5000.0), (60e3, 100, 5000.0)] {
+            let found = control(target).additive(Duration::from_millis(rtt));
+            assert!((found - expected).abs() < 1e-6, "{target} {found}");
+        }
+        let mut one = control(300e3);
+        one.update(Usage::Over, Some(300e3), None, Duration::from_millis(200), at(0));
+        assert!((one.additive(Duration::from_millis(200)) - 14e3).abs() < 1e3);
+    }
+
+    /// aiortc's `test_rate.py`: the first report, and the first after the queue has drained, let 300 kbit/s grow by the least
+    /// step, to 301 kbit/s, with and without a throughput; underuse leaves it.
+    #[test]
+    fn growth_begins_with_the_least_step() {
+        for acked in [Some(300e3), None] {
+            let mut one = control(300e3);
+            one.update(Usage::Normal, acked, None, RTT, at(0));
+            assert!((one.target - 301e3).abs() < 1e-6, "{}", one.target);
+            one.update(Usage::Under, acked, None, RTT, at(100));
+            one.update(Usage::Normal, acked, None, RTT, at(5000));
+            assert!((one.target - 302e3).abs() < 1e-6, "{}", one.target);
+        }
+    }
+
+    /// `BweLimitedByAckedBitrate` and `BweNotLimitedByDecreasingAckedBitrate` there: after 20 s at 10 kbit/s
+    /// 1.5 · 10 + 10 = 25 kbit/s, at 100 kbit/s 160, which half the throughput does not reduce.
+    #[test]
+    fn the_throughput_limits_growth() {
+        for (acked, expected) in [(10e3, 25e3), (100e3, 160e3)] {
+            let mut one = control(acked);
+            for n in 0..200 {
+                one.update(Usage::Normal, Some(acked), None, Duration::from_millis(200), at(100 * n));
+            }
+            assert!((one.target - expected).abs() < 1e-6, "{}", one.target);
+            one.update(Usage::Normal, Some(acked / 2.0), None, Duration::from_millis(200), at(20_000));
+            assert!((one.target - expected).abs() < 1e-6, "{}", one.target);
+        }
+    }
+
+    /// `test_clear_max_throughput` of aiortc: a throughput beyond three deviations discards the capacity, and the next
+    /// reduction sets it.
+    #[test]
+    fn a_throughput_out_of_bounds_discards_the_capacity() {
+        let mut one = control(100e3);
+        let mut kbps = |usage, acked, second: u64| {
+            one.update(usage, Some(acked), None, RTT, at(1000 * second));
+            one.capacity.map(|capacity| capacity.kbps)
+        };
+        assert_eq!(kbps(Usage::Normal, 100e3, 0), None);
+        assert_eq!(kbps(Usage::Over, 100e3, 1), Some(100.0));
+        assert_eq!(kbps(Usage::Normal, 100e3, 2), Some(100.0));
+        assert_eq!(kbps(Usage::Normal, 150e3, 3), None);
+        assert_eq!(kbps(Usage::Over, 150e3, 4), Some(150.0));
+        assert_eq!(kbps(Usage::Over, 100e3, 5), Some(100.0));
+    }
+
+    /// Packets of 1000 bytes sent and arriving at these bytes/s, as libwebrtc's `robust_throughput_estimator_unittest.cc` has
+    /// them: a packet arrives after the time that it takes.
+    struct Feeder {
+        sent: u64,
+        arrived: u64,
+    }
+
+    impl Feeder {
+        fn packets(&mut self, count: usize, sending: u64, arriving: u64) -> Vec<(Time, Time)> {
+            let one = |_| {
+                let sent = self.sent;
+                self.sent += 1_000_000_000_000 / sending;
+                self.arrived += 1_000_000_000_000 / arriving;
+                (Time::from_nanos(sent), Time::from_nanos(self.arrived))
+            };
+            (0..count).map(one).collect()
+        }
+    }
+
+    fn feed(one: &mut Throughput, packets: &[(Time, Time)]) -> Option<f64> {
+        for &(sent, arrival) in packets {
+            one.on_packet(sent, arrival, Bytes(1000));
+        }
+        one.rate().map(|rate| rate / 8.0)
+    }
+
+    /// `InitialEstimate`, `EstimateAdapts`, `CappedByReceiveRate`, `CappedBySendRate`, `HighLoss` and `ReorderedFeedback`
+    /// there, bytes/s.
+    #[test]
+    fn throughputs_of_libwebrtc() {
+        let start = || (Throughput::default(), Feeder { sent: 100_000_000_000, arrived: 10_000_000_000 });
+        let (mut one, mut feeder) = start();
+        let near = |found: Option<f64>, expected: f64, part: f64| {
+            assert!(found.is_some_and(|found| (found / expected - 1.0).abs() < part), "{found:?} {expected}");
+        };
+        assert_eq!(feed(&mut one, &feeder.packets(9, 100_000, 100_000)), None);
+        for count in [1, 15, 75] {
+            near(feed(&mut one, &feeder.packets(count, 100_000, 100_000)), 1e5, 1e-9);
+        }
+        for (rate, rounds) in [(200_000, 20), (50_000, 5)] {
+            for _ in 0..rounds {
+                let found = feed(&mut one, &feeder.packets(10, rate, rate));
+                assert!(found.is_some_and(|found| (49_999.9..200_000.1).contains(&found)), "{found:?}");
+            }
+            for _ in 0..rounds {
+                near(feed(&mut one, &feeder.packets(10, rate, rate)), rate as f64, 1e-9);
+            }
+        }
+        for (sending, arriving, expected) in [(100_000, 25_000, 25e3), (50_000, 100_000, 50e3)] {
+            let (mut one, mut feeder) = start();
+            near(feed(&mut one, &feeder.packets(20, sending, arriving)), expected, 0.05);
+        }
+        let (mut one, mut feeder) = start();
+        let half: Vec<_> = feeder.packets(20, 100_000, 100_000).into_iter().step_by(2).collect();
+        near(feed(&mut one, &half), 50e3, 0.05);
+        let (mut one, mut feeder) = start();
+        near(feed(&mut one, &feeder.packets(20, 100_000, 100_000)), 1e5, 1e-9);
+        let delayed = feeder.packets(10, 100_000, 100_000);
+        assert!(feed(&mut one, &feeder.packets(10, 100_000, 100_000)).is_some_and(|found| found < 1e5 - 1.0));
+        near(feed(&mut one, &delayed), 1e5, 1e-9);
+        near(feed(&mut one, &feeder.packets(15, 100_000, 100_000)), 1e5, 1e-9);
     }
 }

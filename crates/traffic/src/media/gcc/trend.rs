@@ -236,4 +236,49 @@ mod tests {
             assert_eq!(trend.usage(), expected, "{growth}");
         }
     }
+
+    /// libwebrtc's `trendline_estimator_unittest.cc`: with arrivals 1/(1 − s) times as far apart as sendings, the slope is 0
+    /// until there are 20 groups, and s from then on; with smoothing it comes to that.
+    #[test]
+    fn the_slope_is_that_of_the_delay() {
+        for expected in [0.5, -1.0, 0.0] {
+            let gap = 10.0 / (1.0 - expected);
+            let line: VecDeque<_> = (0..20).map(|n| (f64::from(n) * gap, f64::from(n) * (gap - 10.0))).collect();
+            assert!((slope(&line).expect("points are apart") - expected).abs() < 1e-12, "{expected}");
+            let mut trend = Trend::default();
+            for n in 1..=200 {
+                trend.on_group(10.0, gap, f64::from(n) * gap);
+                assert!(n >= 20 || trend.slope == 0.0);
+            }
+            assert!((trend.slope - expected).abs() < 1e-3, "{} {expected}", trend.slope);
+        }
+    }
+
+    /// The sum of delays after packets sent at these ms that arrive at these.
+    fn accumulated(packets: &[(f64, f64)]) -> (f64, f64) {
+        let mut trend = Trend::default();
+        for (sent, arrival) in packets {
+            let at = |ms: f64| Time::from_nanos((ms * 1e6).round() as u64);
+            trend.on_packet(at(*sent), at(*arrival));
+        }
+        (trend.groups, trend.accumulated)
+    }
+
+    /// `InterArrivalTest` of libwebrtc and aiortc (`test_rate.py`), whose groups begin at 0, 5.02 and 10.04 ms: the difference
+    /// of groups is that of their last packets; what is sent before the current group does not count; and packets that
+    /// arrive within 5 ms of each other although they were sent 30 ms apart are a burst.
+    #[test]
+    fn packets_form_groups() {
+        let second =
+            |first: f64, step: f64| (1..=10).map(move |n| (5.02 + 0.02 * f64::from(n), first + step * f64::from(n)));
+        let ends = |packets: Vec<(f64, f64)>| [vec![(0.0, 17.0)], packets, vec![(10.04, 500.0)]].concat();
+        let plain = ends([vec![(5.02, 28.0)], second(23.0, 6.0).collect()].concat());
+        let late = ends([vec![(5.02, 28.0)], second(28.0, 6.0).collect(), vec![(0.0, 281.0)]].concat());
+        let burst = (1..=10).map(|n| (5.02 + 30.0 * f64::from(n), 100.0 + 5.0 * f64::from(n))).collect::<Vec<_>>();
+        let bursts = [vec![(0.0, 17.0)], burst, vec![(335.02, 156.0)]].concat();
+        for (packets, sent, arrived) in [(plain, 5.22, 66.0), (late, 5.22, 71.0), (bursts, 305.02, 133.0)] {
+            let (groups, delay) = accumulated(&packets);
+            assert!(groups == 1.0 && (delay - (arrived - sent)).abs() < 1e-6, "{groups} {delay} {arrived} {sent}");
+        }
+    }
 }

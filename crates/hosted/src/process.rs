@@ -1,0 +1,132 @@
+//! The process of a stack at one end of a flow. It reads calls on its standard input, and answers each on its standard
+//! output; what it writes to standard error is shown.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{BufReader, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use cwndlab_units::Fault;
+
+use crate::frame::{Call, Items, MAX_FRAME};
+
+/// The variable with the folders in which stacks are searched before those of `PATH`.
+pub const FOLDERS: &str = "CWNDLAB_STACKS";
+/// What precedes the name of a stack in that of its program.
+pub const PREFIX: &str = "cwndlab-stack-";
+
+/// Bytes that are read from the pipe at once.
+const BUFFER: usize = 1 << 16;
+
+/// The program of a stack in these folders, which are lists as in `PATH`.
+#[must_use]
+pub fn find(stack: &str, folders: impl IntoIterator<Item = OsString>) -> Option<PathBuf> {
+    let program = format!("{PREFIX}{stack}{}", env::consts::EXE_SUFFIX);
+    let folders: Vec<PathBuf> =
+        folders.into_iter().flat_map(|list| env::split_paths(&list).collect::<Vec<_>>()).collect();
+    folders.into_iter().map(|folder| folder.join(&program)).find(|path| path.is_file())
+}
+
+/// A running stack.
+#[derive(Debug)]
+pub struct StackProcess {
+    stack: String,
+    child: Child,
+    /// `None` once the process is to end.
+    calls: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    /// The last answer.
+    answer: Vec<u8>,
+}
+
+impl StackProcess {
+    /// Starts the program of a stack.
+    pub fn start(stack: &str) -> Result<Self, Fault> {
+        let folders = [FOLDERS, "PATH"].into_iter().filter_map(env::var_os);
+        let program = find(stack, folders).ok_or_else(|| {
+            let what = format!("no program '{PREFIX}{stack}' is in a folder of {FOLDERS} or PATH");
+            Fault::new("stack", what, "docs/host.md says how to build or write one")
+        })?;
+        Self::start_program(stack, &program)
+    }
+
+    /// Starts a program as a stack.
+    pub fn start_program(stack: &str, program: &Path) -> Result<Self, Fault> {
+        let mut child = Command::new(program)
+            .env("PYTHONHASHSEED", "0") // the order of sets in Python
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| Fault::new("stack", format!("{} does not start: {error}", program.display()), ""))?;
+        let (Some(calls), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Fault::new("stack", "its pipes are missing", ""));
+        };
+        let answers = BufReader::with_capacity(BUFFER, answers);
+        Ok(Self { stack: stack.to_owned(), child, calls: Some(calls), answers, answer: Vec::new() })
+    }
+
+    /// A fault of this stack.
+    #[must_use]
+    pub fn fault(&self, what: impl Into<String>) -> Fault {
+        Fault::new(format!("stack {}", self.stack), what, "")
+    }
+
+    /// Makes a call; returns the items of the answer.
+    pub fn call(&mut self, call: &mut Call) -> Result<Items<'_>, Fault> {
+        match self.exchange(call) {
+            Ok(()) => Ok(Items::new(&self.answer)),
+            Err(error) => Err(match error.kind() {
+                ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe => self.fault("its process ended"),
+                _ => self.fault(error.to_string()),
+            }),
+        }
+    }
+
+    fn exchange(&mut self, call: &mut Call) -> std::io::Result<()> {
+        let calls = self.calls.as_mut().ok_or(ErrorKind::BrokenPipe)?;
+        calls.write_all(call.frame())?;
+        let mut length = [0; 4];
+        self.answers.read_exact(&mut length)?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > MAX_FRAME {
+            let what = format!("an answer of {length} bytes is longer than {MAX_FRAME}");
+            return Err(std::io::Error::new(ErrorKind::InvalidData, what));
+        }
+        self.answer.resize(length, 0);
+        self.answers.read_exact(&mut self.answer)
+    }
+}
+
+/// Closes its standard input, at whose end a stack exits, and waits for that.
+impl Drop for StackProcess {
+    fn drop(&mut self) {
+        drop(self.calls.take());
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_stack_is_a_fault_that_names_its_program() {
+        let fault = StackProcess::start("of-nobody").expect_err("there is none");
+        assert_eq!(fault.what, "no program 'cwndlab-stack-of-nobody' is in a folder of CWNDLAB_STACKS or PATH");
+    }
+
+    /// `true` ends at once, and `cat` answers a call with the call.
+    #[cfg(unix)]
+    #[test]
+    fn a_process_that_ends_or_answers_nonsense_is_a_fault() {
+        let mut call = Call::default();
+        call.begin(cwndlab_units::Time::ZERO);
+        let mut ended = StackProcess::start_program("ended", Path::new("/bin/true")).expect("it starts");
+        let fault = ended.call(&mut call).expect_err("it ended");
+        assert_eq!((fault.place.as_str(), fault.what.as_str()), ("stack ended", "its process ended"));
+        let mut echo = StackProcess::start_program("echo", Path::new("/bin/cat")).expect("it starts");
+        let items: Vec<_> = echo.call(&mut call).expect("it answers").collect();
+        assert_eq!(items, [Err("no item of an answer has the kind 0x02".to_owned())]);
+    }
+}

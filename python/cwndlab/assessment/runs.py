@@ -1,0 +1,49 @@
+"""The runs of a dossier: cells × algorithms × seeds as a study, and its rows as the values of a measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cwndlab.assessment.breaker import derived
+from cwndlab.assessment.criteria import BREAKER, Family, Measure, controls, criteria
+from cwndlab.assessment.judgement import Values
+from cwndlab.study.header import Header
+from cwndlab.study.spec import Measure as RowMeasure
+from cwndlab.study.spec import Point, Study
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_LABELS = ("family", "cell_of_family", "algorithm")
+
+
+def study_of(points: Sequence[tuple[Family, Point]], seeds: int, classes: Mapping[str, type]) -> Study:
+    """The study of cells, numbered within their families, with every metric of the criteria and controls."""
+    numbered = [
+        Point(
+            number, dict(zip(_LABELS, (family.name, point.number, point.labels["algorithm"]), strict=True)), *point[2:]
+        )
+        for number, (family, point) in enumerate(points)
+    ]
+    asked = [one for criterion in criteria() for one in criterion.measures] + [one.measure for one in controls()]
+    metrics = sorted({one.metric for one in asked} - {BREAKER.name})
+    header = Header(kind="assessment", title="The criteria of RFC 9743", seeds=range(1, seeds + 1), columns=_LABELS)
+    measure = RowMeasure(tuple(metrics), columns=derived)
+    return Study(points=numbered, seeds=header.seeds, measure=measure, classes=dict(classes), header=header)
+
+
+def values_of(runs: pl.DataFrame) -> Callable[[Measure], Values]:
+    """The values of a measure by algorithm, cell and seed."""
+    by_family: dict[str, list[dict[str, Any]]] = {}
+    for row in runs.iter_rows(named=True):
+        by_family.setdefault(row["family"], []).append(row)
+
+    def of(measure: Measure) -> Values:
+        made: dict[str, dict[int, dict[int, float | None]]] = {}
+        for row in by_family.get(measure.family, ()):
+            cell = int(row["cell_of_family"])
+            made.setdefault(row["algorithm"], {}).setdefault(cell, {})[row["seed"]] = row[measure.metric]
+        return made
+
+    return of

@@ -1,0 +1,81 @@
+"""``cwndlab host``: arguments in, `cwndlab.study.hosting` called, tables out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import cwndlab
+from cwndlab.cli.console import Format, say, say_seed
+from cwndlab.cli.options import Argument, Option, changes_of, command, scenario_of
+from cwndlab.cli.progress import progress_bar
+from cwndlab.cli.show import show_hosted
+from cwndlab.errors import Fault, ScenarioError
+
+
+def host(
+    stack: Annotated[
+        str, Argument("STACK", "The stack: its program is cwndlab-stack-STACK, in CWNDLAB_STACKS or PATH.")
+    ],
+    controller: Annotated[str, Option("A,B", "Congestion controls, as the stack calls them.")] = "",
+    options: Annotated[str, Option("TEXT", "Options that only the stack interprets.")] = "",
+    against: Annotated[str, "The algorithm of a flow beside it."] = "",
+    path: Annotated[
+        Path | None,
+        "A scenario or a preset, whose first flow is replaced; by default 10 Mbit/s, 40 ms, 1 BDP.",
+    ] = None,
+    repeat: Annotated[int, Option("N", "Runs of the same seed, whose bits are compared.", least=1, most=10_000)] = 2,
+    check: Annotated[bool, "Run the cells of a verdict instead, and compare them with a baseline."] = False,
+    baseline: Annotated[Path | None, Option("FILE", "The baseline of --check.")] = None,
+    save: Annotated[Path | None, "Write the runs as a baseline."] = None,
+    seed: int = 1,
+    set_: list[str] | None = None,
+    format: Format = Format.table,
+) -> None:
+    """Run the protocol stack of others in virtual time.
+
+    A stack is a program that reads and writes datagrams on its standard streams (docs/host.md). Equal seeds give equal
+    bits. With --check, the status is 1 if a cell is worse than in the baseline, or runs of one seed differ.
+    """
+    hosting = cwndlab.study.hosting
+    if baseline is not None and not check:
+        raise ScenarioError(Fault("--baseline", "has no effect without --check", "add --check"))
+    if check and against:
+        raise ScenarioError(Fault("--against", "has no effect with --check", "its cells have a flow of CUBIC"))
+    known = None if baseline is None else hosting.read_baseline(baseline)
+    if path is not None:
+        described = scenario_of(path, set_, {})
+    else:
+        described = cwndlab.scenario.like.scenario_of(hosting.PATH).with_(dict(changes_of(set_)))
+    controllers = controller.split(",")
+    with progress_bar() as progress:
+        if check:
+            found = hosting.check_cells(
+                stack, controllers, scenario=described, options=options, seed=seed, progress=progress
+            )
+        else:
+            found = hosting.host(
+                stack,
+                controllers,
+                scenario=described,
+                options=options,
+                against=against or None,
+                seed=seed,
+                repeat=repeat,
+                progress=progress,
+            )
+    verdicts = hosting.judge(found, known)
+    show_hosted(found, verdicts if check else [], format)
+    if save is not None:
+        hosting.save_baseline(save, found)
+        say(f"baseline: {save}")
+    say_seed(seed)
+    if not all(verdict.is_good for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def add(app: typer.Typer) -> None:
+    """Registers the command."""
+    command(app, host, "host quinn --controller cubic,bbr --against cubic")

@@ -1,0 +1,74 @@
+"""What an 802.11 station lost, and why: on the air, or in its queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cwndlab.metrics.interval import bounds
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from cwndlab.records import Records
+
+_CAUSES = {"hidden": "hidden_failures", "same_slot": "same_slot_failures", "noise": "noise_failures"}
+_COUNTERS = (
+    *("attempts", "failures", "given_up_packets", "sent_packets", "dropped_packets", "airtime_ns", "queue_packet_ns"),
+    *_CAUSES.values(),
+    *("overheard_ns", "energy_ns"),
+)
+
+
+def radio(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
+    """Per station of a medium with a channel: what the air lost and what the queue lost.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``medium``, ``station``, ``sent_packets``; ``failed``, the share of transmissions without a response, and its
+        parts by cause: ``hidden`` (a frame that began before or after, of a station that was not heard), ``same_slot``
+        (a station that was heard began at the same time), ``noise``; ``lost_on_air`` and ``lost_in_queue``, shares of
+        the packets; ``wait_ms``, the mean time in queue and contention; ``air_ms``, the airtime per packet; ``others``,
+        the share of the time in which the station sensed others. Values are between the samples next to the interval.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> records = cwndlab.run(cwndlab.presets.load("hidden").with_({"duration": "2 s"}), seed=1)
+    >>> found = cwndlab.metrics.radio(records)
+    >>> found["station"].to_list(), found["hidden"].max() > found["noise"].max()
+    (['ap', 'west', 'east'], True)
+    """
+    import polars as pl
+
+    span = bounds(records, start_s, end_s)
+    rows = records.stations.filter(pl.col("hidden_failures").is_not_null()).sort("time_ns")
+    if rows.is_empty():
+        return pl.DataFrame(schema={"medium": pl.String, "station": pl.String})
+    gained = rows.filter(pl.col("time_ns").is_between(span.start_ns, span.end_ns)).group_by(
+        "medium", "station", maintain_order=True
+    )
+    counted = gained.agg(
+        *(pl.col(name).last() - pl.col(name).first() for name in _COUNTERS),
+        span_ns=pl.col("time_ns").last() - pl.col("time_ns").first(),
+    )
+    carried = pl.col("sent_packets") + pl.col("given_up_packets")
+    shares = [_ratio(pl.col(column), pl.col("attempts"), name) for name, column in _CAUSES.items()]
+    return counted.select(
+        "medium",
+        "station",
+        "sent_packets",
+        _ratio(pl.col("failures"), pl.col("attempts"), "failed"),
+        *shares,
+        _ratio(pl.col("given_up_packets"), carried, "lost_on_air"),
+        _ratio(pl.col("dropped_packets"), carried + pl.col("dropped_packets"), "lost_in_queue"),
+        _ratio(pl.col("queue_packet_ns") / 1e6, carried, "wait_ms"),
+        _ratio(pl.col("airtime_ns") / 1e6, carried, "air_ms"),
+        _ratio(pl.col("overheard_ns") + pl.col("energy_ns"), pl.col("span_ns"), "others"),
+    )
+
+
+def _ratio(part: pl.Expr, whole: pl.Expr, name: str) -> pl.Expr:
+    import polars as pl
+
+    return pl.when(whole > 0).then(part / whole).alias(name)

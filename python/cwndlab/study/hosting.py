@@ -1,0 +1,281 @@
+"""Protocol stacks of others in virtual time: runs over a path, and a verdict against a baseline."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.files import save
+from cwndlab.metrics.goodput import goodput
+from cwndlab.records import Records
+from cwndlab.scenario.document import Scenario
+from cwndlab.scenario.like import ScenarioLike, scenario_of
+from cwndlab.simulate import run
+from cwndlab.study.rendering import Table
+
+#: The path by default. Its flow is replaced.
+PATH: Mapping[str, Any] = {
+    "schema_version": 1,
+    "duration": "30 s",
+    "dumbbell": {"bottleneck": {"rate": "10 Mbps", "delay": "10 ms", "queue": {"capacity": "1 bdp"}}},
+    "flow": [{"algorithm": "cubic", "rtt": "40 ms"}],
+}
+#: The cells of a verdict: changes of the path, and the algorithm of a flow beside the stack's.
+CELLS: Mapping[str, tuple[Mapping[str, Any], str | None]] = {
+    "alone": ({}, None),
+    "small buffer": ({"dumbbell.bottleneck.queue.capacity": "0.25 bdp"}, None),
+    "beside cubic": ({}, "cubic"),
+}
+#: By how much a value may be worse than in the baseline: a share of it, and an absolute difference that does not count.
+LIMITS: Mapping[str, tuple[float, float]] = {
+    "goodput_bps": (-0.05, 0.0),
+    "mean_rtt_ms": (0.10, 0.5),
+    "lost_ratio": (0.25, 0.002),
+}
+#: The version of baseline files.
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class HostedRun:
+    """A stack on a path, in one or several equal runs."""
+
+    cell: str
+    stack: str
+    controller: str
+    goodput_bps: float
+    rival_bps: float | None
+    mean_rtt_ms: float | None
+    lost_ratio: float
+    hash: str
+    packets: int
+    runs: int
+    equal_runs: int
+    cpu_s: float
+    stack_share: float | None
+
+    @property
+    def packets_per_cpu_s(self) -> float | None:
+        """Datagrams of the stack's sender per second of processor time of engine and stacks, without their ACKs."""
+        return self.packets * self.runs / self.cpu_s if self.cpu_s > 0 else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for a program."""
+        return {**asdict(self), "packets_per_cpu_s": self.packets_per_cpu_s}
+
+
+def document(
+    scenario: ScenarioLike, stack: str, controller: str = "", *, options: str = "", against: str | None = None
+) -> dict[str, Any]:
+    """A scenario whose first flow is a transfer by a stack, and ``against`` the algorithm of the second one, which is
+    added if there is none."""
+    changed = scenario_of(scenario).document
+    first = changed["flow"][0]
+    workload = {"kind": "hosted", "stack": stack}
+    workload |= {key: value for key, value in (("controller", controller), ("options", options)) if value}
+    if options:
+        workload["peer_options"] = options
+    kept = {key: value for key, value in first.items() if key not in ("algorithm", "profile", "stack", "control")}
+    changed["flow"][0] = {**kept, "transport": "udp", "workload": workload}
+    if against is not None:
+        others = changed["flow"][1:] or [{**first, "name": "beside"}]
+        changed["flow"][1:] = [{**other, "algorithm": against} for other in others]
+    return changed
+
+
+def host(
+    stack: str,
+    controllers: Sequence[str] = ("",),
+    *,
+    scenario: ScenarioLike = PATH,
+    options: str = "",
+    against: str | None = None,
+    seed: int = 1,
+    repeat: int = 1,
+    cell: str = "path",
+    progress: Callable[[int, int], Any] | None = None,
+) -> list[HostedRun]:
+    """Runs a stack in the simulator, in virtual time.
+
+    Parameters
+    ----------
+    stack
+        Its program is ``cwndlab-stack-STACK``, in a folder of ``CWNDLAB_STACKS`` or ``PATH``.
+    controllers
+        Congestion controls, as the stack calls them; the empty text is its default.
+    scenario
+        The path. Its first flow becomes a transfer by the stack.
+    options
+        Options that only the stack interprets.
+    against
+        The algorithm of a flow beside it.
+    seed, repeat
+        Seed of the runs, and how often each is run: `HostedRun.equal_runs` counts those with the bits of the first.
+    cell
+        Name of the path in the result.
+    progress
+        Is called with the number of finished runs and that of all runs.
+
+    Returns
+    -------
+    list of HostedRun
+        One per congestion control.
+
+    Raises
+    ------
+    RunError
+        If the stack's program is missing, ends, or breaks the protocol.
+    """
+    found = []
+    for at, controller in enumerate(controllers):
+        described = scenario_of(document(scenario, stack, controller, options=options, against=against))
+        before, hashes = os.times(), []
+        for number in range(repeat):
+            records = run(described, seed=seed)
+            hashes.append(records.hash())
+            if progress is not None:
+                progress(at * repeat + number + 1, len(controllers) * repeat)
+        found.append(_measured(cell, records, hashes, before, os.times()))
+    return found
+
+
+def _measured(
+    cell: str, records: Records, hashes: Sequence[str], before: os.times_result, after: os.times_result
+) -> HostedRun:
+    own = after.user + after.system - before.user - before.system
+    stacks = after.children_user + after.children_system - before.children_user - before.children_system
+    flow = records.flows.row(0, named=True)
+    rates = goodput(records)["goodput_bps"]
+    return HostedRun(
+        cell=cell,
+        stack=flow["profile"],
+        controller=flow["algorithm"],
+        goodput_bps=rates[0],
+        rival_bps=rates[1] if len(rates) > 1 else None,
+        mean_rtt_ms=None if flow["mean_rtt_ns"] is None else flow["mean_rtt_ns"] / 1e6,
+        lost_ratio=flow["retransmitted_packets"] / max(flow["sent_packets"], 1),
+        hash=hashes[0],
+        packets=flow["sent_packets"],
+        runs=len(hashes),
+        equal_runs=hashes.count(hashes[0]),
+        cpu_s=own + stacks,
+        stack_share=stacks / (own + stacks) if own + stacks > 0 else None,
+    )
+
+
+def check_cells(
+    stack: str,
+    controllers: Sequence[str] = ("",),
+    *,
+    scenario: ScenarioLike = PATH,
+    options: str = "",
+    seed: int = 1,
+    progress: Callable[[int, int], Any] | None = None,
+) -> list[HostedRun]:
+    """Runs a stack in the cells of a verdict, twice each."""
+    base, found = scenario_of(scenario), []
+    for at, (name, (changes, against)) in enumerate(CELLS.items()):
+        changed: Scenario = base.with_(dict(changes))
+        found += host(
+            stack, controllers, scenario=changed, options=options, against=against, seed=seed, repeat=2, cell=name
+        )
+        if progress is not None:
+            progress(at + 1, len(CELLS))
+    return found
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A cell beside the baseline: ``same`` bits, ``changed`` within the limits, ``worse``, ``unequal`` runs of one
+    seed, or ``new``, without a baseline."""
+
+    run: HostedRun
+    word: str
+    detail: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the verdict does not fail a check."""
+        return self.word in ("same", "changed", "new")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for a program."""
+        return {**self.run.as_dict(), "verdict": self.word, "detail": self.detail}
+
+
+def judge(found: Sequence[HostedRun], baseline: Mapping[str, Any] | None) -> list[Verdict]:
+    """Each run beside that of its cell and congestion control in a baseline that `read_baseline` returned."""
+    known = {(row["cell"], row["controller"]): row for row in (baseline or {}).get("cells", ())}
+    return [_verdict(one, known.get((one.cell, one.controller))) for one in found]
+
+
+def _verdict(one: HostedRun, known: Mapping[str, Any] | None) -> Verdict:
+    if one.equal_runs < one.runs:
+        return Verdict(one, "unequal", f"{one.equal_runs} of {one.runs} runs of one seed have the same bits")
+    if known is None:
+        return Verdict(one, "new")
+    if one.hash == known["hash"]:
+        return Verdict(one, "same")
+    worse, changes = False, []
+    for name, (share, least) in LIMITS.items():
+        before, now = known[name], getattr(one, name)
+        if before is None or now is None or before == now:
+            continue
+        changes.append(f"{name} {before:.4g} → {now:.4g}")
+        beyond = abs(now - before) > max(abs(share * before), least)
+        worse |= beyond and (now > before) == (share > 0)
+    return Verdict(one, "worse" if worse else "changed", ", ".join(changes))
+
+
+def save_baseline(path: Path, found: Sequence[HostedRun]) -> None:
+    """Writes what `judge` compares."""
+    names = ("cell", "stack", "controller", "hash", *LIMITS)
+    rows = [{name: getattr(one, name) for name in names} for one in found]
+    save(json.dumps({"format": _FORMAT, "cells": rows}, indent=2) + "\n", path)
+
+
+def read_baseline(path: Path) -> dict[str, Any]:
+    """Reads a file of `save_baseline`. Raises ``ScenarioError``."""
+    try:
+        read = json.loads(text_of(path, "`cwndlab host STACK --save FILE` writes one"))
+    except ValueError as error:
+        raise ScenarioError(Fault(str(path), f"is not JSON: {error}", "")) from None
+    if not isinstance(read, dict) or read.get("format") != _FORMAT:
+        raise ScenarioError(Fault(str(path), "is not a baseline of this version", "write it again with --save"))
+    return read
+
+
+def table(found: Sequence[HostedRun], verdicts: Sequence[Verdict] = ()) -> Table:
+    """The runs, with verdicts if there are some."""
+    header = ["path", "stack", "control", "Mbit/s", "beside", "mean RTT ms", "lost %", "equal", "packets/CPU s", "own"]
+    rows = []
+    for one in found:
+        rows.append(
+            [
+                one.cell,
+                one.stack,
+                one.controller,
+                _digits(one.goodput_bps / 1e6),
+                _digits(None if one.rival_bps is None else one.rival_bps / 1e6),
+                _digits(one.mean_rtt_ms),
+                _digits(100 * one.lost_ratio),
+                f"{one.equal_runs} of {one.runs}",
+                _digits(one.packets_per_cpu_s, 0),
+                "–" if one.stack_share is None else f"{one.stack_share:.0%}",
+            ]
+        )
+    values = [one.as_dict() for one in (verdicts or found)]
+    if verdicts:
+        header += ["verdict", "detail"]
+        for row, verdict in zip(rows, verdicts, strict=True):
+            row += [verdict.word, verdict.detail]
+    return Table("stacks in virtual time", tuple(header), rows, 3, values, words=("verdict", "detail"))
+
+
+def _digits(value: float | None, digits: int = 2) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"

@@ -1,0 +1,176 @@
+"""Test cases of C4: downloads that have to end within a bound, alone and beside a flow of C4, CUBIC or BBR.
+
+Source: C. Huitema, S. Nandakumar, C. Jennings, "Testing of Christian's Congestion Control Code (C4)",
+draft-huitema-ccwg-c4-test, in the repository private-octopus/c4 at commit e3377b6 (November 2025). A bound applies to
+the slowest of 100 runs, which differ by chance; here the seeds do, with the field ``perturb``. Where the text gives no
+buffer, rate or size, they are those of the specifications of its simulations (``sim_specs``).
+
+Differences from the source: TCP in place of QUIC. The sender begins half a round-trip time after the start, as a server
+does that is asked for the data. Rivals are this catalogue's `c4`, `cubic` and `bbr3`.
+
+Left out: the satellite (a remembered window and RTT: careful resume); the Wi-Fi that fades (no schedule changes the
+jitter); the calls (audio and two videos as streams of one QUIC connection, by priority, one of which the receiver
+stops).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import inf
+from typing import Any
+
+from cwndlab.suites.case import cases
+from cwndlab.suites.paths import Path
+from cwndlab.suites.trial import Trial, duration, rate, steps
+
+#: Runs of a case.
+RUNS = 100
+#: A run ends at this multiple of the bound.
+_PATIENCE = 3.0
+
+_SHORT = Path("20 Mbit/s, 80 ms", 20e6, 0.08)
+_FAST = Path("200 Mbit/s, 40 ms", 200e6, 0.04)
+_STEP = Path("10 Mbit/s, 100 ms", 10e6, 0.1)
+_HOLE = Path("25 Mbit/s, 70 ms", 25e6, 0.07)
+_ROUTE = Path("10 Mbit/s, 30 ms", 10e6, 0.03)
+_WIFI = Path("10 Mbit/s, 2 ms", 10e6, 0.002)
+_PAUSES = Path("20 Mbit/s, 10 ms", 20e6, 0.01)
+_WIDE = Path("50 Mbit/s, 30 ms", 50e6, 0.03)
+_LATE = Path("10 Mbit/s, 70 ms", 10e6, 0.07)
+#: Longest delay of the queue where the source states none, s.
+_QUEUE_S = 0.08
+_JITTER: Mapping[str, Any] = {"wifi_jitter": "7 ms"}
+
+CASES, case = cases((_SHORT,))
+
+
+def _completion_s(t: Trial, document: Mapping[str, Any], seed: int) -> float:
+    """When the download of the first flow ended, s; infinite if it did not."""
+    rows = t.run(document, seed).records.rows("transfers")
+    return min((row["end_ns"] / 1e9 for row in rows if row["flow"] == 0), default=inf)
+
+
+def _download(
+    t: Trial,
+    source: str,
+    megabytes: float,
+    bound_s: float,
+    *,
+    start_s: float = 0.0,
+    queue_s: float = _QUEUE_S,
+    rival: tuple[str, float, float] | None = None,
+    **link: Any,
+) -> None:
+    """States that a download ends within the bound in each run; ``rival`` has algorithm, megabytes and start."""
+    path = t.path
+    one_way = {
+        **rate(path.rate_bps),
+        "queue": {"kind": "droptail", "capacity": f"{path.rate_bps * queue_s / 8:.0f} B"},
+        **link,
+    }
+    document = t.scenario(_PATIENCE * bound_s, link=one_way, reverse=one_way)
+    flow = document["flow"][0]
+
+    def download(algorithm: str, megabytes: float, start_s: float) -> dict[str, Any]:
+        workload = {"kind": "bulk", "bytes": f"{megabytes:g} MB"}
+        start = duration(start_s + path.rtt_s / 2)
+        return {**flow, "algorithm": algorithm, "workload": workload, "start": start}
+
+    document["flow"] = [download(t.subject.algorithm, megabytes, start_s), *([download(*rival)] if rival else [])]
+    document.update(perturb=True, start_jitter="0 s")
+    slowest = max(_completion_s(t, document, seed) for seed in range(1, RUNS + 1))
+    t.expect(source, f"end of the slowest of {RUNS} downloads of {megabytes:g} MB, s", slowest, high=bound_s)
+
+
+_EVENTS = "Reaction to network events"
+
+
+@case("alone-20", "A simple 20 Mbit/s connection", _EVENTS)
+def _alone(t: Trial) -> None:
+    _download(t, "the buffer is a BDP, all runs end within 5 s", 10, 5, queue_s=0.08)
+
+
+@case("alone-200", "A simple 200 Mbit/s connection", _EVENTS, paths=(_FAST,))
+def _alone_fast(t: Trial) -> None:
+    _download(t, "the buffer is a BDP, all runs end within 1.25 s", 20, 1.25, queue_s=0.04)
+
+
+@case("low-and-up", "Low and up", _EVENTS, paths=(_STEP,))
+def _low(t: Trial) -> None:
+    link = {**rate(5e6), **steps((2.5, rate(10e6)))}
+    _download(t, "5 Mbit/s, and 10 Mbit/s after 2.5 s", 7, 7.9, **link)
+
+
+@case("drop-and-back", "Drop and back", _EVENTS, paths=(_STEP,))
+def _drop(t: Trial) -> None:
+    link = steps((1.5, rate(5e6)), (3.5, rate(10e6)))
+    _download(t, "10 Mbit/s, 5 Mbit/s after 1.5 s for 2 s", 7, 8.15, **link)
+
+
+@case("black-hole", "Black hole", _EVENTS, paths=(_HOLE,))
+def _hole(t: Trial) -> None:
+    link = steps((2.0, rate(0)), (4.0, rate(_HOLE.rate_bps)))
+    _download(t, "no capacity from 2 to 4 s", 10, 6.1, **link)
+
+
+@case("short-to-long", "Short to long", _EVENTS, paths=(_ROUTE,))
+def _long_route(t: Trial) -> None:
+    link = steps((1.0, {"delay": duration(0.05)}))
+    _download(t, "an RTT of 30 ms, and of 100 ms after 1 s", 20, 22, queue_s=0.1, **link)
+
+
+_BAD = "Handling of high jitter environments"
+
+
+@case("bad-wifi", "Bad Wi-Fi", _BAD, paths=(_WIFI,))
+def _bad_wifi(t: Trial) -> None:
+    _download(t, "a jitter of 7 ms; 4 MB of the specification, as 10 MB take 8 s", 4, 4.3, queue_s=0.25, **_JITTER)
+
+
+@case("suspension", "Wi-Fi suspension", _BAD, paths=(_PAUSES,))
+def _suspension(t: Trial) -> None:
+    link = {"repeat": "2 s", **steps((1.8, rate(0)))}
+    _download(t, "no capacity in the last 200 ms of each 2 s", 10, 5.4, queue_s=0.02, **link)
+
+
+def _with(rival: str, algorithm: str, bounds: tuple[float, float, float, float]) -> None:
+    """The cases that exist for each rival: bounds of a short and a long download, of one with a late rival, and of one
+    over bad Wi-Fi."""
+    source = f"Competition with {'itself' if rival == 'C4' else rival}"
+    name, (short, long, late, wifi) = f"with-{rival.lower()}", bounds
+
+    def add(suffix: str, title: str, check: Callable[[Trial], None], path: Path = _SHORT) -> None:
+        case(f"{name}-{suffix}", f"{title}, with {rival}", source, paths=(path,))(check)
+
+    def both(t: Trial, megabytes: float, others: float, bound_s: float) -> None:
+        _download(t, f"at the same time, {others:g} MB of {rival}", megabytes, bound_s, rival=(algorithm, others, 0))
+
+    def last(t: Trial) -> None:
+        _download(t, f"15 MB of {rival} from 1 s on", 10, late, rival=(algorithm, 15, 1))
+
+    def crowded(t: Trial) -> None:
+        more = {"start_s": 1.0, "queue_s": 0.25, **_JITTER}
+        what = f"from 1 s on, after 10 MB of {rival}, a jitter of 7 ms"
+        _download(t, what, 4, wifi, rival=(algorithm, 10, 0), **more)
+
+    add("short", "Two short connections", lambda t: both(t, 5, 10, short))
+    add("long", "Two long connections", lambda t: both(t, 20, 30, long))
+    add("late", "Long background connection last", last, _LATE)
+    add("wifi", "Bad Wi-Fi", crowded, _WIFI)
+
+
+_with("C4", "c4", (6.7, 22.8, 22.2, 13))
+
+
+@case("with-c4-first", "Short background connection first, with C4", "Competition with itself")
+def _first(t: Trial) -> None:
+    _download(t, "from 0.5 s on, after 10 MB of C4", 5, 8.15, start_s=0.5, rival=("c4", 10, 0))
+
+
+@case("with-c4-last", "Short background connection last, with C4", "Competition with itself", paths=(_WIDE,))
+def _last(t: Trial) -> None:
+    _download(t, "20 MB of C4 from 0.5 s on", 10, 4.1, rival=("c4", 20, 0.5))
+
+
+_with("Cubic", "cubic", (6.7, 22.2, 22, 11))
+_with("BBR", "bbr3", (6.7, 23, 23, 13.5))

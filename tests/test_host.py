@@ -1,0 +1,173 @@
+"""Hosted stacks: a stack with a fixed window, whose results follow from the path by hand, and quinn if it is built."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import cwndlab
+import pytest
+from cwndlab.study import hosting
+
+ROOT = Path(__file__).resolve().parents[1]
+STACKS = ROOT / "tests" / "stacks"
+#: Where `make hosts` puts the stacks.
+BUILT = ROOT / "build" / "stacks" / "bin"
+
+
+@pytest.fixture(autouse=True)
+def _folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CWNDLAB_STACKS", f"{STACKS}:{BUILT}")
+
+
+def path(duration: str = "2 s", **changes: Any) -> dict[str, Any]:
+    """10 Mbit/s, 40 ms, 100 packets."""
+    workload = {"kind": "hosted", "stack": "fixed-window"} | changes
+    bottleneck = {"rate": "10 Mbps", "delay": "10 ms", "queue": {"capacity": "100 packets"}}
+    flow = {"transport": "udp", "rtt": "40 ms", "workload": workload}
+    return {"schema_version": 1, "duration": duration, "dumbbell": {"bottleneck": bottleneck}, "flow": [flow]}
+
+
+def test_a_fixed_window_gives_the_throughput_of_its_round_trips() -> None:
+    """By hand: ten datagrams of 1000 B, 1028 B on the wire, take 0.8224 ms each on the line; acknowledgements of 36 B
+    take 0.0288 ms. The first of them waits for none, so that its round trips have 40.8512 ms; the others follow at the
+    pace of the line."""
+    records = cwndlab.run(path(), seed=1)
+    flow = records.flows.row(0, named=True)
+    assert (flow["algorithm"], flow["profile"]) == ("fixed", "fixed-window 1")
+    line, ack = 1028 * 8e-7, 36 * 8e-7
+    round_trip = 40e-3 + line + ack
+    assert flow["min_rtt_ns"] == round(round_trip * 1e9)
+    arrivals = [20e-3 + (place + 1) * line + n * round_trip for place in range(10) for n in range(50)]
+    assert flow["delivered_bytes"] == 1000 * sum(at < 2 for at in arrivals)
+    last = records.samples.row(-1, named=True)
+    assert (last["cwnd_bytes"], last["in_flight_bytes"]) == (10_000, 10_000)
+    assert last["rtt_ns"] == flow["min_rtt_ns"]
+
+
+def test_a_transfer_ends_when_the_sender_has_all_acknowledgements() -> None:
+    """By hand: twenty datagrams are two windows. The last one arrives a round trip after the tenth, which waited for
+    nine on the line; its acknowledgement returns after 20.0288 ms."""
+    records = cwndlab.run(path(bytes="20 kB"), seed=1)
+    line, ack = 822_400, 28_800
+    arrival = 20_000_000 + 10 * line + 40_000_000 + line + ack
+    assert records.transfers["end_ns"].to_list() == [arrival]
+    assert records.flows["end_ns"].to_list() == [arrival + 20_000_000 + ack]
+    assert records.flows["delivered_bytes"].to_list() == [20_000]
+
+
+def test_marks_reach_the_receiver_of_datagrams_that_are_ecn_capable() -> None:
+    """A window of 100 packets on a path that holds 49 keeps the queue of CoDel above its target."""
+    scenario = path("5 s", options="window=100,ecn=2")
+    scenario["dumbbell"]["bottleneck"]["queue"] = {"kind": "codel", "ecn": True, "capacity": "1000 packets"}
+    marked = cwndlab.run(scenario, seed=1).links["marked_packets"].sum()
+    scenario["flow"][0]["workload"]["options"] = "window=100"
+    assert marked > 0 == cwndlab.run(scenario, seed=1).links["marked_packets"].sum()
+
+
+def test_runs_of_a_hosted_stack_have_the_same_bits_beside_another_flow() -> None:
+    scenario = path("5 s", options="window=40")
+    scenario["flow"].append({"algorithm": "cubic", "rtt": "40 ms", "name": "beside"})
+    assert len({cwndlab.run(scenario, seed=1).hash() for _ in range(3)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"controller": "vegas"}, "no congestion control is called 'vegas': fixed"),
+        ({"options": "fault=exit", "peer_options": "fault=exit"}, "its process ended"),
+        ({"peer_options": "fault=size"}, "a datagram of 1473 bytes does not fit"),
+        ({"peer_options": "fault=spin"}, "more than 1000 timers at "),
+        ({"stack": "of-nobody"}, "no program 'cwndlab-stack-of-nobody' is in a folder of CWNDLAB_STACKS or PATH"),
+    ],
+)
+def test_a_stack_that_fails_ends_the_run_with_its_name(changes: dict[str, str], what: str) -> None:
+    with pytest.raises(cwndlab.Error, match=what):
+        cwndlab.run(path(**changes), seed=1)
+
+
+def test_a_scenario_names_a_stack_and_no_command() -> None:
+    with pytest.raises(cwndlab.ScenarioError, match="is not the name of a stack"):
+        cwndlab.scenario.like.scenario_of(path(stack="../../bin/sh"))
+
+
+def test_a_verdict_compares_with_a_baseline(tmp_path: Path) -> None:
+    found = hosting.host("fixed-window", options="window=10", scenario=path(), repeat=2)
+    assert [(one.equal_runs, one.runs) for one in found] == [(2, 2)]
+    hosting.save_baseline(tmp_path / "base.json", found)
+    baseline = hosting.read_baseline(tmp_path / "base.json")
+    assert [verdict.word for verdict in hosting.judge(found, baseline)] == ["same"]
+    slower = hosting.host("fixed-window", options="window=9", scenario=path())
+    assert [verdict.word for verdict in hosting.judge(slower, baseline)] == ["worse"]
+    faster = hosting.host("fixed-window", options="window=11", scenario=path())
+    assert [verdict.word for verdict in hosting.judge(faster, baseline)] == ["changed"]
+    assert [verdict.word for verdict in hosting.judge(found, None)] == ["new"]
+
+
+def test_the_command_prints_a_row_for_each_cell_and_fails_on_a_worse_one(
+    cli: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    base = tmp_path / "base.json"
+    common = ["host", "fixed-window", "--set", "duration=2 s", "--check", "--format", "json"]
+    status, out, _ = cli(*common, "--options", "window=20", "--save", base)
+    assert (status, [row["verdict"] for row in json.loads(out)]) == (0, ["new"] * len(hosting.CELLS))
+    status, out, _ = cli(*common, "--options", "window=10", "--baseline", base)
+    assert status == 1
+    assert "worse" in [row["verdict"] for row in json.loads(out)]
+
+
+needs_quinn = pytest.mark.skipif(
+    shutil.which("cwndlab-stack-quinn", path=str(BUILT)) is None, reason="quinn is not built: make hosts"
+)
+
+
+@needs_quinn
+@pytest.mark.parametrize("controller", ["cubic", "newreno", "bbr"])
+def test_quinn_uses_a_path_alone(controller: str) -> None:
+    """A single flow with a queue of one BDP fills the line: more than 85 % of it are goodput (1200 of 1228 to 1452 of
+    1480 bytes are payload of UDP, and QUIC and TLS take 30 of them)."""
+    (one,) = hosting.host("quinn", [controller], scenario={**hosting.PATH, "duration": "10 s"}, repeat=5)
+    assert (one.equal_runs, one.controller) == (5, controller)
+    assert 8.5e6 < one.goodput_bps < 1e7
+
+
+@needs_quinn
+def test_quinn_completes_a_transfer_and_closes() -> None:
+    """By hand: the handshake of 1228 B in both directions takes 40 ms and 1.9648 ms on the line; 10,000 bytes, which
+    fit quinn's initial window of 12,000, arrive half a round trip and nine packets later."""
+    records = cwndlab.run(path(stack="quinn", bytes="10 kB"), seed=1)
+    (end,) = records.transfers["end_ns"].to_list()
+    assert 61.9648e6 + 8 * 982_400 < end < 61.9648e6 + 10 * 982_400
+    assert records.flows["end_ns"].item() > end + 20e6
+    assert records.flows["delivered_bytes"].to_list() == [10_000]
+
+
+@needs_quinn
+def test_the_window_of_quinns_cubic_is_that_of_the_rfc_after_a_loss() -> None:
+    """RFC 9438, section 4.6: 0.7 times the window before. In slow start the window grows between two samples."""
+    records = cwndlab.run(path("10 s", stack="quinn", controller="cubic"), seed=1)
+    windows = records.samples["cwnd_bytes"].to_list()
+    reductions = [after / before for before, after in pairwise(windows) if after < before][1:]
+    assert len(reductions) >= 2
+    assert all(ratio == pytest.approx(0.7, rel=0.01) for ratio in reductions)
+
+
+needs_aioquic = pytest.mark.skipif(
+    shutil.which("cwndlab-stack-aioquic", path=str(BUILT)) is None, reason="aioquic is not built: make hosts"
+)
+
+
+@needs_aioquic
+@needs_quinn
+def test_stacks_of_two_authors_transfer_to_each_other() -> None:
+    """Both speak QUIC version 1 (RFC 9000); either is sender, with the same bits each time."""
+    for sender, receiver in (("aioquic", "quinn"), ("quinn", "aioquic")):
+        scenario = path("5 s", stack=sender, peer=receiver, bytes="300 kB")
+        first, second = (cwndlab.run(scenario, seed=1) for _ in range(2))
+        assert first.flows["delivered_bytes"].to_list() == [300_000]
+        assert first.flows["profile"].item().startswith(sender)
+        assert first.hash() == second.hash()
