@@ -94,7 +94,7 @@ fn each_fault_has_its_message() {
         ),
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"codel\", max_p = 0.1 }, delay")),
-            "dumbbell.bottleneck.queue.max_p: 'codel' has no such field\n  hint: fields here: kind, capacity, target, interval, ecn",
+            "dumbbell.bottleneck.queue.max_p: 'codel' has no such field\n  hint: fields here: kind, capacity, target, interval, ecn, ce_threshold, ce_threshold_ect1",
         ),
         (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"red\", min_th = 20, max_th = 15 }, delay")),
