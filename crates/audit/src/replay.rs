@@ -3,9 +3,10 @@
 use cwndlab_control::{Algorithm, Need, Path};
 use cwndlab_units::{Bytes, Fault, Time};
 
+use crate::comparison::Tolerance;
 use crate::event::{Event, Log, Protocol, Remark, What};
 use crate::item::{Flights, Item};
-use crate::judge::{Judge, Tolerance};
+use crate::judge::Judge;
 use crate::quic::Quic;
 use crate::tcp::Tcp;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use cwndlab_control::Phase;
 use serde_json::{json, Map, Value};
 
+use crate::comparison::{Brief, Miss};
 use crate::departure::{Departure, DepartureKind, Named};
 use crate::event::Log;
-use crate::judge::{Brief, Miss};
 use crate::replay::Audit;
 
 /// Departures that are written in full; the groups count all of them.
