@@ -102,7 +102,7 @@ def test_a_verdict_compares_with_a_baseline(tmp_path: Path) -> None:
     baseline = hosting.read_baseline(tmp_path / "base.json")
     assert [verdict.word for verdict in hosting.judge(found, baseline)] == ["same"]
     slower = hosting.host("fixed-window", options="window=9", scenario=path())
-    assert [verdict.word for verdict in hosting.judge(slower, baseline)] == ["worse"]
+    assert [verdict.word for verdict in hosting.judge(slower, baseline)] == ["degraded"]
     faster = hosting.host("fixed-window", options="window=11", scenario=path())
     assert [verdict.word for verdict in hosting.judge(faster, baseline)] == ["changed"]
     assert [verdict.word for verdict in hosting.judge(found, None)] == ["new"]
@@ -117,7 +117,7 @@ def test_the_command_prints_a_row_for_each_cell_and_fails_on_a_worse_one(
     assert (status, [row["verdict"] for row in json.loads(out)]) == (0, ["new"] * len(hosting.CELLS))
     status, out, _ = cli(*common, "--options", "window=10", "--baseline", base)
     assert status == 1
-    assert "worse" in [row["verdict"] for row in json.loads(out)]
+    assert "degraded" in [row["verdict"] for row in json.loads(out)]
 
 
 needs_quinn = pytest.mark.skipif(

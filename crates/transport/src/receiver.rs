@@ -134,12 +134,9 @@ impl Receiver {
         }
         let old = data.timestamp < self.acks.echo() && self.acks.is_old(data.timestamp, &self.stack);
         if data.seq != self.expected || self.reassembly.is_some() || old {
-            if !self.stack.conceal_losses || data.seq < self.expected || old {
-                // Values in place of a reference, so that a segment of the fast path stays in registers.
-                self.on_data_slow_path(now, data.seq, data.len, data.timestamp, old, out);
-                return;
-            }
-            self.expected = data.seq;
+            // Values in place of a reference, so that a segment of the fast path stays in registers.
+            self.on_data_slow_path(now, data.seq, data.len, data.timestamp, old, out);
+            return;
         }
         self.expected += 1;
         let len = Bytes(u64::from(data.len));
@@ -164,6 +161,9 @@ impl Receiver {
     /// acknowledged immediately (RFC 5681, section 4.2), unless Linux compresses its ACK.
     #[inline(never)]
     fn on_data_slow_path(&mut self, now: Time, seq: u64, len: u32, timestamp: Time, old: bool, out: &mut impl Output) {
+        if self.stack.conceal_losses && seq > self.expected && !old {
+            self.expected = seq;
+        }
         let mut duplicate = (len > 0 && seq < self.expected).then_some((seq, seq + 1));
         if duplicate.is_some() && self.stack.rules == Rules::Linux {
             self.acks.enter_quick_acks(self.stack.quick_acks, self.window.advertised(), &self.stack);

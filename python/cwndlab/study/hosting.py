@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, ScenarioError, text_of
-from cwndlab.files import save
+from cwndlab.files import json_text, save
 from cwndlab.metrics.goodput import goodput
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
@@ -191,7 +191,7 @@ def check_cells(
 
 @dataclass(frozen=True)
 class Verdict:
-    """A cell beside the baseline: ``same`` bits, ``changed`` within the limits, ``worse``, ``unequal`` runs of one
+    """A cell beside the baseline: ``same`` bits, ``changed`` within the limits, ``degraded``, ``unequal`` runs of one
     seed, or ``new``, without a baseline."""
 
     run: HostedRun
@@ -221,22 +221,22 @@ def _verdict(one: HostedRun, known: Mapping[str, Any] | None) -> Verdict:
         return Verdict(one, "new")
     if one.hash == known["hash"]:
         return Verdict(one, "same")
-    worse, changes = False, []
+    degraded, changes = False, []
     for name, (share, least) in LIMITS.items():
         before, now = known[name], getattr(one, name)
         if before is None or now is None or before == now:
             continue
         changes.append(f"{name} {before:.4g} → {now:.4g}")
         beyond = abs(now - before) > max(abs(share * before), least)
-        worse |= beyond and (now > before) == (share > 0)
-    return Verdict(one, "worse" if worse else "changed", ", ".join(changes))
+        degraded |= beyond and (now > before) == (share > 0)
+    return Verdict(one, "degraded" if degraded else "changed", ", ".join(changes))
 
 
 def save_baseline(path: Path, found: Sequence[HostedRun]) -> None:
     """Writes what `judge` compares."""
     names = ("cell", "stack", "controller", "hash", *LIMITS)
     rows = [{name: getattr(one, name) for name in names} for one in found]
-    save(json.dumps({"format": _FORMAT, "cells": rows}, indent=2) + "\n", path)
+    save(json_text({"format": _FORMAT, "cells": rows}, indent=2) + "\n", path)
 
 
 def read_baseline(path: Path) -> dict[str, Any]:

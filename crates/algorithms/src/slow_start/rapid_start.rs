@@ -63,7 +63,7 @@ pub static SPEC: Spec = Spec {
         "a receive window that grows by auto-tuning limits the growth per round trip",
     ],
     companion: "",
-    needs: &[Need::Pacing],
+    needs: &[Need::Pacing, Need::EveryAck],
     incompatible: &[],
     model_based: false,
     build: Build::SlowStart(|path, arguments| Box::new(RapidStart::new(path, arguments.into()))),

@@ -79,7 +79,7 @@ pub static SPEC: Spec = Spec {
         "an application that limits every push keeps the rate where it is",
     ],
     companion: "",
-    needs: &[Need::Pacing, Need::EveryAck],
+    needs: &[Need::Pacing],
     incompatible: &[],
     model_based: true,
     build: Build::Whole(|path, arguments| Box::new(C4::new(path, arguments.into()))),

@@ -37,7 +37,7 @@ def host(
     """Run the protocol stack of others in virtual time.
 
     A stack is a program that reads and writes datagrams on its standard streams (docs/host.md). Equal seeds give equal
-    bits. With --check, the status is 1 if a cell is worse than in the baseline, or runs of one seed differ.
+    bits. With --check, the status is 1 if a cell is degraded against the baseline, or runs of one seed differ.
     """
     hosting = cwndlab.study.hosting
     if baseline is not None and not check:
