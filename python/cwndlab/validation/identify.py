@@ -58,7 +58,7 @@ class Verdict(StrEnum):
     """
 
     IDENTIFIED = "identified"
-    """One algorithm explains the log better than all others."""
+    """One algorithm explains the log more than all others."""
     TIE = "tie"
     """Several algorithms explain it equally well."""
     UNKNOWN = "unknown"
