@@ -163,10 +163,10 @@ def _first_table(command: str) -> str:
     return textwrap.indent("\n".join([f"$ {command}", "", *first.splitlines()]), "    ")
 
 
-def _audit() -> str:
-    """The output of the last command of docs/audit.md that makes or audits the log."""
-    page = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
-    programs = (".venv/bin/cwndlab run ", ".venv/bin/cwndlab export ", ".venv/bin/cwndlab audit ")
+def _of_log(name: str) -> str:
+    """The output of the last command of a page that makes or reads a log."""
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    programs = tuple(f".venv/bin/cwndlab {command} " for command in ("run", "export", "audit", "identify"))
     with tempfile.TemporaryDirectory() as folder:
         for line in (line for line in page.splitlines() if line.startswith(programs)):
             words = [sys.executable, "-m", "cwndlab", *shlex.split(line)[1:]]
@@ -398,7 +398,8 @@ MAKERS: dict[str, Callable[[], str]] = {
         ["site", "control"],
     ),
     **{f"bbr {question}": partial(bbr_questions.markdown, question, *shown) for question, shown in BBR.items()},
-    "audit": _audit,
+    "audit": partial(_of_log, "audit.md"),
+    "identify": partial(_of_log, "identify.md"),
     "stacks": _stacks,
     **{f"interop {part}": partial(_text, sys.executable, "tools/interop/table.py", part) for part in INTEROP},
     **{f"debug {name}": partial(_with_output, f"debug {name}") for name in ("beta", "loss", "previous", "class")},

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from cwndlab.study.result import Result
     from cwndlab.study.sweeps import Sweep, sweep
     from cwndlab.validation.conformance import check
+    from cwndlab.validation.identify import identify
     from cwndlab.validation.peers import validate
 
 __all__ = [
@@ -99,6 +100,7 @@ __all__ = [
     "compare",
     "explain",
     "figures",
+    "identify",
     "load",
     "metrics",
     "plot",
@@ -168,6 +170,7 @@ if not TYPE_CHECKING:
             "study.result": ("Result",),
             "study.sweeps": ("Sweep", "sweep"),
             "validation.conformance": ("check",),
+            "validation.identify": ("identify",),
             "validation.peers": ("validate",),
         },
         public={*__all__, *_PUBLIC},

@@ -37,6 +37,7 @@ __all__ = [
     "emulate",
     "engine_version",
     "entry_in_kernel",
+    "explain",
     "fetch",
     "finding_codes",
     "make_trace",
@@ -108,6 +109,18 @@ def audit(
     tolerance: float | None = None,
     scenario: str | None = None,
     constructors: Mapping[str, Callable[..., object]] | None = None,
+) -> str: ...
+def explain(
+    content: bytes,
+    name: str,
+    algorithms: Sequence[str],
+    *,
+    connection: str | None = None,
+    samples: str | None = None,
+    mss: int | None = None,
+    initial_cwnd: int | None = None,
+    acks: int | None = None,
+    flights: bool = False,
 ) -> str: ...
 def debug(
     text: str,

@@ -60,6 +60,7 @@ debug = _engine.debug
 debug_kinds = _engine.debug_kinds
 replay = _engine.replay
 audit = _engine.audit
+explain = _engine.explain
 replay_cases = _engine.replay_cases
 packetdrill = _engine.packetdrill
 

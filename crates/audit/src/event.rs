@@ -185,6 +185,23 @@ pub struct Log {
 }
 
 impl Log {
+    /// Leaves only what a capture has: the bytes in flight stand for the windows.
+    pub fn forget_windows(&mut self) {
+        self.windowless = true;
+        self.events.retain(|event| match &event.what {
+            What::Remark { remark, .. } => matches!(remark, Remark::Opened | Remark::Established),
+            What::Metrics(_) | What::State(_) => false,
+            _ => true,
+        });
+    }
+
+    /// Drops the events after this number of ACKs.
+    pub fn cut(&mut self, acks: usize) {
+        let is_ack = |event: &Event| matches!(event.what, What::AckFrame { .. } | What::TcpAck { .. });
+        let end = self.events.iter().enumerate().filter(|(_, event)| is_ack(event)).nth(acks).map(|(at, _)| at);
+        self.events.truncate(end.unwrap_or(self.events.len()));
+    }
+
     /// The time since the first event, ms.
     #[must_use]
     pub fn ms(time: Time) -> f64 {

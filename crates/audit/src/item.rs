@@ -60,6 +60,33 @@ pub struct Check {
     pub ssthresh: Option<u64>,
     /// `cwnd` is the bytes in flight: a lower bound of the sender's window.
     pub is_flight: bool,
+    /// `cwnd` is the bytes in flight that the sender reached since this ACK: what it permitted itself.
+    pub since: Option<Since>,
+}
+
+/// The ACK after which a sender filled its window.
+#[derive(Clone, Copy, Debug)]
+pub struct Since {
+    /// Time of the ACK.
+    pub time: Time,
+    /// Bytes in flight after it.
+    pub in_flight: u64,
+    /// It begins a span of time in which a sender fills its window: one that sends in bursts leaves a part free between
+    /// them.
+    pub begins: bool,
+    /// The span ends here: the maxima are compared.
+    pub ends: bool,
+}
+
+/// What the bytes in flight of a log without windows say about the sender's window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flights {
+    /// Nothing: the log has windows.
+    Unused,
+    /// They are a lower bound of it.
+    LowerBound,
+    /// They are equal to it, since the sender sends whatever its window and its pacing permit.
+    Window,
 }
 
 /// An item of the reconstruction.
@@ -94,7 +121,8 @@ impl Moment<'_> {
 
     /// Adds a logged window and threshold.
     pub(crate) fn check(&mut self, cwnd: u64, ssthresh: Option<u64>) {
-        self.out.push(Item::Check(Check { time: self.now, event: self.event, cwnd, ssthresh, is_flight: false }));
+        let (time, event) = (self.now, self.event);
+        self.out.push(Item::Check(Check { time, event, cwnd, ssthresh, is_flight: false, since: None }));
     }
 }
 

@@ -6,57 +6,13 @@ use std::rc::Rc;
 use cwndlab_control::{Algorithm, Change, Congestion, CongestionControl, Driver, Path, Report, Ssthresh, Window};
 use cwndlab_units::{Bytes, Time};
 
-use crate::departure::{classify, Departure, Found, Interval, Named};
-use crate::item::{Check, Item, Limit, Step, View};
+use crate::comparison::{Brief, Counts, Miss, Point, Tolerance};
+use crate::departure::{classify, Departure, DepartureKind, Found, Interval, Named};
+use crate::item::{Check, Item, Limit, Since, Step, View};
 
 /// Sequences that are followed at the same time: with more, each is continued by the most likely events only. Of those
 /// that lead to one state, one is followed.
 const MAX_BRANCHES: usize = 24;
-
-/// The tolerances of the comparison.
-#[derive(Clone, Copy, Debug)]
-pub struct Tolerance {
-    /// Segments: stacks that count whole segments differ by up to one from those that count bytes.
-    pub segments: f64,
-    /// Resolution of the logged windows, bytes.
-    pub resolution: u64,
-    /// Rounding to whole bytes, per ACK.
-    pub per_ack: f64,
-}
-
-/// A compared window.
-#[derive(Clone, Copy, Debug)]
-pub struct Point {
-    /// Time.
-    pub time: Time,
-    /// Logged window, bytes.
-    pub logged: u64,
-    /// The reference's window, bytes.
-    pub reference: u64,
-}
-
-/// Counters of a comparison.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// ACKs of new data that were compared.
-    pub acks: u64,
-    /// Those that the reference explains.
-    pub explained: u64,
-    /// Decisive ACKs: over them the reference changes its window by so much that a logged window that stays as it is
-    /// would be a departure; and those from the last agreement to a departure, at least one. Of bytes in flight: those at
-    /// which they reach the reference's window.
-    pub decisive: u64,
-    /// Those that the reference explains.
-    pub decisive_explained: u64,
-    /// ACKs during which the transport sets the window.
-    pub unjudged: u64,
-    /// ACKs at which the application was inferred to limit the sender.
-    pub app_limited: u64,
-    /// ACKs at which the limit is unclear.
-    pub unclear: u64,
-    /// Compared windows.
-    pub checks: u64,
-}
 
 /// A sequence of the alternatives: the reference after it.
 #[derive(Clone, Debug)]
@@ -64,11 +20,21 @@ struct Branch {
     driver: Driver,
     /// The reference before the last congestion event, and that event.
     last_reduction: Option<Rc<(Box<dyn CongestionControl>, Congestion)>>,
+    /// Bytes in flight of a paced reference less those of the sender.
+    excess: f64,
+    /// Maximum of the bytes in flight that the reference permitted in the span that is compared.
+    peak: u64,
 }
+
+/// The part of the bytes in flight by which they may differ from the window, beside the tolerance.
+const FLIGHT_PART: u64 = 64;
+
+/// Sequences that a brief comparison follows.
+const BRIEF_BRANCHES: usize = 3;
 
 impl Branch {
     fn new(driver: Driver) -> Self {
-        Self { driver, last_reduction: None }
+        Self { driver, last_reduction: None, excess: 0.0, peak: 0 }
     }
 
     fn report(&mut self, events: &[Report]) {
@@ -119,6 +85,8 @@ pub struct Judge<'a> {
     what: String,
     what_event: Option<Report>,
     last_logged: Option<u64>,
+    /// In place of departures and series, for comparisons with many algorithms.
+    pub brief: Option<Brief>,
     /// What the comparison counted.
     pub counts: Counts,
     /// The departures.
@@ -148,6 +116,7 @@ impl<'a> Judge<'a> {
             what: String::new(),
             what_event: None,
             last_logged: None,
+            brief: None,
             counts: Counts::default(),
             departures: Vec::new(),
             series: Vec::new(),
@@ -157,6 +126,11 @@ impl<'a> Judge<'a> {
     /// The log begins in the middle of the connection: nothing is judged until two congestion events have set the state.
     pub fn begin_late(&mut self) {
         self.unknown = EVENTS_UNTIL_KNOWN;
+    }
+
+    /// Keeps only what the ranking of many algorithms needs, and follows few alternatives.
+    pub fn be_brief(&mut self) {
+        self.brief = Some(Brief::default());
     }
 
     /// Whether the state of the sender is still unknown.
@@ -191,6 +165,25 @@ impl<'a> Judge<'a> {
         control.cwnd().0.max(if self.quic { 2 } else { 1 } * self.path.mss.0)
     }
 
+    /// The window of the reference, or the bytes in flight that it permitted.
+    fn reference(&self, branch: &Branch, check: &Check) -> u64 {
+        if check.since.is_some() {
+            branch.peak
+        } else {
+            self.window(&*branch.driver.control)
+        }
+    }
+
+    /// The bytes in flight that window and pacing permit at the time of a check, for algorithms that set a pacing rate.
+    fn predict(&self, branch: &Branch, check: &Check) -> u64 {
+        let control = &*branch.driver.control;
+        let cwnd = self.window(control);
+        let Some((since, rate)) = check.since.zip(control.pacing_rate()) else { return cwnd };
+        let start = (since.in_flight as f64 + branch.excess).max(0.0);
+        let paced = rate.bytes_in(check.time.saturating_since(since.time)).0 as f64;
+        (start + paced).min(start.max(cwnd as f64)) as u64
+    }
+
     /// The handshake is complete, at an unknown time.
     pub fn established(&mut self, now: Time) {
         let cwnd = self.path.initial_cwnd;
@@ -220,7 +213,8 @@ impl<'a> Judge<'a> {
             self.unknown -= u32::from(!event.repeated);
         }
         let count = step.alternatives.len();
-        let tried = if self.branches.len() > MAX_BRANCHES { 1 } else { count };
+        let most = if self.brief.is_some() { BRIEF_BRANCHES } else { MAX_BRANCHES };
+        let tried = if self.branches.len() > most { 1 } else { count };
         let mut next = Vec::with_capacity(self.branches.len() * tried);
         for mut branch in std::mem::take(&mut self.branches) {
             let others = step.alternatives[1..tried].iter().map(|events| {
@@ -233,7 +227,10 @@ impl<'a> Judge<'a> {
             next.push(branch);
             next.extend(others);
         }
-        if next.len() > 1 {
+        if next.len() > 1 && self.brief.is_some() {
+            let mut seen = BTreeSet::new();
+            next.retain(|one| seen.insert(outline(&*one.driver.control)));
+        } else if next.len() > 1 {
             let mut seen = BTreeSet::new();
             next.retain(|one| seen.insert(format!("{:?}", one.driver)));
         }
@@ -305,15 +302,28 @@ impl<'a> Judge<'a> {
         (segments + self.tolerance.per_ack * self.acks_since_sync as f64).round() as u64
     }
 
+    /// Follows the bytes in flight of a span; its maximum, at its end.
+    fn span(&mut self, check: &Check, since: Since) -> Option<Check> {
+        for at in 0..self.branches.len() {
+            let permitted = self.predict(&self.branches[at], check);
+            let branch = &mut self.branches[at];
+            branch.excess = permitted as f64 - check.cwnd as f64;
+            branch.peak = permitted.max(if since.begins { 0 } else { branch.peak });
+        }
+        let brief = self.brief.get_or_insert_default();
+        brief.peak = check.cwnd.max(if since.begins { 0 } else { brief.peak });
+        since.ends.then_some(Check { cwnd: brief.peak, ..*check })
+    }
+
     fn check(&mut self, check: &Check) {
         if self.unknown > 0 {
             return self.follow(check);
         }
-        let limit = self.limit();
+        let Some((ref check, limit)) = self.compared(check) else { return };
         // Windows in whole segments do not tell alternatives apart that differ by less.
         let indistinct = if self.tolerance.resolution > 1 { limit / 4 } else { 0 };
         let distances = self.branches.iter().map(|one| {
-            let reference = self.window(&*one.driver.control);
+            let reference = self.reference(one, check);
             if check.is_flight {
                 check.cwnd.saturating_sub(reference)
             } else {
@@ -325,9 +335,12 @@ impl<'a> Judge<'a> {
             .min_by_key(|one| one.1.saturating_sub(indistinct))
             .expect("there is always at least one branch");
         let mut chosen = self.branches.swap_remove(best);
-        let reference = self.window(&*chosen.driver.control);
+        let reference = self.reference(&chosen, check);
+        if distance > limit {
+            chosen.excess = 0.0;
+        }
         self.counts.checks += 1;
-        self.series.push(Point { time: check.time, logged: check.cwnd, reference });
+        self.note_check(check, reference, distance, limit);
         let before = self.last_logged.unwrap_or(check.cwnd);
         let reduced = self.last.cause.is_some();
         if distance > limit {
@@ -351,6 +364,31 @@ impl<'a> Judge<'a> {
         self.last_logged = Some(check.cwnd);
         self.base = chosen.driver.control.snapshot();
         self.branches = vec![chosen];
+    }
+
+    /// Keeps a compared window; briefly, its difference, and whether a window that stays as it is would explain it.
+    fn note_check(&mut self, check: &Check, reference: u64, distance: u64, limit: u64) {
+        let Some(brief) = &mut self.brief else {
+            return self.series.push(Point { time: check.time, logged: check.cwnd, reference });
+        };
+        brief.difference += distance as f64 / limit as f64;
+        let anchor = *brief.anchor.get_or_insert(check.cwnd);
+        if anchor.abs_diff(check.cwnd) > limit {
+            let (time, acks, kind) = (check.time, self.counts.acks, DepartureKind::Model);
+            let (logged, reference, tolerance) = (check.cwnd, anchor, limit);
+            brief.constant_misses.push(Miss { time, acks, kind, logged, reference, tolerance });
+            brief.anchor = Some(check.cwnd);
+        }
+    }
+
+    /// What is compared, and its tolerance; `None` within a span of bytes in flight.
+    fn compared(&mut self, check: &Check) -> Option<(Check, u64)> {
+        let limit = self.limit();
+        let Some(since) = check.since else { return Some((*check, limit)) };
+        let check = self.span(check, since)?;
+        // The data in flight at a congestion event is that of the capture, not of the sender.
+        let limit = if self.last.cause.is_some() { 2 * limit } else { limit };
+        Some((check, limit + check.cwnd / FLIGHT_PART))
     }
 
     /// Counts the ACKs that could have told, where the windows agree.
@@ -400,6 +438,12 @@ impl<'a> Judge<'a> {
             reference_grew: reference.saturating_sub(prior),
         };
         let kind = classify(&found, &self.last, &self.all);
+        if let Some(brief) = &mut self.brief {
+            let (time, acks, logged) = (check.time, self.counts.acks, check.cwnd);
+            brief.misses.push(Miss { time, acks, kind, logged, reference, tolerance });
+            self.all = Interval::new();
+            return self.resynchronise(chosen, check, kind);
+        }
         self.what = self.what_event.as_ref().map_or_else(|| "the start of the log".to_owned(), Report::describe);
         self.departures.push(Departure {
             time: self.what_event.as_ref().map_or(check.time, Report::now),
@@ -420,8 +464,8 @@ impl<'a> Judge<'a> {
 
     /// The reference continues from the logged window: as a new flow where the log has left slow start and the
     /// reference has not, and the reverse.
-    fn resynchronise(&mut self, chosen: &mut Branch, check: &Check, kind: crate::departure::DepartureKind) {
-        use crate::departure::DepartureKind as K;
+    fn resynchronise(&mut self, chosen: &mut Branch, check: &Check, kind: DepartureKind) {
+        use DepartureKind as K;
         if self.algorithm.is_model_based() {
             self.acks_since_sync = 0;
             return; // the window follows from measurements, which stay
@@ -485,6 +529,15 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// What distinguishes two sequences in a brief comparison: window and threshold.
+fn outline(control: &dyn CongestionControl) -> (u64, Option<u64>) {
+    let threshold = match control.state(None).ssthresh {
+        Ssthresh::At(threshold) => Some(threshold.0),
+        Ssthresh::Unlimited | Ssthresh::Unknown => None,
+    };
+    (control.cwnd().0, threshold)
+}
+
 /// The named numbers of a state.
 fn named(control: &dyn CongestionControl) -> Vec<Named> {
     let mut all = Vec::new();
@@ -532,7 +585,7 @@ mod tests {
         let undo = Window::new(at(70), Change::Undo, Bytes(5 * MSS));
         judge.item(step(70, vec![vec![Report::Window(undo)]]));
         let cwnd = logged * MSS;
-        judge.item(Item::Check(Check { time: at(80), event: 0, cwnd, ssthresh: None, is_flight: false }));
+        judge.item(Item::Check(Check { time: at(80), event: 0, cwnd, ssthresh: None, is_flight: false, since: None }));
         assert_eq!(judge.series[0].reference == cwnd, judge.departures.is_empty(), "{:?}", judge.departures);
         judge.counts
     }

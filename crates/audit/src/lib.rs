@@ -9,6 +9,7 @@
 //!   and reports a [`departure`] where none is within the tolerance. It then continues from the logged window.
 
 pub mod capture;
+pub mod comparison;
 pub mod departure;
 pub mod event;
 pub mod item;

@@ -13,6 +13,8 @@ pub(crate) struct Usage {
     validation: CwndValidation,
     /// Maximum of the bytes in flight since the last ACK.
     most_in_flight: u64,
+    /// Maxima of the bytes in flight in this round trip and the last one.
+    round_maximum: (u64, u64),
     /// The log says that the application limits the sender.
     pub(crate) logged_limited: bool,
 }
@@ -21,6 +23,26 @@ impl Usage {
     /// Data was sent.
     pub(crate) fn on_sent(&mut self, in_flight: u64) {
         self.most_in_flight = self.most_in_flight.max(in_flight);
+        self.round_maximum.0 = self.round_maximum.0.max(in_flight);
+    }
+
+    /// Maximum of the bytes in flight since the last ACK.
+    pub(crate) fn most_in_flight(&self) -> u64 {
+        self.most_in_flight
+    }
+
+    /// An ACK of new data arrives; `ends`: it ends a round trip.
+    pub(crate) fn end_round(&mut self, ends: bool) {
+        if ends {
+            self.round_maximum = (self.most_in_flight, self.round_maximum.0);
+        }
+    }
+
+    /// What limits a sender whose window is not known: the application, if it leaves more than half of the bytes free that
+    /// were in flight within two round trips.
+    pub(crate) fn by_flight(&self) -> (Limit, bool) {
+        let free = self.most_in_flight * 2 < self.round_maximum.0.max(self.round_maximum.1);
+        (if free { Limit::Application } else { Limit::Window }, !free)
     }
 
     /// An ACK arrives: all transmissions since the last one are known. `una` and `next` count segments. Returns what

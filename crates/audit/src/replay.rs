@@ -3,9 +3,10 @@
 use cwndlab_control::{Algorithm, Need, Path};
 use cwndlab_units::{Bytes, Fault, Time};
 
+use crate::comparison::Tolerance;
 use crate::event::{Event, Log, Protocol, Remark, What};
-use crate::item::Item;
-use crate::judge::{Judge, Tolerance};
+use crate::item::{Flights, Item};
+use crate::judge::Judge;
 use crate::quic::Quic;
 use crate::tcp::Tcp;
 
@@ -18,6 +19,8 @@ pub struct Options {
     pub initial_cwnd: Option<u64>,
     /// Tolerance, segments.
     pub tolerance: Option<f64>,
+    /// The sender is identified: of a log without windows the bytes in flight are the window, and the comparison is brief.
+    pub identifies: bool,
 }
 
 /// The result of an audit.
@@ -113,7 +116,8 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     let mut notes = log.notes.clone();
     let (mss, initial) = parameters(&survey, options, log, &mut notes);
     // Windows in whole segments: the resolution is that of the log, and the host counts segments. Otherwise bytes.
-    let whole = survey.windows > 1 && survey.resolution.is_multiple_of(mss);
+    let flights = log.windowless && options.identifies;
+    let whole = flights || survey.windows > 1 && survey.resolution.is_multiple_of(mss);
     let path = Path {
         mss: Bytes(mss),
         initial_cwnd: Bytes(initial),
@@ -137,6 +141,9 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     }
     let quic = log.protocol == Protocol::Quic;
     let mut judge = Judge::new(algorithm, path.clone(), quic, tolerance);
+    if options.identifies {
+        judge.be_brief();
+    }
     if !log.events.iter().any(|one| matches!(one.what, What::Remark { remark: Remark::Established, .. })) {
         judge.established(log.events[0].time);
     }
@@ -151,7 +158,12 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
         }
         replay_quic(log, Quic::new(mss, survey.losses == 0), &mut judge);
     } else {
-        let tcp = Tcp::new(mss, initial, survey.remarks, log.windowless);
+        let flights = match (log.windowless, options.identifies) {
+            (false, _) => Flights::Unused,
+            (true, false) => Flights::LowerBound,
+            (true, true) => Flights::Window,
+        };
+        let tcp = Tcp::new(mss, initial, survey.remarks, flights);
         replay_tcp(log, tcp, &mut judge);
     }
     judge.finish();

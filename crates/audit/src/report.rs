@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cwndlab_control::Phase;
 use serde_json::{json, Map, Value};
 
+use crate::comparison::{Brief, Miss};
 use crate::departure::{Departure, DepartureKind, Named};
 use crate::event::Log;
 use crate::replay::Audit;
@@ -84,6 +85,38 @@ struct Group<'a> {
     /// The largest difference of the windows, bytes, and in per cent of the reference's.
     largest: u64,
     percent: f64,
+}
+
+/// A brief comparison as JSON: what the ranking of algorithms needs.
+#[must_use]
+pub fn brief(log: &Log, audit: &Audit<'_>) -> Value {
+    let judge = &audit.judge;
+    let counts = &judge.counts;
+    let misses = |all: &[Miss]| -> Vec<Value> {
+        let row = |one: &Miss| {
+            json!([Log::ms(one.time), one.acks, one.kind.name(), one.logged, one.reference, one.tolerance])
+        };
+        all.iter().map(row).collect()
+    };
+    let empty = Brief::default();
+    let brief = judge.brief.as_ref().unwrap_or(&empty);
+    json!({
+        "algorithm": audit.algorithm.to_string(),
+        "protocol": log.protocol.name(),
+        "connection": log.connection,
+        "windowless": log.windowless,
+        "mss_bytes": audit.path.mss.0,
+        "acks": counts.acks,
+        "decisive": counts.decisive,
+        "decisive_explained": counts.decisive_explained,
+        "unjudged": counts.unjudged,
+        "app_limited": counts.app_limited,
+        "windows": counts.checks,
+        "difference": brief.difference,
+        "misses": misses(&brief.misses),
+        "constant_misses": misses(&brief.constant_misses),
+        "notes": audit.notes,
+    })
 }
 
 /// The result as JSON.

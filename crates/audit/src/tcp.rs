@@ -13,13 +13,16 @@ use cwndlab_transport::stack::IdleRestart;
 use cwndlab_units::{rto, Bytes, Duration, Time};
 
 use crate::event::{Event, LoggedState, Metrics, Remark, Span, What};
-use crate::item::{Check, Item, Limit, Moment, Step, View};
+use crate::item::{Check, Flights, Item, Limit, Moment, Since, Step, View};
 use crate::limit::Usage;
 use crate::samples::{Delivered, Samples};
 use crate::spurious::{Reordering, Retransmissions, DUP_THRESHOLD};
 
 /// A sender processes an ACK within this time.
 const AT_ONCE: Duration = Duration::from_nanos(1_000_000);
+
+/// Spans of a round trip whose maxima of the bytes in flight are compared.
+const SPANS_PER_ROUND: u64 = 8;
 
 /// RTTs of the first and the last of some segments.
 type RttRange = Option<(Duration, Duration)>;
@@ -102,12 +105,16 @@ pub(crate) struct Tcp {
     opened: Option<Time>,
     /// The sender logs its congestion events.
     remarks: bool,
-    /// Bytes in flight are compared in place of logged windows.
-    windowless: bool,
+    /// What is compared in place of logged windows.
+    flights: Flights,
+    /// Bytes in flight after the last ACK.
+    after_ack: Option<Since>,
+    /// Start of the span whose maximum is compared.
+    filling: Option<Time>,
 }
 
 impl Tcp {
-    pub(crate) fn new(mss: u64, initial_cwnd: u64, remarks: bool, windowless: bool) -> Self {
+    pub(crate) fn new(mss: u64, initial_cwnd: u64, remarks: bool, flights: Flights) -> Self {
         Self {
             segments: VecDeque::new(),
             una: 0,
@@ -130,7 +137,9 @@ impl Tcp {
             initial_cwnd,
             opened: None,
             remarks,
-            windowless,
+            flights,
+            after_ack: None,
+            filling: None,
         }
     }
 
@@ -193,10 +202,10 @@ impl Tcp {
                 _ => {}
             }
         }
-        if self.windowless && self.state == State::Open {
+        if self.flights == Flights::LowerBound && self.state == State::Open {
             let event = first + events.len() - 1;
             let cwnd = self.in_flight();
-            at.out.push(Item::Check(Check { time: at.now, event, cwnd, ssthresh: None, is_flight: true }));
+            at.out.push(Item::Check(Check { time: at.now, event, cwnd, ssthresh: None, is_flight: true, since: None }));
         }
     }
 
@@ -307,6 +316,24 @@ impl Tcp {
         at.step(alternatives);
     }
 
+    /// Compares the bytes in flight that the sender reached since the last ACK.
+    fn filled(&mut self, at: &mut Moment<'_>) {
+        let Some(since) = self.after_ack.take().filter(|_| self.state == State::Open) else {
+            self.filling = None;
+            return;
+        };
+        let cwnd = self.usage.most_in_flight();
+        let begins = self.filling.is_none();
+        let start = *self.filling.get_or_insert(since.time);
+        let span = self.samples.srtt().as_nanos() / SPANS_PER_ROUND;
+        let ends = cwnd > since.in_flight && (at.now - start).as_nanos() >= span;
+        if ends {
+            self.filling = None;
+        }
+        let (time, event, since) = (at.now, at.event, Some(Since { begins, ends, ..since }));
+        at.out.push(Item::Check(Check { time, event, cwnd, ssthresh: None, is_flight: false, since }));
+    }
+
     fn ack(&mut self, at: &mut Moment<'_>, arrived: Arrived<'_>, remarks: &[(Remark, (u64, u64))]) {
         let Moment { now, view, .. } = *at;
         let Arrived { ack, sack, ece, echo_rtt, .. } = arrived;
@@ -320,11 +347,16 @@ impl Tcp {
             let _ = self.react(at, &arrived, self.una, false, remarks);
             return;
         }
+        self.filled(at);
         let una = self.una;
         let mss = self.samples.mss;
         // In segments; writes that end in a short one shift the boundaries between them.
         let next = self.next.div_ceil(mss);
-        let (limit, estimate) = self.usage.on_ack(next - (self.next - una).div_ceil(mss), next, mss, view);
+        let (limit, estimate) = if self.flights == Flights::Window {
+            self.usage.by_flight()
+        } else {
+            self.usage.on_ack(next - (self.next - una).div_ceil(mss), next, mss, view)
+        };
         let prior_in_flight = self.pipe();
         let mut delivered = Delivered { prior_in_flight, ce: if ece { mss } else { 0 }, ..Delivered::default() };
         let was_idle = self.flight() == 0;
@@ -337,7 +369,9 @@ impl Tcp {
             self.duplicates = 0;
         }
         if ack > una {
+            let round = self.samples.sampler.round();
             self.samples.sampler.count_round(ack, self.next);
+            self.usage.end_round(self.samples.sampler.round() > round);
         }
         delivered.lost = self.mark_lost(now);
         delivered.in_flight = self.pipe();
@@ -360,6 +394,9 @@ impl Tcp {
         }
         self.last_ack = now;
         self.usage.end_ack(self.in_flight());
+        if self.flights == Flights::Window && self.flight() > 0 {
+            self.after_ack = Some(Since { time: now, in_flight: self.in_flight(), begins: false, ends: false });
+        }
         if reports && !reduces {
             self.report(at, &delivered, limit, estimate, raises);
         }

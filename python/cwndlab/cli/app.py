@@ -31,6 +31,7 @@ from cwndlab.cli.commands import (
     explain,
     export,
     host,
+    identify,
     kernel,
     list,
     matrix,
@@ -57,7 +58,7 @@ from cwndlab.errors import AlgorithmError, Error, Fault, ScenarioError
 _GROUPS: dict[str, tuple[ModuleType, ...]] = {
     "Simulate": (demo, list, explain, run, debug, bench),
     "Study": (compare, sweep, matrix, tune, reproduce),
-    "Judge": (assess, attack, check, suite, audit, host, conform, validate),
+    "Judge": (assess, attack, check, suite, audit, identify, host, conform, validate),
     "Real networks": (emulate, kernel, preflight, serve, measure, windows),
     "Files": (schema, report, export, trace),
 }

@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING
 from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
-    from cwndlab.validation import audit, conformance, debugger, kernel, peers, references, replay, report_schedule
+    from cwndlab.validation import (
+        audit,
+        conformance,
+        debugger,
+        identify,
+        kernel,
+        peers,
+        references,
+        replay,
+        report_schedule,
+    )
 
-__all__ = ["audit", "conformance", "debugger", "kernel", "peers", "references", "replay", "report_schedule"]
+__all__ = ["audit", "conformance", "debugger", "identify", "kernel", "peers", "references", "replay", "report_schedule"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(__name__, {}, public=__all__)

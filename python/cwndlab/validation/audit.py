@@ -17,7 +17,7 @@ from cwndlab.custom import Classes, CongestionControl, classes_named, described,
 from cwndlab.engine import audit as _audit
 from cwndlab.errors import Fault, RecordsError, parameter_fault
 
-__all__ = ["AuditResult", "Departure", "Group", "Severity", "audit"]
+__all__ = ["AuditResult", "Departure", "Group", "Severity", "audit", "read_log"]
 
 _SLIGHT_SEGMENTS, _SLIGHT_PERCENT = 2.0, 5.0
 _SERIOUS_SEGMENTS, _SERIOUS_PERCENT = 4.0, 25.0
@@ -273,8 +273,8 @@ def audit(
         raise RecordsError(
             parameter_fault("tolerance_segments", f"'{tolerance_segments}' is not from 0 to 1000", example=1)
         )
-    content = _read(log, "give the log of a sender")
-    windows = None if samples is None else _read(samples, "give the output of `ss -tinmO`").decode(errors="replace")
+    content = read_log(log, "give the log of a sender")
+    windows = None if samples is None else read_log(samples, "give the output of `ss -tinmO`").decode(errors="replace")
     name = algorithm if isinstance(algorithm, str) else name_of(algorithm)
     custom = classes_named([algorithm], algorithms)
     text = _audit(
@@ -297,7 +297,8 @@ def audit(
     return AuditResult(log=str(log), **found)
 
 
-def _read(file: Path | str, hint: str) -> bytes:
+def read_log(file: Path | str, hint: str) -> bytes:
+    """The content of a file of input."""
     try:
         return Path(file).read_bytes()
     except OSError as error:

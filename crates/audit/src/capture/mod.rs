@@ -3,6 +3,7 @@
 mod link;
 mod packet;
 mod paws;
+mod place;
 mod plausible;
 mod skipped;
 mod ss;
@@ -52,6 +53,8 @@ pub struct Choice<'a> {
     pub connection: Option<&'a str>,
     /// Payload of a full segment, bytes.
     pub mss: Option<u64>,
+    /// A capture that was not taken at the sender gets the times of the sender; otherwise it is an error.
+    pub anywhere: bool,
 }
 
 /// Reads the chosen TCP connection of a capture, or its only one.
@@ -74,7 +77,12 @@ pub fn read(bytes: &[u8], choice: Choice<'_>) -> Result<Log, Fault> {
     }
     connections.retain(|_, packets| packets.iter().any(|one| one.payload > 0));
     let (endpoints, packets) = choose(connections, choice.connection)?;
-    plausible::check_place(&packets, endpoints, &mut notes)?;
+    let packets = if choice.anywhere {
+        place::at_sender(packets, endpoints, &mut notes)?
+    } else {
+        plausible::check_place(&packets, endpoints, &mut notes)?;
+        packets
+    };
     plausible::note_holes(&packets, endpoints, &mut notes);
     let size = choice.mss.map_or_else(|| plausible::segment_size(&packets, endpoints), Ok)?;
     let origin = packets[0].time;

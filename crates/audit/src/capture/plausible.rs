@@ -15,7 +15,7 @@ const IDENTIFIED_COPY: Duration = Duration::from_nanos(1_000_000_000);
 /// Copies are removed where one in this many data packets is one: fewer are the network's.
 const COPIED_SHARE: usize = 4;
 /// A sender whose host answers more slowly than this is not at the place of the capture.
-const NEAR: Duration = Duration::from_nanos(200_000);
+pub(super) const NEAR: Duration = Duration::from_nanos(200_000);
 /// Data packets that are outstanding at a receiver: those between two delayed ACKs.
 const FEW: usize = 4;
 /// Outstanding packets that are remembered.

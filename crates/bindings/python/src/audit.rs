@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
+use cwndlab_audit::event::Log;
 use cwndlab_audit::{audit as judge, capture, qlog, report, Options};
 use cwndlab_units::Fault;
 use pyo3::prelude::*;
@@ -11,6 +12,56 @@ use crate::errors::{fault_error, guarded};
 use crate::py_algorithms::{self, Constructors};
 use crate::scenario;
 use crate::work::{algorithm_error, run_in_thread};
+
+fn read(content: &[u8], choice: capture::Choice<'_>) -> Result<Log, Fault> {
+    if capture::is_capture(content) {
+        capture::read(content, choice)
+    } else {
+        qlog::read(content, choice.connection)
+    }
+}
+
+/// Replays a log through each of `algorithms`, and returns what a ranking needs, as JSON. Logs are cut after `acks` ACKs;
+/// `flights`: the bytes in flight stand for the windows, as in a capture.
+#[pyfunction]
+#[pyo3(signature = (content, name, algorithms, *, connection=None, samples=None, mss=None, initial_cwnd=None, acks=None, flights=false))]
+#[allow(clippy::too_many_arguments, reason = "keywords of a Python function")]
+pub(crate) fn explain(
+    py: Python<'_>,
+    content: Vec<u8>,
+    name: &str,
+    algorithms: Vec<String>,
+    connection: Option<String>,
+    samples: Option<String>,
+    mss: Option<u64>,
+    initial_cwnd: Option<u64>,
+    acks: Option<usize>,
+    flights: bool,
+) -> PyResult<String> {
+    let catalogue = scenario::catalogue(py, None)?;
+    let parsed: Result<Vec<_>, Fault> = algorithms.iter().map(|one| catalogue.parse(one)).collect();
+    let parsed = parsed.map_err(|fault| fault_error(py, "ScenarioError", [fault.at("algorithm")]))?;
+    let options = Options { mss, initial_cwnd, tolerance: None, identifies: true };
+    let compare = move || {
+        guarded(|| {
+            let (samples, connection) = (samples.as_deref(), connection.as_deref());
+            let mut log = read(&content, capture::Choice { samples, connection, mss, anywhere: true })?;
+            log.cut(acks.unwrap_or(usize::MAX));
+            if flights {
+                log.forget_windows();
+            }
+            let each = parsed.iter().map(|one| Ok(report::brief(&log, &judge(&log, one, &options)?)));
+            let all: Result<Vec<_>, Fault> = each.collect();
+            Ok::<_, Fault>(serde_json::Value::from(all?).to_string())
+        })
+    };
+    let never = Arc::new(AtomicBool::new(false));
+    match run_in_thread(py, &never, move || Ok(compare()))?.unwrap_or_else(Err) {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(fault)) => Err(fault_error(py, "RecordsError", [fault.at(name)])),
+        Err(panic) => Err(fault_error(py, "RunError", [panic])),
+    }
+}
 
 /// Compares the log `content`, of the file `name`, with an algorithm of the catalogue, or with a Python class that
 /// `scenario` (JSON) declares and whose objects `constructors` create; returns the result as JSON. `samples` are those of
@@ -34,17 +85,13 @@ pub(crate) fn audit(
     let parsed = scenario::catalogue(py, scenario)?
         .parse(algorithm)
         .map_err(|fault| fault_error(py, "ScenarioError", [fault.at("algorithm")]))?;
-    let options = Options { mss, initial_cwnd, tolerance };
+    let options = Options { mss, initial_cwnd, tolerance, identifies: false };
     let mut constructors = constructors.unwrap_or_default();
     constructors.retain(|name, _| name == parsed.growth.spec.name);
     let compare = move || {
         guarded(|| {
-            let log = if capture::is_capture(&content) {
-                let choice = capture::Choice { samples: samples.as_deref(), connection: connection.as_deref(), mss };
-                capture::read(&content, choice)?
-            } else {
-                qlog::read(&content, connection.as_deref())?
-            };
+            let (samples, connection) = (samples.as_deref(), connection.as_deref());
+            let log = read(&content, capture::Choice { samples, connection, mss, anywhere: false })?;
             let audit = judge(&log, &parsed, &options)?;
             Ok::<_, Fault>(report::to_json(&log, &audit).to_string())
         })

@@ -1,0 +1,151 @@
+"""Which congestion control wrote a log? The answers are the algorithms that ran."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import cwndlab
+import pytest
+from cwndlab import Scenario
+from cwndlab.validation.identify import Verdict
+
+Cli = Callable[..., tuple[int, str, str]]
+
+SAMPLES = Path(__file__).parent / "samples" / "stacks"
+_PATH = """
+schema_version = 1
+duration = "{duration}"
+packets = true
+sample_interval = "10 ms"
+
+[dumbbell]
+bottleneck = {{ rate = "5 Mbps", delay = "5 ms", queue = {{ capacity = "2 bdp" }}{loss} }}
+
+[[flow]]
+algorithm = "{algorithm}"
+rtt = "60 ms"
+{flow}
+"""
+
+
+def records_of(algorithm: str, *, duration: str = "12 s", loss: bool = True, flow: str = "") -> cwndlab.Records:
+    lost = ', loss = { kind = "bernoulli", p = 5e-4 }' if loss else ""
+    text = _PATH.format(algorithm=algorithm, duration=duration, loss=lost, flow=flow)
+    return cwndlab.run(Scenario.from_toml(text), seed=3)
+
+
+def qlog_of(folder: Path, algorithm: str, *, duration: str = "12 s", loss: bool = True, flow: str = "") -> Path:
+    records = records_of(algorithm, duration=duration, loss=loss, flow=flow)
+    return cwndlab.export.export(records, "qlog", folder)[0]
+
+
+def capture_of(folder: Path, algorithm: str, at: str) -> Path:
+    file = folder / f"{at}.pcapng"
+    cwndlab.export.export(records_of(algorithm), "pcap", file, at=at)
+    return file
+
+
+@pytest.mark.parametrize("algorithm", ["htcp", "veno", "bic", "illinois", "copa", "bbr1", "vegas"])
+def test_windows_identify_the_algorithm_that_ran(tmp_path: Path, algorithm: str) -> None:
+    result = cwndlab.identify(qlog_of(tmp_path, algorithm))
+    assert result.verdict is Verdict.IDENTIFIED
+    assert result.best.growth == algorithm
+    assert result.best.explained > 0.99
+    assert result.runner_up is not None
+    assert result.runner_up.surprise_bits > result.best.surprise_bits
+
+
+@pytest.mark.parametrize("at", ["senders", "receivers"])
+@pytest.mark.parametrize("algorithm", ["htcp", "bic", "illinois", "bbr3"])
+def test_captures_identify_it_by_the_bytes_in_flight(tmp_path: Path, algorithm: str, at: str) -> None:
+    result = cwndlab.identify(capture_of(tmp_path, algorithm, at))
+    assert result.windowless
+    assert result.best.growth == algorithm
+
+
+def test_algorithms_with_equal_windows_are_a_tie(tmp_path: Path) -> None:
+    """Without congestion marks, DCTCP (RFC 8257, section 3.5) and ABE (RFC 8511) are Reno."""
+    result = cwndlab.identify(qlog_of(tmp_path, "reno"))
+    assert result.verdict is Verdict.TIE
+    assert {"reno", "dctcp", "abe-ecn"} <= set(result.ties)
+    assert "cannot be told apart: reno, " in result.headline()
+
+
+@pytest.mark.parametrize(
+    ("sender", "growth", "parameter", "value"),
+    [("cubic(beta=0.5)", "cubic", "beta", 0.5), ("cubic(c=0.8)", "cubic", "c", 0.8)],
+)
+def test_a_changed_parameter_is_found(tmp_path: Path, sender: str, growth: str, parameter: str, value: float) -> None:
+    result = cwndlab.identify(qlog_of(tmp_path, sender))
+    assert growth in result.ties
+    assert result.best.growth == growth
+    (changed,) = result.parameters
+    assert changed.name == parameter
+    assert changed.value == pytest.approx(value, rel=0.03)
+
+
+def test_slow_starts_are_told_apart_where_they_leave(tmp_path: Path) -> None:
+    for name in ("standard", "hystart-pp"):
+        result = cwndlab.identify(qlog_of(tmp_path, f"cubic+{name}", loss=False))
+        assert result.best.growth == "cubic"
+        assert name in result.slow_starts
+        assert not {"standard", "hystart-pp"} <= set(result.slow_starts)
+
+
+def test_an_algorithm_that_is_no_candidate_is_unknown(tmp_path: Path) -> None:
+    result = cwndlab.identify(qlog_of(tmp_path, "copa"), candidates=["reno", "cubic", "vegas", "bbr1"])
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.headline().startswith("none of the catalogue; the nearest is ")
+
+
+def test_an_application_with_pauses_leaves_slow_start_and_restarts(tmp_path: Path) -> None:
+    """Bursts of 10 ms restart from the initial window (RFC 5681, section 4.1): there, most algorithms are equal."""
+    flow = 'workload = { kind = "on-off", on = "10 ms", off = "300 ms" }'
+    result = cwndlab.identify(qlog_of(tmp_path, "cubic", loss=False, flow=flow))
+    assert result.verdict is Verdict.TIE
+    assert {"reno", "cubic", "htcp", "vegas", "bic"} <= set(result.ties)
+
+
+@pytest.mark.parametrize("samples", [False, True])
+def test_a_capture_of_the_kernel_is_its_cubic(tmp_path: Path, samples: bool) -> None:
+    """Linux 6.18, 20 Mbit/s, segments sent in bursts; with and without the windows that `ss` printed."""
+    for name in ("linux-cubic.pcapng", "linux-cubic.ss.txt"):
+        (tmp_path / name).write_bytes(lzma.decompress((SAMPLES / f"{name}.xz").read_bytes()))
+    windows = tmp_path / "linux-cubic.ss.txt" if samples else None
+    result = cwndlab.identify(tmp_path / "linux-cubic.pcapng", samples=windows)
+    assert result.best.algorithm == "cubic-linux+hystart-linux"
+    assert result.windowless is not samples
+
+
+def test_the_log_of_another_stack(tmp_path: Path) -> None:
+    """s2n-quic has CUBIC by RFC 8312."""
+    log = tmp_path / "s2n.sqlog"
+    log.write_bytes(lzma.decompress((SAMPLES / "s2n-quic-cubic.sqlog.xz").read_bytes()))
+    assert cwndlab.identify(log).best.growth == "cubic-8312"
+
+
+def test_the_command_prints_the_ranking(cli: Cli, tmp_path: Path) -> None:
+    log = qlog_of(tmp_path, "htcp")
+    status, out, _ = cli("identify", str(log))
+    assert status == 0
+    assert out.startswith("htcp+standard, 100.0 % explained")
+    assert "runner-up: " in out
+    status, out, _ = cli("identify", str(log), "--format", "json", "--candidates", "htcp,reno")
+    found = json.loads(out)
+    assert (status, found["verdict"], found["ranking"][0]["algorithm"]) == (0, "identified", "htcp+standard")
+    assert cli("identify", str(log), "--format", "csv")[1].splitlines()[1].startswith("htcp+standard,")
+
+
+def test_bad_input_is_named(cli: Cli, tmp_path: Path) -> None:
+    log = qlog_of(tmp_path, "reno", duration="1 s")
+    for arguments, cause in (
+        ([str(tmp_path / "missing")], "cannot be read"),
+        ([str(Path(__file__))], "is not qlog"),
+        ([str(log), "--candidates", "renoo"], "'renoo' is not a congestion avoidance of the catalogue"),
+    ):
+        status, _, err = cli("identify", *arguments)
+        assert status == 2
+        assert cause in err
