@@ -27,6 +27,8 @@ pub(crate) struct Controller {
     pub(crate) spaced: bool,
     /// The algorithm implements `on_sent`.
     pub(crate) observes_sent: bool,
+    /// The last congestion event began a recovery in which the algorithm sets the window.
+    began_own_recovery: bool,
 }
 
 impl Controller {
@@ -41,6 +43,7 @@ impl Controller {
             mss,
             spaced: false,
             observes_sent: true,
+            began_own_recovery: false,
         }
     }
 
@@ -64,7 +67,13 @@ impl Controller {
     }
 
     /// The algorithm sets the window during the recovery that the last congestion event began.
+    #[inline]
     pub(crate) fn owns_recovery(&self) -> bool {
+        // The state costs tens of instructions, and nearly no algorithm has such a recovery.
+        self.began_own_recovery && self.is_in_own_recovery()
+    }
+
+    fn is_in_own_recovery(&self) -> bool {
         self.driver.control.state(None).phase == Phase::OwnRecovery
     }
 
@@ -170,6 +179,7 @@ impl Controller {
         } else {
             self.driver.control.on_congestion(event);
         }
+        self.began_own_recovery = self.is_in_own_recovery();
         let window = self.window();
         if !event.repeated {
             self.prior_derived_ssthresh = self.derived_ssthresh;

@@ -21,7 +21,7 @@ from cwndlab import engine
 from cwndlab.assessment.controls import positive
 from cwndlab.assessment.criteria import BASELINES, MINE, Control, Criterion, Family, Measure, controls, families
 from cwndlab.assessment.judgement import Values, compared, judged, raw
-from cwndlab.assessment.runs import study_of, values_of
+from cwndlab.assessment.runs import labelled, simulated, study_of, values_of
 from cwndlab.emulation import LATE_S
 from cwndlab.errors import ArgumentError, Fault, Parameter, RunError
 from cwndlab.files import json_text, parsed
@@ -159,13 +159,10 @@ def emulated(
     study = study_of(real, runs_per_cell(), {})
     result, late = _emulate(study, None if out is None else out / "runs-emulated", workers, progress)
     place = None if out is None else out / "runs-same-cells"
-    simulated = _simulate(study_of(same, _SIMULATED_SEEDS, {}), place, threads(workers), progress)
-    entries = _entries(measures, _common(values_of(result.runs)), values_of(simulated.runs))
+    on_same_cells = simulated(study_of(same, _SIMULATED_SEEDS, {}), place, threads(workers), progress)
+    entries = _entries(measures, _common(values_of(result.runs)), values_of(on_same_cells.runs))
     mine = [(family.name, point) for family, point in real if point.labels["algorithm"] == ASSESSED]
-    cells: dict[str, list[dict[str, Any]]] = {}
-    for family_name, point in mine:
-        labels = {key: one for key, one in point.labels.items() if key != "algorithm"}
-        cells.setdefault(family_name, []).append({"labels": labels, "hash": point.hash})
+    cells = {name: labelled([point for owner, point in mine if owner == name]) for name in dict(mine)}
     content = {"kernel": platform.release(), "runs": runs_per_cell(), "late": late, "families": cells}
     documents = {(family_name, point.number): point.document for family_name, point in mine}
     return Part(content, entries, _controls(known, values_of(result.runs)), documents)
@@ -240,14 +237,6 @@ def _late(result: Result) -> list[tuple[Job, RunError]]:
     return result.outcome.failed
 
 
-def _simulate(study: Study, place: Path | None, executor: Executor, progress: Progress | None) -> Result:
-    with Store(place, write=True) as store:
-        result = execute(Plan(study, store), store, executor=executor, progress=progress)
-    if result.outcome is not None and result.outcome.stopped:
-        raise KeyboardInterrupt
-    return result
-
-
 def _common(of: Callable[[Measure], Values]) -> Callable[[Measure], Values]:
     """Only the cells and seeds that every algorithm has a run of: one that was late is no loss of its algorithm."""
 
@@ -266,29 +255,28 @@ def _common(of: Callable[[Measure], Values]) -> Callable[[Measure], Values]:
 
 
 def _entries(
-    measures: Sequence[Measure], real: Callable[[Measure], Values], simulated: Callable[[Measure], Values]
+    measures: Sequence[Measure], real: Callable[[Measure], Values], same: Callable[[Measure], Values]
 ) -> dict[Measure, dict[str, Any]]:
     """What the dossier has of each measure: the findings, and those of the simulator on the same cells."""
-    measured = [one for one in measures if any(real(one).values())]
-    found, same = (_found(measured, of) for of in (real, simulated))
+    values = {one: got for one in measures if any((got := real(one)).values())}
+    found, on_same_cells = (_found(each) for each in (values, {one: same(one) for one in values}))
     made: dict[Measure, dict[str, Any]] = {
         one: {"reason": selection(one.family).reason or "the deliveries of all of its runs were late"}
         for one in measures
     }
-    for one in measured:
-        values = real(one)
+    for one, by_name in values.items():
         made[one] = {
             "partly": selection(one.family).partly,
-            "raw": {name: raw(one, values[name]) for name in (ASSESSED, *BASELINES)},
+            "raw": {name: raw(one, by_name[name]) for name in (ASSESSED, *BASELINES)},
             "against": {base: found[one, base] for base in BASELINES},
-            "same_cells": {base: same[one, base] for base in BASELINES},
+            "same_cells": {base: on_same_cells[one, base] for base in BASELINES},
         }
     return made
 
 
-def _found(measures: Sequence[Measure], of: Callable[[Measure], Values]) -> dict[tuple[Measure, str], dict[str, Any]]:
-    pairs = [(one, base) for one in measures for base in BASELINES]
-    every = [compared(one, base, of(one)[ASSESSED], of(one)[base]) for one, base in pairs]
+def _found(values: Mapping[Measure, Values]) -> dict[tuple[Measure, str], dict[str, Any]]:
+    pairs = [(one, base) for one in values for base in BASELINES]
+    every = [compared(one, base, values[one][ASSESSED], values[one][base]) for one, base in pairs]
     return dict(zip(pairs, judged(every), strict=True))
 
 

@@ -19,14 +19,13 @@ from cwndlab.assessment.criteria import (
 )
 from cwndlab.assessment.dossier import Dossier, Place, worst_places
 from cwndlab.assessment.judgement import Values, compared, judged, raw
-from cwndlab.assessment.runs import study_of, values_of
+from cwndlab.assessment.runs import labelled, simulated, study_of, values_of
 from cwndlab.custom import described, name_of, selected_one, validate_classes
 from cwndlab.engine import version
 from cwndlab.errors import Fault, RunError, ScenarioError, parameter_fault
 from cwndlab.study.arguments import unknown
-from cwndlab.study.executor import Plan, execute, threads
+from cwndlab.study.executor import threads
 from cwndlab.study.spec import Point
-from cwndlab.study.store import Store
 
 if TYPE_CHECKING:
     from cwndlab.custom import Classes
@@ -101,11 +100,8 @@ def assess(
     asked = _asked(rows, name)
     every = [one for one in families(quick=quick, perturb=perturb, classes=classes) if one.name in asked]
     points = _points(every, asked)
-    study = study_of(points, count, classes)
-    with Store(None if out is None else Path(out) / "runs", write=True) as store:
-        result = execute(Plan(study, store), store, executor=threads(workers, classes), progress=progress)
-    if result.outcome.stopped:
-        raise KeyboardInterrupt
+    place = None if out is None else Path(out) / "runs"
+    result = simulated(study_of(points, count, classes), place, threads(workers, classes), progress)
     content = {
         "algorithm": name,
         "file": algorithm if isinstance(algorithm, str) and algorithm != name else "",
@@ -239,8 +235,4 @@ def _row(
 
 def _cells(family: Family, points: Sequence[tuple[Family, Point]], name: str) -> dict[str, Any]:
     mine = [point for owner, point in points if owner is family and point.labels["algorithm"] == name]
-    cells = [
-        {"labels": {key: one for key, one in point.labels.items() if key != "algorithm"}, "hash": point.hash}
-        for point in mine
-    ]
-    return {"title": family.title, "surface": family.surface, "cells": cells}
+    return {"title": family.title, "surface": family.surface, "cells": labelled(mine)}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.assessment.breaker import derived
 from cwndlab.assessment.criteria import BREAKER, Family, Measure, controls, criteria
 from cwndlab.assessment.judgement import Values
+from cwndlab.study.executor import Executor, Plan, execute
 from cwndlab.study.header import Header
+from cwndlab.study.result import Result
 from cwndlab.study.spec import Measure as RowMeasure
-from cwndlab.study.spec import Point, Study
+from cwndlab.study.spec import Point, Progress, Study
+from cwndlab.study.store import Store
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,6 +35,23 @@ def study_of(points: Sequence[tuple[Family, Point]], seeds: int, classes: Mappin
     header = Header(kind="assessment", title="The criteria of RFC 9743", seeds=range(1, seeds + 1), columns=_LABELS)
     measure = RowMeasure(tuple(metrics), columns=derived)
     return Study(points=numbered, seeds=header.seeds, measure=measure, classes=dict(classes), header=header)
+
+
+def simulated(study: Study, place: Path | None, executor: Executor, progress: Progress | None) -> Result:
+    """The finished runs of a study, which a folder keeps."""
+    with Store(place, write=True) as store:
+        result = execute(Plan(study, store), store, executor=executor, progress=progress)
+    if result.outcome is not None and result.outcome.stopped:
+        raise KeyboardInterrupt
+    return result
+
+
+def labelled(points: Sequence[Point]) -> list[dict[str, Any]]:
+    """The cells of points of one algorithm: the values that distinguish them, and their hashes."""
+    return [
+        {"labels": {key: one for key, one in point.labels.items() if key != "algorithm"}, "hash": point.hash}
+        for point in points
+    ]
 
 
 def values_of(runs: pl.DataFrame) -> Callable[[Measure], Values]:

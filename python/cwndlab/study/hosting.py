@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, ScenarioError, text_of
-from cwndlab.files import json_text, save
+from cwndlab.files import json_text, parsed, save
 from cwndlab.metrics.goodput import goodput
 from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
@@ -242,7 +241,7 @@ def save_baseline(path: Path, found: Sequence[HostedRun]) -> None:
 def read_baseline(path: Path) -> dict[str, Any]:
     """Reads a file of `save_baseline`. Raises ``ScenarioError``."""
     try:
-        read = json.loads(text_of(path, "`cwndlab host STACK --save FILE` writes one"))
+        read = parsed(text_of(path, "`cwndlab host STACK --save FILE` writes one"))
     except ValueError as error:
         raise ScenarioError(Fault(str(path), f"is not JSON: {error}", "")) from None
     if not isinstance(read, dict) or read.get("format") != _FORMAT:

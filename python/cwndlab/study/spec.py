@@ -133,7 +133,11 @@ class Measure:
 
 def has_air(documents: Iterable[str]) -> bool:
     """Whether some scenario, as JSON, has an 802.11 medium with a channel."""
-    return any('"medium"' in text and any("channel" in one for one in json.loads(text)["medium"]) for text in documents)
+    # Without the text nothing is read: a study may have very many scenarios.
+    return any(
+        '"channel"' in text and any("channel" in one for one in json.loads(text).get("medium", ()))
+        for text in documents
+    )
 
 
 def _busiest(records: Records, start_s: float | None, end_s: float | None) -> Row:
