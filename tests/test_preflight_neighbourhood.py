@@ -154,5 +154,5 @@ def test_a_cell_without_a_channel_has_no_table_of_the_radio() -> None:
     compared = cwndlab.compare("wlan", ["cubic"], seeds=1)
     assert not cwndlab.study.tables.on_air(compared).rows
     # A text of the scenario is no field.
-    titled = cwndlab.presets.load("single").with_({"title": "channel", "duration": "1 s"})
+    titled = cwndlab.presets.load("single").with_({"title": "medium", "duration": "1 s"})
     assert not cwndlab.study.tables.on_air(cwndlab.compare(titled, ["cubic"], seeds=1)).rows
