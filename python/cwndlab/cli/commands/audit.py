@@ -44,10 +44,10 @@ def audit(
     algorithm: Annotated[
         str, Option("ALGORITHM|FILE", "The reference, such as 'cubic', or a Python file with one.", flags=("--as",))
     ],
-    connection: Annotated[str | None, Option("NAME", "The connection, if the log has several.")] = None,
-    samples: Annotated[Path | None, Option("FILE", "Windows of `ss -tinmO`, for a capture.")] = None,
-    mss: Annotated[int | None, Option("BYTES", "Payload of a full datagram.")] = None,
-    initial_cwnd: Annotated[int | None, Option("BYTES", "Initial window.")] = None,
+    connection: str | None = None,
+    samples: Path | None = None,
+    mss: int | None = None,
+    initial_cwnd: int | None = None,
     tolerance: Annotated[float | None, Option("SEGMENTS", "Difference that counts as equal.")] = None,
     require: Annotated[float | None, Option("PERCENT", "Fail below this share of ACKs.", parser=_percent)] = None,
     algorithm_file: list[Path] | None = None,

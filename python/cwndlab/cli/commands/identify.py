@@ -22,10 +22,10 @@ _SHOWN = 8
 def identify(
     log: Annotated[Path, Argument("LOG", "A qlog file of the sender, or a capture of TCP.")],
     candidates: Annotated[str | None, Option("NAME,…", "Choose from these congestion avoidances only.")] = None,
-    connection: Annotated[str | None, Option("NAME", "The connection, if the log has several.")] = None,
-    samples: Annotated[Path | None, Option("FILE", "Windows of `ss -tinmO`, for a capture.")] = None,
-    mss: Annotated[int | None, Option("BYTES", "Payload of a full datagram.")] = None,
-    initial_cwnd: Annotated[int | None, Option("BYTES", "Initial window.")] = None,
+    connection: str | None = None,
+    samples: Path | None = None,
+    mss: int | None = None,
+    initial_cwnd: int | None = None,
     format: Format = Format.table,
 ) -> None:
     """Find the congestion control that a sender uses."""
