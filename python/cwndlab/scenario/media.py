@@ -84,7 +84,8 @@ class Medium(_Rules):
 
     The media with a ``channel`` form a neighbourhood, in which stations receive each other by power
     (``Scenario(propagation=…, received=…)``, ``Node(position=…)``). ``width`` is in MHz; ``rate_adaptation`` is
-    ``"fixed"``, ``"ideal"`` or ``"minstrel"``; ``energy_detection`` and ``block_ack_request`` are rules of access.
+    ``"fixed"``, ``"ideal"`` or ``"minstrel"``; ``energy_detection``, ``block_ack_request`` and ``lifetime`` are rules of
+    access.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Medium(_Rules):
     rate_adaptation: str | None = None
     energy_detection: float | None = None
     block_ack_request: bool | None = None
+    lifetime: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -210,6 +210,8 @@ pub(super) struct Frame<P> {
     /// Failed attempts without RTS, and with RTS.
     pub(super) failures: [u32; 2],
     pub(super) state: State,
+    /// It was sent in an aggregate: the window of its receiver waits for it.
+    pub(super) in_window: bool,
     /// Its outcome was returned, while its sender waits for the acknowledgement.
     pub(super) reported: bool,
 }

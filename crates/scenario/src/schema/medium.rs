@@ -2,7 +2,7 @@
 
 use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Table, TableType};
 use cwndlab_network::wifi::neighbourhood::radio::ENERGY_DBM;
-use cwndlab_units::Rate;
+use cwndlab_units::{Duration, Rate};
 
 use super::field_types::RateOrNone;
 use super::radio_fields::{ChannelFields, MediumFields, ModeFields, RadioFields};
@@ -45,6 +45,8 @@ pub struct Medium {
     pub channel: Option<ChannelPlan>,
 }
 
+/// The standard's default lifetime of a frame, 500 time units of 1024 µs (dot11EDCATableMSDULifetime).
+const LIFETIME: Duration = Duration::from_micros(512_000);
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
 const RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 /// The fields of each standard, for hints.
@@ -117,12 +119,12 @@ impl TableType for Medium {
 /// The channel of a medium; its fields need a number.
 fn read_channel(
     table: &Reader<'_>,
-    ChannelFields { channel, width, rate_adaptation, energy_detection, block_ack_request }: ChannelFields,
+    ChannelFields { channel, width, rate_adaptation, energy_detection, block_ack_request, lifetime }: ChannelFields,
     standard: StandardPlan,
     faults: &mut Faults,
 ) -> Option<ChannelPlan> {
     let Some(number) = channel else {
-        for key in ["width", "rate_adaptation", "energy_detection", "block_ack_request"]
+        for key in ["width", "rate_adaptation", "energy_detection", "block_ack_request", "lifetime"]
             .into_iter()
             .filter(|key| table.gives(key))
         {
@@ -146,12 +148,14 @@ fn read_channel(
     if standard == StandardPlan::Vht && number <= 13 {
         faults.add(table.at("channel"), "802.11ac has no channel at 2.4 GHz", "32 to 177");
     }
+    let block_ack_request = block_ack_request.unwrap_or(false);
     Some(ChannelPlan {
         number,
         width_mhz,
         rate_adaptation: rate_adaptation.unwrap_or(RateAdaptation::Fixed),
         energy_detection: energy_detection.unwrap_or(ENERGY_DBM),
-        block_ack_request: block_ack_request.unwrap_or(false),
+        block_ack_request,
+        lifetime: lifetime.or(block_ack_request.then_some(LIFETIME)),
     })
 }
 

@@ -60,8 +60,11 @@ fields! {
         rate_adaptation: Option<RateAdaptation> = absent("fixed"),
         /// power in dBm at which the channel is busy if the preamble of the frame was missed; ns-3 has -82
         energy_detection: Option<Decibels> = absent("-62"),
-        /// an aggregate without a BlockAck is followed by a BlockAckReq, as in ns-3, not by its frames
+        /// an aggregate without a BlockAck is followed by a BlockAckReq, until it is answered, not by its frames; their
+        /// lifetime limits their attempts
         block_ack_request: Option<bool> = absent("false"),
+        /// frames are dropped this time after they joined the queue of their station
+        lifetime: Option<Duration> = absent("512 ms with block_ack_request; otherwise unlimited"),
     }
 }
 
