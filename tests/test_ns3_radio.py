@@ -21,7 +21,7 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("family", ["hidden", "exposed", "aggregates", "rates"])
+@pytest.mark.parametrize("family", ["hidden", "exposed", "aggregates", "rates", "ax", "edca"])
 def test_throughputs_and_shares_are_those_of_ns3(family: str) -> None:
     """Throughput within 5 %, shares within 0.05: the mean of three seeds of 30 s on both sides."""
     found = deviations(cell for cell in CELLS if cell["family"] == family)

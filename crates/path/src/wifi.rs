@@ -85,6 +85,7 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         StandardPlan::ErpOfdm => Rules::erp_ofdm(),
         StandardPlan::Ht => Rules::ht(),
         StandardPlan::Vht => Rules::vht(),
+        StandardPlan::He => Rules::he(),
     };
     let access_point = plan.access_point.and_then(|node| stations.get(&node).copied());
     Rules {

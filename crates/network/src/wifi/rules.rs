@@ -128,6 +128,14 @@ impl Rules {
         Self { aggregation, ..ht }
     }
 
+    /// 802.11ax: as 802.11n with aggregates of up to 256 frames and 6,500,631 bytes.
+    #[must_use]
+    pub fn he() -> Self {
+        let ht = Self::ht();
+        let aggregation = ht.aggregation.map(|one| Aggregation { frames: 256, bytes: 6_500_631, ..one });
+        Self { aggregation, ..ht }
+    }
+
     /// The frame format and the slot boundaries of EDCA.
     #[must_use]
     pub fn with_qos(self) -> Self {

@@ -50,7 +50,8 @@ const LIFETIME: Duration = Duration::from_micros(512_000);
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
 const RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 /// The fields of each standard, for hints.
-const MODES: &str = "802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7";
+const MODES: &str = "802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax \
+                     uses mcs, streams and guard_interval";
 
 impl Medium {
     pub(super) const FIELDS: &'static [Field] = MediumFields::FIELDS;
@@ -63,7 +64,7 @@ impl Medium {
         check_mode(table, mode, standard, faults);
         let mode = mode.unwrap_or(match standard {
             StandardPlan::ErpOfdm => ModePlan::Ofdm { mbps: 54 },
-            StandardPlan::Ht | StandardPlan::Vht => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false },
+            _ => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false, guard: None },
         });
         if aggregation == Some(true) && standard == StandardPlan::ErpOfdm {
             faults.add(
@@ -139,11 +140,12 @@ fn read_channel(
     let widths: &[u8] = match standard {
         StandardPlan::Vht => &[20, 40, 80],
         StandardPlan::Ht if number > 13 => &[20, 40],
+        StandardPlan::He if number > 13 => &[20, 40, 80, 160],
         _ => &[20],
     };
     if !widths.contains(&width_mhz) {
         let what = format!("{width_mhz} MHz are not supported here");
-        faults.add(table.at("width"), what, "20; 40 with 802.11n, 40 or 80 with 802.11ac, at 5 GHz");
+        faults.add(table.at("width"), what, "20; at 5 GHz also 40 with 802.11n, 40 or 80 with 802.11ac, 40, 80 or 160 with 802.11ax");
     }
     if standard == StandardPlan::Vht && number <= 13 {
         faults.add(table.at("channel"), "802.11ac has no channel at 2.4 GHz", "32 to 177");
@@ -159,13 +161,13 @@ fn read_channel(
     })
 }
 
-/// The fields of 802.11n.
-const HT_FIELDS: [&str; 3] = ["mcs", "streams", "short_guard"];
+/// The fields of 802.11n and later.
+const HT_FIELDS: [&str; 4] = ["mcs", "streams", "short_guard", "guard_interval"];
 
 /// Reads the rate, or the MCS with streams and guard interval; `None` if none of them is given.
 fn read_mode(
     table: &Reader<'_>,
-    ModeFields { rate, mcs, streams, short_guard }: ModeFields,
+    ModeFields { rate, mcs, streams, short_guard, guard_interval }: ModeFields,
     faults: &mut Faults,
 ) -> Option<ModePlan> {
     match (rate, HT_FIELDS.into_iter().find(|key| table.gives(key))) {
@@ -177,6 +179,7 @@ fn read_mode(
             mcs: mcs.unwrap_or(7),
             streams: streams.unwrap_or(1),
             short_guard: short_guard.unwrap_or(false),
+            guard: guard_interval,
         }),
         (rate, None) => Some(ModePlan::Ofdm { mbps: ofdm(table, rate?, faults)? }),
     }
@@ -212,10 +215,11 @@ impl Radio {
     fn new(
         table: &Reader<'_>,
         rate: Option<Rate>,
-        RadioFields { mcs, streams, short_guard, frame_error }: RadioFields,
+        RadioFields { mcs, streams, short_guard, guard_interval, frame_error }: RadioFields,
         faults: &mut Faults,
     ) -> Self {
-        Self { mode: read_mode(table, ModeFields { rate, mcs, streams, short_guard }, faults), frame_error }
+        let mode = ModeFields { rate, mcs, streams, short_guard, guard_interval };
+        Self { mode: read_mode(table, mode, faults), frame_error }
     }
 }
 

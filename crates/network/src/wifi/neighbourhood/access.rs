@@ -7,7 +7,7 @@ use super::{Event, Neighbourhood, ResponseKind, Signal, BROADCAST};
 use crate::wifi::access_function::State;
 use crate::wifi::contention::NEVER;
 use crate::wifi::medium::FrameOutcome;
-use crate::wifi::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
+use crate::wifi::phy::{subframe_bytes, Mode, ACK_BYTES, RTS_BYTES, SIFS};
 use crate::wifi::rules::Deferral;
 use crate::wifi::stations::Stations;
 
@@ -36,9 +36,9 @@ impl OwnExchange {
     }
 
     /// Bytes of the response to its data.
-    fn response_bytes(&self) -> u32 {
+    pub(super) fn response_bytes(&self) -> u32 {
         if self.serials.len() > 1 {
-            BLOCK_ACK_BYTES
+            self.mode.block_ack_bytes()
         } else {
             ACK_BYTES
         }

@@ -11,7 +11,7 @@ use cwndlab_units::{Duration, Time};
 use super::transceiver::{FrameKind, OwnExchange};
 use super::{Neighbourhood, BROADCAST};
 use crate::wifi::access_function::State;
-use crate::wifi::phy::{BLOCK_ACK_BYTES, BLOCK_ACK_REQUEST_BYTES, SIFS};
+use crate::wifi::phy::{BLOCK_ACK_REQUEST_BYTES, SIFS};
 use crate::wifi::rules::Rules;
 use crate::wifi::stations::Stations;
 
@@ -25,7 +25,7 @@ impl<P: Copy> Neighbourhood<P> {
     pub(super) fn send_request(&mut self, at: Time, station: u32, request: OwnExchange) {
         let control = request.mode.control();
         let to = self.stations.paths[request.path as usize].to.unwrap_or(BROADCAST);
-        let nav = SIFS + control.airtime(BLOCK_ACK_BYTES);
+        let nav = SIFS + control.airtime(request.mode.block_ack_bytes());
         self.stations.functions[request.function as usize].counters.attempts += 1;
         self.backoffs[request.function as usize].immediate = false;
         let request = OwnExchange { start: at, overlapped: [false; 2], timed_out: false, with_rts: false, ..request };
