@@ -162,10 +162,12 @@ def high_efficiency() -> Iterator[Cell]:
 
 
 def edca() -> Iterator[Cell]:
-    """Access categories of 802.11g and 802.11n stations that all receive each other, with the parameters of WMM."""
+    """Access categories of stations that all receive each other, with the parameters of the standard.
+
+    A station that holds a TXOP sets the NAV of others for all of it in ns-3 (multiple protection, 9.2.5.2), and for its
+    next response here: cells of several stations have no TXOPs, but for two that show the difference.
+    """
     mixes = {
-        "voice": ["voice"],
-        "video": ["video"],
         "voice and best effort": ["voice", "best_effort"],
         "video and best effort": ["video", "best_effort"],
         "best effort and background": ["best_effort", "background"],
@@ -176,10 +178,15 @@ def edca() -> Iterator[Cell]:
     for standard in ("802.11n", "802.11g"):
         changes: Cell = {"standard": standard, "seconds": 5}
         changes |= {"mcs": 7} if standard == "802.11n" else {"rate_mbps": 54}
+        for category in ("voice", "video"):
+            yield wifi(f"edca {standard} {category}", *to_one(1, hear=True), categories=[category], **changes)
+            name = f"edca {standard} {category} and best effort"
+            yield wifi(name, *to_one(2, hear=True), categories=[category, "best_effort"], **changes)
+        changes["txops"] = False
         for name, categories in mixes.items():
             stars = to_one(len(categories), hear=True)
-            yield wifi(f"edca {standard} {name}", *stars, categories=categories, **changes)
-        name = f"edca {standard} voice and best effort of a station"
+            yield wifi(f"edca {standard} {name} without TXOPs", *stars, categories=categories, **changes)
+        name = f"edca {standard} voice and best effort of a station without TXOPs"
         yield wifi(name, one, [(0, 1), (0, 1)], categories=["voice", "best_effort"], **changes)
 
 
@@ -218,6 +225,8 @@ def words(cell: Cell, seed: int) -> str:
         lines.append(f"manager {MANAGERS[cell['adaptation'], cell['standard']]}")
     if "categories" in cell:
         lines.append("categories")
+    if not cell.get("txops", True):
+        lines.append("no_txops")
     if cell["rts"]:
         lines.append("rts_above 0")
     if not cell.get("aggregation", True):

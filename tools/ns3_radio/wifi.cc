@@ -54,6 +54,7 @@ main()
     uint32_t ampdu = 65535;
     double until = 12;
     bool categories = false;
+    bool txops = true;
     double defaultDbm = -150;
     const double powerDbm = 16;
     std::vector<std::tuple<uint32_t, uint32_t, double>> powers;
@@ -87,6 +88,8 @@ main()
             std::cin >> channelSettings;
         else if (word == "categories")
             categories = true;
+        else if (word == "no_txops")
+            txops = false;
         else if (word == "default")
         {
             std::string name;
@@ -183,6 +186,13 @@ main()
         auto device = DynamicCast<WifiNetDevice>(devices.Get(i));
         device->GetPhy()->SetSlot(MicroSeconds(9));
         device->GetPhy()->SetSifs(MicroSeconds(fiveGhz ? 16 : 10));
+        for (auto category : {AC_VO, AC_VI})
+        {
+            if (!txops)
+            {
+                device->GetMac()->GetQosTxop(category)->SetTxopLimit(Seconds(0));
+            }
+        }
     }
 
     PacketSocketHelper sockets;

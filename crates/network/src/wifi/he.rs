@@ -74,9 +74,10 @@ impl He {
         SYMBOL_NS + self.guard.ns()
     }
 
-    /// Data rate, bit/s.
+    /// Data rate, bit/s. As in the tables of the standard, the bits of a symbol are not rounded.
     pub(super) fn rate_bps(self) -> u64 {
-        u64::from(self.bits()) * 1_000_000_000 / self.symbol_ns()
+        let sixths = self.subcarriers() * SIXTHS[usize::from(self.mcs)] * u32::from(self.streams);
+        u64::from(sixths) * 1_000_000_000 / (6 * self.symbol_ns())
     }
 
     /// Preamble and data of a frame of `bytes`, without signal extension. Three streams have the training fields of four.

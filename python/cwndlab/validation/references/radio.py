@@ -26,6 +26,8 @@ _UDP_HEADERS = 28
 _UNLIMITED_MS = 1_000_000
 #: Channels by width, MHz, of cells at 5 GHz.
 _CHANNELS = {20: 36, 40: 38, 80: 42, 160: 50}
+#: The TXOP limits of the standard, which ns-3 has (IEEE 802.11-2016, table 9-137).
+_TXOPS = {"voice": "2.08 ms", "video": "4.096 ms"}
 #: A codepoint of each access category (RFC 8325, section 4.3).
 _DSCPS = {"background": "CS1", "best_effort": "CS0", "video": "AF41", "voice": "EF"}
 #: Seconds before the measurement, and our seeds.
@@ -75,7 +77,8 @@ def document(cell: Mapping[str, Any], seed: int) -> dict[str, Any]:
         width = cell["width"]
         medium |= {"channel": _CHANNELS[width], "width": width, "guard_interval": cell["guard_interval"]}
     if "categories" in cell:
-        medium["edca"] = "rfc8325"
+        limits = _TXOPS if cell.get("txops", True) else dict.fromkeys(_TXOPS, "0 s")
+        medium["edca"] = {"dscp_mapping": "rfc8325"} | {one: {"txop_limit": limit} for one, limit in limits.items()}
     if cell["rts"]:
         medium["rts_above"] = "0 B"
     if not cell.get("aggregation", True):

@@ -58,7 +58,7 @@ fn mbps(all: &mut dyn Shared, categories: &[AccessCategory], seconds: u64) -> Ve
 /// Both media with these senders, and a receiver: Mbit/s by sender in a neighbourhood and on a medium.
 fn both(rules: &Rules, mode: Mode, senders: &[(u32, AccessCategory)], seconds: u64) -> [Vec<f64>; 2] {
     use AccessCategory as Category;
-    let rules = Rules { edca: Some(Edca::new(DscpMapping::Rfc8325, 15, 1023, None)), ..rules.clone().with_qos() };
+    let rules = Rules { edca: Some(Edca::new(DscpMapping::Rfc8325, 15, 63, None)), ..rules.clone().with_qos() };
     let stations = senders.iter().map(|one| one.0).max().unwrap_or(0) + 1;
     let categories: Vec<Category> = senders.iter().map(|one| one.1).collect();
     let queues = |number| (0..number * 4).map(|_| QueueConfig::drop_tail(Limit::Packets(1000), true)).collect();
@@ -73,12 +73,13 @@ fn both(rules: &Rules, mode: Mode, senders: &[(u32, AccessCategory)], seconds: u
     [mbps(&mut cell, &categories, seconds), mbps(&mut medium, &categories, seconds)]
 }
 
+/// The sum within 1 %, shares within 0.01. The largest window has 63 slots: beside voice, best effort counts about one slot
+/// per TXOP, so that a window of 1023 slots takes a second, and the few such windows of a minute would decide its share.
 #[test]
 fn access_categories_match_those_of_the_medium() {
     use AccessCategory::{Background, BestEffort, Video, Voice};
-    let all: [&[(u32, AccessCategory)]; 6] = [
+    let all: [&[(u32, AccessCategory)]; 5] = [
         &[(0, Voice)],
-        &[(0, Video)],
         &[(0, Voice), (1, BestEffort)],
         &[(0, Video), (1, BestEffort), (2, BestEffort)],
         &[(0, BestEffort), (1, Background)],
@@ -87,7 +88,11 @@ fn access_categories_match_those_of_the_medium() {
     for (rules, mode) in [(Rules::ht(), MCS7), (Rules::erp_ofdm(), OFDM54)] {
         for senders in all {
             let [cell, medium] = both(&rules, mode, senders, 60);
-            println!("{senders:?}: {cell:?} for {medium:?}");
+            let sums = [&cell, &medium].map(|rates| rates.iter().sum::<f64>());
+            assert!((sums[0] / sums[1] - 1.0).abs() < 0.01, "{senders:?}: {cell:?} for {medium:?}");
+            for (a, b) in cell.iter().zip(&medium) {
+                assert!((a / sums[0] - b / sums[1]).abs() < 0.01, "{senders:?}: {cell:?} for {medium:?}");
+            }
         }
     }
 }
