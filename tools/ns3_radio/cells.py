@@ -141,8 +141,8 @@ def rates() -> Iterator[Cell]:
 def high_efficiency() -> Iterator[Cell]:
     """802.11ax: modes, guard intervals and widths of a link, with the window of 256 frames, and senders together.
 
-    The power leaves no errors: in ns-3.37 receivers do not know that a frame has LDPC, and decode it with the error rates
-    of BCC.
+    The power leaves no errors: in ns-3.37 receivers do not know that a frame has LDPC, and decode it with the error
+    rates of BCC. It sends with 3.2 µs if the configuration has 1.6.
     """
 
     def ax(name: str, powers: list[Power], flows: list[tuple[int, int]], **changes: Any) -> Cell:
@@ -153,8 +153,7 @@ def high_efficiency() -> Iterator[Cell]:
 
     for mcs in (0, 7, 11):
         yield ax(f"ax mcs {mcs}", *to_one(1, HE_DBM), mcs=mcs)
-    for guard in ("1.6 us", "3.2 us"):
-        yield ax(f"ax mcs 11 guard {guard}", *to_one(1, HE_DBM), mcs=11, guard_interval=guard)
+    yield ax("ax mcs 11 guard 3.2 us", *to_one(1, HE_DBM), mcs=11, guard_interval="3.2 us")
     for width in (40, 80, 160):
         yield ax(f"ax mcs 11 {width} MHz", *to_one(1, HE_DBM), mcs=11, width=width, seconds=1)
     yield ax("ax two senders 80 MHz", *to_one(2, HE_DBM, hear=True), mcs=7, width=80, seconds=2)

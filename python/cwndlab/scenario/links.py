@@ -204,7 +204,7 @@ class Link(Table):
     short_guard
         802.11n, 802.11ac: a guard interval of 400 ns (default: the medium's).
     guard_interval
-        802.11ax: ``"0.8 us"``, ``"1.6 us"`` or ``"3.2 us"`` (default: the medium's).
+        802.11ax: guard interval (default: the medium's).
     frame_error
         Probability that noise destroys a data frame (default: the medium's).
     cell

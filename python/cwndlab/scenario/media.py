@@ -85,8 +85,8 @@ class Medium(_Rules):
 
     The media with a ``channel`` form a neighbourhood, in which stations receive each other by power
     (``Scenario(propagation=…, received=…)``, ``Node(position=…)``). ``width`` is in MHz; ``rate_adaptation`` is
-    ``"fixed"``, ``"ideal"`` or ``"minstrel"``; ``energy_detection``, ``block_ack_request`` and ``lifetime`` are rules of
-    access.
+    ``"fixed"``, ``"ideal"`` or ``"minstrel"``; ``energy_detection``, ``block_ack_request`` and ``lifetime`` are rules
+    of access.
     """
 
     name: str

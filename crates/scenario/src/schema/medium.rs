@@ -50,7 +50,8 @@ const LIFETIME: Duration = Duration::from_micros(512_000);
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
 const RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 /// The fields of each standard, for hints.
-const MODES: &str = "802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax \
+const MODES: &str =
+    "802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax \
                      uses mcs, streams and guard_interval";
 
 impl Medium {
@@ -145,7 +146,11 @@ fn read_channel(
     };
     if !widths.contains(&width_mhz) {
         let what = format!("{width_mhz} MHz are not supported here");
-        faults.add(table.at("width"), what, "20; at 5 GHz also 40 with 802.11n, 40 or 80 with 802.11ac, 40, 80 or 160 with 802.11ax");
+        faults.add(
+            table.at("width"),
+            what,
+            "20; at 5 GHz also 40 with 802.11n, 40 or 80 with 802.11ac, 40, 80 or 160 with 802.11ax",
+        );
     }
     if standard == StandardPlan::Vht && number <= 13 {
         faults.add(table.at("channel"), "802.11ac has no channel at 2.4 GHz", "32 to 177");

@@ -73,7 +73,7 @@ fn both(rules: &Rules, mode: Mode, senders: &[(u32, AccessCategory)], seconds: u
     [mbps(&mut cell, &categories, seconds), mbps(&mut medium, &categories, seconds)]
 }
 
-/// The sum within 1 %, shares within 0.01. The largest window has 63 slots: beside voice, best effort counts about one slot
+/// The sum within 1 %, shares within 0.02. The largest window has 63 slots: beside voice, best effort counts about one slot
 /// per TXOP, so that a window of 1023 slots takes a second, and the few such windows of a minute would decide its share.
 #[test]
 fn access_categories_match_those_of_the_medium() {
@@ -91,7 +91,7 @@ fn access_categories_match_those_of_the_medium() {
             let sums = [&cell, &medium].map(|rates| rates.iter().sum::<f64>());
             assert!((sums[0] / sums[1] - 1.0).abs() < 0.01, "{senders:?}: {cell:?} for {medium:?}");
             for (a, b) in cell.iter().zip(&medium) {
-                assert!((a / sums[0] - b / sums[1]).abs() < 0.01, "{senders:?}: {cell:?} for {medium:?}");
+                assert!((a / sums[0] - b / sums[1]).abs() < 0.02, "{senders:?}: {cell:?} for {medium:?}");
             }
         }
     }
