@@ -17,7 +17,7 @@ CELLS: list[dict[str, Any]] = json.loads(
 KNOWN = {
     "a-mpdu hidden mcs 7": "shares of 30 s vary from seed to seed: in ns-3 from 0.1 to 0.3",
     "a-mpdu hidden mcs 7 rts": "shares of 30 s vary from seed to seed: in ns-3 from 0.3 to 0.5",
-    "a-mpdu hidden mcs 7 without requests": "ns-3 drops whole aggregates, counts failures across BlockAcks, and asks then",
+    "a-mpdu hidden mcs 7 without requests": "ns-3 counts failures across BlockAcks, and asks after the last",
     "ideal 802.11n at 19 dB": "the error rate of MCS 6 there is 2 % by the three points of our table",
 } | {
     f"edca {standard} {category} and best effort": "ns-3 sets the NAV of others for the whole TXOP"
