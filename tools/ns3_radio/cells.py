@@ -114,8 +114,6 @@ def aggregates() -> Iterator[Cell]:
     yield wifi("a-mpdu hidden three with a lifetime", *to_one(3), **aged)
     powers, flows = to_one(3)
     yield wifi("a-mpdu hidden one of three with a lifetime", [*powers, (0, 1, -60)], flows, **aged)
-    weaker: list[Power] = [(0, 2, -60), (1, 2, -65)]
-    yield wifi("a-mpdu hidden weaker -65 dBm with a lifetime", weaker, [(0, 2), (1, 2)], **aged)
     yield wifi("a-mpdu hidden mcs 7 without requests", *to_one(2), standard="802.11n", mcs=7, requests=False)
     for count in (1, 5):
         name = f"802.11n {count} without a-mpdu"
@@ -146,7 +144,13 @@ def high_efficiency() -> Iterator[Cell]:
     """
 
     def ax(name: str, powers: list[Power], flows: list[tuple[int, int]], **changes: Any) -> Cell:
-        given = {"standard": "802.11ax", "width": 20, "guard_interval": "0.8 us", "queue": 600, "seconds": 2} | changes
+        given: Cell = {
+            "standard": "802.11ax",
+            "width": 20,
+            "guard_interval": "0.8 us",
+            "queue": 600,
+            "seconds": 2,
+        } | changes
         # 996 tones of 80 MHz are more than four times 242.
         rate = HE_MBPS[given["mcs"]] * given["width"] / 20 * 1.05
         return wifi(name, powers, flows, **given, mbps=math.ceil(1.1 * rate))
@@ -173,7 +177,6 @@ def edca() -> Iterator[Cell]:
         "one of each": ["voice", "video", "best_effort", "background"],
         "three video, three background": ["video"] * 3 + ["background"] * 3,
     }
-    one: list[Power] = [(0, 1, -60)]
     for standard in ("802.11n", "802.11g"):
         changes: Cell = {"standard": standard, "seconds": 5}
         changes |= {"mcs": 7} if standard == "802.11n" else {"rate_mbps": 54}
@@ -181,12 +184,10 @@ def edca() -> Iterator[Cell]:
             yield wifi(f"edca {standard} {category}", *to_one(1, hear=True), categories=[category], **changes)
             name = f"edca {standard} {category} and best effort"
             yield wifi(name, *to_one(2, hear=True), categories=[category, "best_effort"], **changes)
-        changes["txops"] = False
-        for name, categories in mixes.items():
-            stars = to_one(len(categories), hear=True)
-            yield wifi(f"edca {standard} {name} without TXOPs", *stars, categories=categories, **changes)
-        name = f"edca {standard} voice and best effort of a station without TXOPs"
-        yield wifi(name, one, [(0, 1), (0, 1)], categories=["voice", "best_effort"], **changes)
+    changes = {"standard": "802.11n", "mcs": 7, "seconds": 5, "txops": False}
+    for name, categories in mixes.items():
+        stars = to_one(len(categories), hear=True)
+        yield wifi(f"edca 802.11n {name} without TXOPs", *stars, categories=categories, **changes)
 
 
 FAMILIES = {
