@@ -15,7 +15,7 @@ fn hidden_aggregates(rules: &Rules, seed: u64, seconds: u64) -> Run {
 
 /// ns-3.37 (`known-answers/ns3-radio/cells.json`, "a-mpdu hidden mcs 7"): 56.6, 56.1 and 56.6 Mbit/s together, since a sender
 /// without a BlockAck sends requests of 38 µs, not aggregates of 4 ms, until one falls between two aggregates of the other.
-/// Without requests it is 3.4, 3.3 and 3.3 Mbit/s there: neither sender lets the other one finish.
+/// Without requests ("… without requests") it is 3.4, 3.3 and 3.3 Mbit/s there: neither sender lets the other one finish.
 #[test]
 fn hidden_senders_of_aggregates_take_turns_by_requests() {
     for seed in 1..4 {
@@ -26,7 +26,7 @@ fn hidden_senders_of_aggregates_take_turns_by_requests() {
     assert!(sum < 6.0, "{sum}");
 }
 
-/// ns-3.37, "a-mpdu hidden mcs 7 1500 B with a lifetime": 54.6 to 55.3 Mbit/s, and each sender has 0.49 to 0.51 of it: after
+/// ns-3.37, "a-mpdu hidden mcs 7 with a lifetime": 54.6 to 55.3 Mbit/s, and each sender has 0.49 to 0.51 of it: after
 /// half a second the frames of the sender without a BlockAck are dropped, and its window is the smallest.
 #[test]
 fn a_lifetime_ends_the_turn_of_a_hidden_sender() {
