@@ -15,18 +15,26 @@ CELLS: list[dict[str, Any]] = json.loads(
 
 #: Where we differ, and why.
 KNOWN = {
-    "a-mpdu hidden mcs 7": "one of two senders gets most of the time in ns-3; the cause is not known",
+    "a-mpdu hidden mcs 7": "shares of 30 s vary from seed to seed: in ns-3 from 0.1 to 0.3",
     "a-mpdu hidden mcs 7 rts": "shares of 30 s vary from seed to seed: in ns-3 from 0.3 to 0.5",
+    "a-mpdu hidden one of three with a lifetime": "shares vary: in ns-3 that of the third from 0.2 to 0.3",
+    "a-mpdu hidden mcs 7 without requests": "ns-3 counts failures across BlockAcks, and asks after the last",
     "ideal 802.11n at 19 dB": "the error rate of MCS 6 there is 2 % by the three points of our table",
+    "edca 802.11n voice and best effort": "ns-3 sets the NAV of others for the whole TXOP",
+    "edca 802.11n video and best effort": "ns-3 sets the NAV of others for the whole TXOP",
 }
+#: Where the shares differ by chance, so that the sum must agree.
+VARYING = ["a-mpdu hidden mcs 7", "a-mpdu hidden mcs 7 rts", "a-mpdu hidden one of three with a lifetime"]
 
 
-@pytest.mark.parametrize("family", ["hidden", "exposed", "aggregates", "rates"])
+@pytest.mark.parametrize("family", ["hidden", "exposed", "aggregates", "rates", "ax", "edca"])
 def test_throughputs_and_shares_are_those_of_ns3(family: str) -> None:
     """Throughput within 5 %, shares within 0.05: the mean of three seeds of 30 s on both sides."""
     found = deviations(cell for cell in CELLS if cell["family"] == family)
     apart = {one.name: (one.throughput, one.share) for one in found if not one.agrees and one.name not in KNOWN}
     assert apart == {}
+    sums = {one.name: one.throughput for one in found if one.name in VARYING}
+    assert all(abs(sum_) <= THROUGHPUT for sum_ in sums.values()), sums
     assert len(found) >= 9
 
 

@@ -16,6 +16,8 @@ FAMILIES = {
     "exposed": "exposed stations, cells at a border",
     "aggregates": "A-MPDU: contention, errors, hidden stations",
     "rates": "rate adaptation: ideal, Minstrel-HT",
+    "ax": "802.11ax: modes, guard intervals, widths, hidden stations",
+    "edca": "EDCA: access categories",
 }
 
 

@@ -10,7 +10,6 @@
 #include "ns3/wifi-module.h"
 
 #include <iostream>
-#include <map>
 #include <vector>
 
 using namespace ns3;
@@ -24,11 +23,11 @@ struct FlowSpec
     uint32_t to;
     uint32_t bytes;
     double bitsPerSecond;
+    uint32_t priority;
 };
 
 std::vector<uint64_t> g_bytes;
 double g_from = 2;
-std::map<std::string, uint64_t> g_attempts;
 
 void
 Received(uint32_t flow, Ptr<const Packet> packet, const Address&)
@@ -48,15 +47,20 @@ main()
     std::string manager = "constant";
     std::string mode = "ErpOfdmRate54Mbps";
     std::string control = "ErpOfdmRate24Mbps";
+    std::string channelSettings = "{1, 20, BAND_2_4GHZ, 0}";
     uint32_t nodes = 0;
     uint32_t seed = 1;
     uint32_t rtsAbove = 4692480;
     uint32_t ampdu = 65535;
     double until = 12;
+    bool categories = false;
+    bool txops = true;
     double defaultDbm = -150;
     const double powerDbm = 16;
     std::vector<std::tuple<uint32_t, uint32_t, double>> powers;
     std::vector<FlowSpec> flows;
+    Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(1000)));
+    Config::SetDefault("ns3::WifiMacQueue::MaxSize", StringValue("100p"));
     std::string word;
     while (std::cin >> word)
     {
@@ -80,6 +84,19 @@ main()
             std::cin >> g_from;
         else if (word == "until")
             std::cin >> until;
+        else if (word == "channel")
+            std::cin >> channelSettings;
+        else if (word == "categories")
+            categories = true;
+        else if (word == "no_txops")
+            txops = false;
+        else if (word == "default")
+        {
+            std::string name;
+            std::string value;
+            std::cin >> name >> value;
+            Config::SetDefault(name, StringValue(value));
+        }
         else if (word == "power")
         {
             uint32_t a;
@@ -91,7 +108,7 @@ main()
         else if (word == "flow")
         {
             FlowSpec flow;
-            std::cin >> flow.from >> flow.to >> flow.bytes >> flow.bitsPerSecond;
+            std::cin >> flow.from >> flow.to >> flow.bytes >> flow.bitsPerSecond >> flow.priority;
             flows.push_back(flow);
         }
         else
@@ -101,8 +118,6 @@ main()
         }
     }
     RngSeedManager::SetRun(seed);
-    Config::SetDefault("ns3::WifiMacQueue::MaxDelay", TimeValue(Seconds(1000)));
-    Config::SetDefault("ns3::WifiMacQueue::MaxSize", StringValue("100p"));
     Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(rtsAbove));
 
     NodeContainer container;
@@ -124,14 +139,17 @@ main()
 
     YansWifiPhyHelper phy;
     phy.SetChannel(channel);
-    phy.Set("ChannelSettings", StringValue("{1, 20, BAND_2_4GHZ, 0}"));
+    phy.Set("ChannelSettings", StringValue(channelSettings));
     phy.Set("TxPowerStart", DoubleValue(powerDbm));
     phy.Set("TxPowerEnd", DoubleValue(powerDbm));
     phy.SetFrameCaptureModel("ns3::SimpleFrameCaptureModel");
     phy.SetErrorRateModel("ns3::TableBasedErrorRateModel");
 
     WifiHelper wifi;
-    wifi.SetStandard(standard == "n" ? WIFI_STANDARD_80211n : WIFI_STANDARD_80211g);
+    const bool aggregates = standard == "n" || standard == "ax";
+    const bool fiveGhz = channelSettings.find("BAND_5GHZ") != std::string::npos;
+    wifi.SetStandard(standard == "ax" ? WIFI_STANDARD_80211ax
+                                      : (standard == "n" ? WIFI_STANDARD_80211n : WIFI_STANDARD_80211g));
     if (manager == "constant")
     {
         wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager",
@@ -145,13 +163,21 @@ main()
         wifi.SetRemoteStationManager(manager);
     }
     WifiMacHelper mac;
-    if (standard == "n")
+    if (aggregates)
     {
-        mac.SetType("ns3::AdhocWifiMac", "QosSupported", BooleanValue(true), "BE_MaxAmpduSize", UintegerValue(ampdu));
+        mac.SetType("ns3::AdhocWifiMac",
+                    "QosSupported",
+                    BooleanValue(true),
+                    "BE_MaxAmpduSize",
+                    UintegerValue(ampdu),
+                    "BK_MaxAmpduSize",
+                    UintegerValue(ampdu),
+                    "VI_MaxAmpduSize",
+                    UintegerValue(ampdu));
     }
     else
     {
-        mac.SetType("ns3::AdhocWifiMac", "QosSupported", BooleanValue(false));
+        mac.SetType("ns3::AdhocWifiMac", "QosSupported", BooleanValue(categories));
     }
     NetDeviceContainer devices = wifi.Install(phy, mac, container);
     wifi.AssignStreams(devices, 1000);
@@ -159,7 +185,14 @@ main()
     {
         auto device = DynamicCast<WifiNetDevice>(devices.Get(i));
         device->GetPhy()->SetSlot(MicroSeconds(9));
-        device->GetPhy()->SetSifs(MicroSeconds(10));
+        device->GetPhy()->SetSifs(MicroSeconds(fiveGhz ? 16 : 10));
+        for (auto category : {AC_VO, AC_VI})
+        {
+            if (!txops)
+            {
+                device->GetMac()->GetQosTxop(category)->SetTxopLimit(Seconds(0));
+            }
+        }
     }
 
     PacketSocketHelper sockets;
@@ -176,6 +209,7 @@ main()
         client->SetAttribute("PacketSize", UintegerValue(flow.bytes));
         client->SetAttribute("MaxPackets", UintegerValue(0));
         client->SetAttribute("Interval", TimeValue(Seconds(flow.bytes * 8 / flow.bitsPerSecond)));
+        client->SetAttribute("Priority", UintegerValue(flow.priority));
         client->SetRemote(address);
         container.Get(flow.from)->AddApplication(client);
         client->SetStartTime(Seconds(0.1 + 0.0011 * i + 0.000013 * seed));

@@ -85,6 +85,7 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         StandardPlan::ErpOfdm => Rules::erp_ofdm(),
         StandardPlan::Ht => Rules::ht(),
         StandardPlan::Vht => Rules::vht(),
+        StandardPlan::He => Rules::he(),
     };
     let access_point = plan.access_point.and_then(|node| stations.get(&node).copied());
     Rules {
@@ -96,6 +97,7 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         eifs_ack: plan.access.eifs.then(Rules::lowest_ack),
         aggregation: base.aggregation.filter(|_| plan.aggregation),
         block_ack_request: plan.channel.is_some_and(|channel| channel.block_ack_request),
+        lifetime: plan.channel.and_then(|channel| channel.lifetime),
         energy_detection_dbm: plan.channel.map_or(base.energy_detection_dbm, |channel| channel.energy_detection),
         deferral: if plan.keeps_turn { Deferral::Keeps } else { Deferral::Draws },
         edca: plan.edca.map(|one| edca(one, &plan.access, access_point)),

@@ -10,7 +10,7 @@ use cwndlab_config::{fields, words, Faults, FieldType, Kind, Positive, Probabili
 use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
 use cwndlab_network::dscp::Dscp;
 use cwndlab_network::impairments::EcnChange;
-use cwndlab_network::wifi::phy::{Format, Mode};
+use cwndlab_network::wifi::phy::{Format, He, HeGuard, Mode};
 use cwndlab_network::wifi::{AccessCategory, DscpMapping};
 use cwndlab_network::{aqm, loss, router_assist};
 use cwndlab_units::{Bytes, Duration, FlowId, IndexVec, LinkId, Rate, Time};
@@ -255,6 +255,20 @@ words! {
         Ht = "802.11n",
         /// VHT format at 5 GHz, EDCA best effort
         Vht = "802.11ac",
+        /// HE format for a single user, EDCA best effort; without a channel 20 MHz at 2.4 GHz
+        He = "802.11ax",
+    }
+}
+
+words! {
+    /// Guard interval of HE.
+    pub enum GuardPlan {
+        /// with training fields of 6.4 µs
+        Ns800 = "0.8 us",
+        /// with training fields of 6.4 µs
+        Ns1600 = "1.6 us",
+        /// with training fields of 12.8 µs
+        Ns3200 = "3.2 us",
     }
 }
 
@@ -286,14 +300,16 @@ pub enum ModePlan {
         /// Rate, Mbit/s.
         mbps: u8,
     },
-    /// High or very high throughput.
+    /// High or very high throughput, or high efficiency.
     Ht {
-        /// Modulation and coding scheme, 0 to 7; to 9 with 802.11ac.
+        /// Modulation and coding scheme, 0 to 7; to 9 with 802.11ac, to 11 with 802.11ax.
         mcs: u8,
         /// Spatial streams, 1 to 4.
         streams: u8,
-        /// Guard interval of 400 ns.
+        /// Guard interval of 400 ns; not with 802.11ax.
         short_guard: bool,
+        /// Guard interval of 802.11ax; `None`: 0.8 µs.
+        guard: Option<GuardPlan>,
     },
 }
 
@@ -303,7 +319,12 @@ impl ModePlan {
     pub fn is_of(self, standard: StandardPlan) -> bool {
         match self {
             Self::Ofdm { .. } => standard == StandardPlan::ErpOfdm,
-            Self::Ht { mcs, .. } => standard == StandardPlan::Vht || standard == StandardPlan::Ht && mcs <= 7,
+            Self::Ht { mcs, short_guard, guard, .. } => match standard {
+                StandardPlan::ErpOfdm => false,
+                StandardPlan::Ht => guard.is_none() && mcs <= 7,
+                StandardPlan::Vht => guard.is_none() && mcs <= 9,
+                StandardPlan::He => !short_guard,
+            },
         }
     }
 
@@ -312,7 +333,15 @@ impl ModePlan {
     pub fn on(self, standard: StandardPlan, width_mhz: u8) -> Mode {
         match self {
             Self::Ofdm { mbps } => Mode::Ofdm { bits: u32::from(mbps) * 4 },
-            Self::Ht { mcs, streams, short_guard } => {
+            Self::Ht { mcs, streams, guard, .. } if standard == StandardPlan::He => {
+                let guard = match guard {
+                    None | Some(GuardPlan::Ns800) => HeGuard::Ns800,
+                    Some(GuardPlan::Ns1600) => HeGuard::Ns1600,
+                    Some(GuardPlan::Ns3200) => HeGuard::Ns3200,
+                };
+                Mode::He(He { mcs, streams, guard, width_mhz })
+            }
+            Self::Ht { mcs, streams, short_guard, .. } => {
                 let format = Format { very_high: standard == StandardPlan::Vht, width_mhz };
                 Mode::Ht { mcs, streams, short_guard, format }
             }

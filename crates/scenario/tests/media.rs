@@ -95,15 +95,31 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{WLAN}mcs = 7\n{FLOW}"),
-            "wlan.mcs: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7",
+            "wlan.mcs: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax uses mcs, streams and guard_interval",
         ),
         (
             format!("{CELL}mcs = 8\n{AIR}{END}"),
-            "medium[0].mcs: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7",
+            "medium[0].mcs: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax uses mcs, streams and guard_interval",
         ),
         (
-            format!("{}{FLOW}", WLAN.replace("802.11g", "802.11ax")),
-            "wlan.standard: '802.11ax' is not a valid value\n  hint: did you mean '802.11ac'?",
+            format!("{}{FLOW}", WLAN.replace("802.11g", "802.11b")),
+            "wlan.standard: '802.11b' is not a valid value\n  hint: did you mean '802.11g'?",
+        ),
+        (
+            format!("{CELL}guard_interval = \"1.6 us\"\n{AIR}{END}"),
+            "medium[0].guard_interval: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax uses mcs, streams and guard_interval",
+        ),
+        (
+            format!("{}short_guard = true\n{AIR}{END}", CELL.replace("802.11n", "802.11ax")),
+            "medium[0].short_guard: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax uses mcs, streams and guard_interval",
+        ),
+        (
+            format!("{}mcs = 10\n{AIR}{END}", CELL.replace("802.11n", "802.11ac")),
+            "medium[0].mcs: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax uses mcs, streams and guard_interval",
+        ),
+        (
+            format!("{CELL}lifetime = \"1 s\"\n{AIR}{END}"),
+            "medium[0].lifetime: the medium has no channel\n  hint: write 'channel = 1'",
         ),
         (
             format!("{WLAN}slot = \"10 us\"\n{FLOW}"),
@@ -151,7 +167,7 @@ fn each_fault_of_a_medium_has_its_message() {
         ),
         (
             format!("{CELL}{AIR}rate = \"54 Mbps\"\n{END}"),
-            "link[0].rate: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7",
+            "link[0].rate: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax uses mcs, streams and guard_interval",
         ),
         (
             format!("{CELL}beacon = \"100 ms\"\n{AIR}{END}"),
@@ -219,6 +235,27 @@ fn received_powers_follow_positions_unless_they_are_given() {
     close(back[3][0], -80.5);
 }
 
+/// IEEE 802.11ax-2021, tables 27-55 and 27-67: 143.4 Mbit/s in 20 MHz, and 1134.2 in 160 MHz with 1.6 µs. Requests for a
+/// BlockAck come with the standard's lifetime of 500 time units.
+#[test]
+fn media_of_802_11ax_have_the_rates_and_the_lifetime_of_the_standard() {
+    let plan = |medium: &str| {
+        let text = PLACED.replacen("standard = \"802.11n\"\nchannel = 1\n", &format!("{medium}\n"), 1);
+        plan(&format!("{text}{END}"))
+    };
+    let rate = |medium: &str| plan(medium).map(|plan| plan.links[0.into()].rate.unwrap().0 / 100_000);
+    assert_eq!(rate("standard = \"802.11ax\"\nchannel = 1\nmcs = 11"), Ok(1433));
+    let wide = "standard = \"802.11ax\"\nchannel = 50\nwidth = 160\nmcs = 11\nguard_interval = \"1.6 us\"";
+    assert_eq!(rate(wide), Ok(11342));
+    let lifetime = |more: &str| {
+        let medium = format!("standard = \"802.11ax\"\nchannel = 1\n{more}");
+        plan(&medium).unwrap().media[0].channel.unwrap().lifetime
+    };
+    assert_eq!(lifetime(""), None);
+    assert_eq!(lifetime("block_ack_request = true"), Some(Duration::from_millis(512)));
+    assert_eq!(lifetime("lifetime = \"1 s\""), Some(Duration::from_secs(1)));
+}
+
 /// Rates of tables 19-31 and 21-38: 150 Mbit/s in 40 MHz, 433.3 in 80.
 #[test]
 fn wide_channels_have_the_rates_of_the_standard() {
@@ -231,7 +268,7 @@ fn wide_channels_have_the_rates_of_the_standard() {
     assert_eq!(rate("standard = \"802.11ac\"\nchannel = 42\nwidth = 80\nmcs = 9"), Ok(4333));
     assert_eq!(
         rate("standard = \"802.11n\"\nchannel = 1\nwidth = 40"),
-        Err("medium[0].width: 40 MHz are not supported here\n  hint: 20; 40 with 802.11n, 40 or 80 with 802.11ac, at 5 GHz"
+        Err("medium[0].width: 40 MHz are not supported here\n  hint: 20; at 5 GHz also 40 with 802.11n, 40 or 80 with 802.11ac, 40, 80 or 160 with 802.11ax"
             .to_owned())
     );
     assert_eq!(

@@ -198,11 +198,13 @@ class Link(Table):
     medium
         Medium of 802.11, in place of a line.
     mcs
-        802.11n, 802.11ac: modulation and coding scheme (default: the medium's).
+        802.11n, 802.11ac, 802.11ax: modulation and coding scheme (default: the medium's).
     streams
-        802.11n, 802.11ac: spatial streams (default: the medium's).
+        802.11n, 802.11ac, 802.11ax: spatial streams (default: the medium's).
     short_guard
         802.11n, 802.11ac: a guard interval of 400 ns (default: the medium's).
+    guard_interval
+        802.11ax: guard interval (default: the medium's).
     frame_error
         Probability that noise destroys a data frame (default: the medium's).
     cell
@@ -246,10 +248,12 @@ class Link(Table):
     agents: Sequence[str | Agent] | None = None
     """Router agents of the link: ``["rcp", Abc(eta=0.95)]``."""
     medium: str | None = None
-    """It is on this medium of 802.11; then ``mcs``, ``streams``, ``short_guard`` or ``rate``, and ``frame_error``."""
+    """It is on this medium of 802.11; then ``mcs``, ``streams``, ``short_guard``, ``guard_interval`` or ``rate``, and
+    ``frame_error``."""
     mcs: int | None = None
     streams: int | None = None
     short_guard: bool | None = None
+    guard_interval: str | None = None
     frame_error: float | None = None
     cell: str | None = None
     """It is on this cell of LTE or NR; then with ``snr``, and ``fading`` if the channel varies."""

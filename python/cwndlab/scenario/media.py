@@ -44,20 +44,21 @@ class Edca(Table):
 
 @dataclass(frozen=True, kw_only=True)
 class _Radio(Table):
-    """How frames are sent: at ``rate`` with 802.11g, by ``mcs``, ``streams``, ``short_guard`` with 802.11n; and the
-    probability ``frame_error`` that noise destroys one."""
+    """How frames are sent: at ``rate`` with 802.11g, by ``mcs``, ``streams``, ``short_guard`` with 802.11n and
+    802.11ac, ``guard_interval`` with 802.11ax; and the probability ``frame_error`` that noise destroys one."""
 
     rate: str | None = None
     mcs: int | None = None
     streams: int | None = None
     short_guard: bool | None = None
+    guard_interval: str | None = None
     frame_error: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Rules(_Radio):
-    """What all stations of a medium obey; ``standard`` is ``"802.11g"``, ``"802.11n"`` or
-    ``"802.11ac"``.
+    """What all stations of a medium obey; ``standard`` is ``"802.11g"``, ``"802.11n"``,
+    ``"802.11ac"`` or ``"802.11ax"``.
 
     ``rts_above``: larger frames go behind an RTS. ``eifs``: bystanders of a collision wait an EIFS. ``keeps_turn``: a
     frame for an idle medium goes without a backoff, also if the medium turns busy before.
@@ -84,7 +85,8 @@ class Medium(_Rules):
 
     The media with a ``channel`` form a neighbourhood, in which stations receive each other by power
     (``Scenario(propagation=…, received=…)``, ``Node(position=…)``). ``width`` is in MHz; ``rate_adaptation`` is
-    ``"fixed"``, ``"ideal"`` or ``"minstrel"``; ``energy_detection`` and ``block_ack_request`` are rules of access.
+    ``"fixed"``, ``"ideal"`` or ``"minstrel"``; ``energy_detection``, ``block_ack_request`` and ``lifetime`` are rules
+    of access.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Medium(_Rules):
     rate_adaptation: str | None = None
     energy_detection: float | None = None
     block_ack_request: bool | None = None
+    lifetime: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

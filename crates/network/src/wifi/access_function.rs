@@ -7,7 +7,7 @@ use cwndlab_units::{Duration, Time};
 
 use super::airtimes::KnownFlow;
 use super::edca::AccessParameters;
-use super::phy::{Mode, ACK_BYTES, BLOCK_ACK_BYTES, RTS_BYTES, SIFS};
+use super::phy::{Mode, ACK_BYTES, RTS_BYTES, SIFS};
 use super::rules::Rules;
 use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
@@ -210,6 +210,8 @@ pub(super) struct Frame<P> {
     /// Failed attempts without RTS, and with RTS.
     pub(super) failures: [u32; 2],
     pub(super) state: State,
+    /// It was sent in an aggregate: the window of its receiver waits for it.
+    pub(super) in_window: bool,
     /// Its outcome was returned, while its sender waits for the acknowledgement.
     pub(super) reported: bool,
 }
@@ -227,7 +229,8 @@ pub(super) struct Airtimes {
 impl Airtimes {
     /// Airtimes of a path with this mode.
     pub(super) fn new(mode: Mode) -> Self {
-        let [rts, ack, block_ack] = [RTS_BYTES, ACK_BYTES, BLOCK_ACK_BYTES].map(|bytes| mode.control().airtime(bytes));
+        let sizes = [RTS_BYTES, ACK_BYTES, mode.block_ack_bytes()];
+        let [rts, ack, block_ack] = sizes.map(|bytes| mode.control().airtime(bytes));
         Self { rts, ack, block_ack, data: (0, mode.airtime(0)) }
     }
 

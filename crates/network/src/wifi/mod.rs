@@ -9,6 +9,7 @@ mod airtimes;
 mod contention;
 mod edca;
 mod exchange;
+mod he;
 mod medium;
 pub mod neighbourhood;
 pub mod phy;

@@ -1,7 +1,9 @@
-//! Airtimes of 802.11 frames: 802.11g (ERP-OFDM, clause 18 of IEEE 802.11-2016), 802.11n (HT-mixed, clause 19) and 802.11ac
-//! (VHT, clause 21). At 5 GHz, SIFS is 16 µs and no signal extension follows a frame; both together last as long as here.
+//! Airtimes of 802.11 frames: 802.11g (ERP-OFDM, clause 18 of IEEE 802.11-2016), 802.11n (HT-mixed, clause 19), 802.11ac
+//! (VHT, clause 21) and 802.11ax (HE, clause 27 of IEEE 802.11ax-2021). At 5 GHz, SIFS is 16 µs and no signal extension follows a frame; both together last as long as here.
 
 use cwndlab_units::Duration;
+
+pub use super::he::{He, HeGuard};
 
 /// OFDM symbol with the long guard interval.
 const SYMBOL: Duration = Duration::from_micros(4);
@@ -15,9 +17,9 @@ const SERVICE_AND_TAIL_BITS: u64 = 22;
 const BASIC_BITS: [u32; 3] = [24, 48, 96];
 /// Data bits of six subcarriers with MCS 0 to 9: six times the bits of a subcarrier times the code rate.
 const SIXTHS: [u32; 10] = [3, 6, 9, 12, 18, 24, 27, 30, 36, 40];
-/// Bits per symbol of the control responses to MCS 0 to 9: the highest basic rate not above the rate of the same
+/// Bits per symbol of the control responses to MCS 0 to 11: the highest basic rate not above the rate of the same
 /// modulation and code.
-const HT_BASIC_BITS: [u32; 10] = [24, 48, 48, 96, 96, 96, 96, 96, 96, 96];
+const HT_BASIC_BITS: [u32; 12] = [24, 48, 48, 96, 96, 96, 96, 96, 96, 96, 96, 96];
 
 /// SIFS of the 2.4 GHz band.
 pub const SIFS: Duration = Duration::from_micros(10);
@@ -31,8 +33,10 @@ pub const RATES_MBPS: [u32; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 pub const ACK_BYTES: u32 = 14;
 /// Bytes of an RTS frame.
 pub const RTS_BYTES: u32 = 20;
-/// Bytes of a compressed BlockAck.
+/// Bytes of a compressed BlockAck for a window of 64 frames.
 pub const BLOCK_ACK_BYTES: u32 = 32;
+/// Bytes of a compressed BlockAck for a window of 256 frames, that of HE.
+const HE_BLOCK_ACK_BYTES: u32 = 56;
 /// Bytes of a BlockAckReq.
 pub const BLOCK_ACK_REQUEST_BYTES: u32 = 24;
 /// Overhead of a frame without QoS over an IP packet: header 24, LLC/SNAP 8, FCS 4.
@@ -61,6 +65,8 @@ pub enum Mode {
         /// Format and width.
         format: Format,
     },
+    /// High efficiency, 802.11ax, for a single user.
+    He(He),
 }
 
 /// The format of an HT or VHT frame.
@@ -100,6 +106,7 @@ impl Mode {
             Self::Ofdm { bits } => u64::from(bits) * 250_000,
             Self::Ht { short_guard: false, .. } => u64::from(self.bits()) * 250_000,
             Self::Ht { short_guard: true, .. } => u64::from(self.bits()) * 2_500_000 / 9,
+            Self::He(mode) => mode.rate_bps(),
         }
     }
 
@@ -109,6 +116,7 @@ impl Mode {
             Self::Ht { mcs, streams, format, .. } => {
                 format.subcarriers() * SIXTHS[usize::from(mcs)] * u32::from(streams) / 6
             }
+            Self::He(mode) => mode.bits(),
         }
     }
 
@@ -124,6 +132,7 @@ impl Mode {
                 let symbols = if short_guard { (symbols * 9).div_ceil(10) } else { symbols };
                 Self::ht_preamble(streams, format) + SYMBOL * symbols + SIGNAL_EXTENSION
             }
+            Self::He(mode) => mode.airtime(bytes) + SIGNAL_EXTENSION,
         }
     }
 
@@ -155,6 +164,7 @@ impl Mode {
             Self::Ht { short_guard, format, .. } => {
                 (0..10).map(|mcs| Self::Ht { mcs, streams, short_guard, format }).collect()
             }
+            Self::He(mode) => (0..12).map(|mcs| Self::He(He { mcs, streams, ..mode })).collect(),
         };
         modes.into_iter().filter(|mode| mode.exists()).collect()
     }
@@ -164,9 +174,28 @@ impl Mode {
     pub fn control(self) -> Self {
         let bits = match self {
             Self::Ofdm { bits } => BASIC_BITS.into_iter().rfind(|&basic| basic <= bits).unwrap_or(BASIC_BITS[0]),
-            Self::Ht { mcs, .. } => HT_BASIC_BITS[usize::from(mcs)],
+            Self::Ht { mcs, .. } | Self::He(He { mcs, .. }) => HT_BASIC_BITS[usize::from(mcs)],
         };
         Self::Ofdm { bits }
+    }
+
+    /// Spatial streams.
+    #[must_use]
+    pub fn streams(self) -> u8 {
+        match self {
+            Self::Ofdm { .. } => 1,
+            Self::Ht { streams, .. } | Self::He(He { streams, .. }) => streams,
+        }
+    }
+
+    /// Bytes of the BlockAck for an aggregate in this mode.
+    #[must_use]
+    pub fn block_ack_bytes(self) -> u32 {
+        if matches!(self, Self::He(_)) {
+            HE_BLOCK_ACK_BYTES
+        } else {
+            BLOCK_ACK_BYTES
+        }
     }
 }
 

@@ -66,8 +66,11 @@ pub struct Rules {
     pub overhead: u32,
     /// A-MPDU with BlockAck.
     pub aggregation: Option<Aggregation>,
-    /// In a neighbourhood: after an aggregate without a BlockAck, a BlockAckReq precedes its frames.
+    /// In a neighbourhood: after an aggregate without a BlockAck, a BlockAckReq is repeated until it is answered. Frames
+    /// of aggregates have no maximum of attempts; their lifetime limits them (IEEE 802.11-2016, 10.24.3).
     pub block_ack_request: bool,
+    /// In a neighbourhood: frames are dropped this time after they joined the queue (dot11EDCATableMSDULifetime).
+    pub lifetime: Option<Duration>,
     /// In a neighbourhood: total power at which the channel is busy if no preamble was detected, dBm.
     pub energy_detection_dbm: f64,
     /// Access after an arrival at an idle medium.
@@ -98,6 +101,7 @@ impl Rules {
             overhead: OVERHEAD_BYTES,
             aggregation: None,
             block_ack_request: false,
+            lifetime: None,
             energy_detection_dbm: ENERGY_DBM,
             deferral: Deferral::Draws,
             beacon: None,
@@ -121,6 +125,14 @@ impl Rules {
     pub fn vht() -> Self {
         let ht = Self::ht();
         let aggregation = ht.aggregation.map(|one| Aggregation { bytes: 1_048_575, ..one });
+        Self { aggregation, ..ht }
+    }
+
+    /// 802.11ax: as 802.11n with aggregates of up to 256 frames and 6,500,631 bytes.
+    #[must_use]
+    pub fn he() -> Self {
+        let ht = Self::ht();
+        let aggregation = ht.aggregation.map(|one| Aggregation { frames: 256, bytes: 6_500_631, ..one });
         Self { aggregation, ..ht }
     }
 

@@ -71,7 +71,7 @@ fn plan_medium(medium: &Medium, on: &[&LinkPlan], network: &Network, faults: &mu
     let modes = on.iter().filter_map(|link| link.radio).map(|radio| radio.mode).filter(|mode| !mode.exists());
     let missing = modes.filter_map(|mode| match mode {
         Mode::Ht { mcs, streams, .. } => Some((mcs, streams)),
-        Mode::Ofdm { .. } => None,
+        Mode::Ofdm { .. } | Mode::He(_) => None,
     });
     for (mcs, streams) in missing.collect::<BTreeSet<_>>() {
         let what = format!("MCS {mcs} with {streams} streams is no mode of this width");

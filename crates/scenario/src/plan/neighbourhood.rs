@@ -1,6 +1,7 @@
 //! Media of 802.11 with a channel.
 
 use cwndlab_config::words;
+use cwndlab_units::Duration;
 
 /// The channel of a medium.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,8 +14,10 @@ pub struct ChannelPlan {
     pub rate_adaptation: RateAdaptation,
     /// Threshold of energy detection, dBm.
     pub energy_detection: f64,
-    /// A BlockAckReq follows an aggregate without a BlockAck.
+    /// A BlockAckReq follows an aggregate without a BlockAck, until it is answered.
     pub block_ack_request: bool,
+    /// Lifetime of a frame after it joined the queue of its station.
+    pub lifetime: Option<Duration>,
 }
 
 words! {

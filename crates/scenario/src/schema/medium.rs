@@ -2,7 +2,7 @@
 
 use cwndlab_config::{fields, Faults, Field, FieldType, Kind, Reader, Table, TableType};
 use cwndlab_network::wifi::neighbourhood::radio::ENERGY_DBM;
-use cwndlab_units::Rate;
+use cwndlab_units::{Duration, Rate};
 
 use super::field_types::RateOrNone;
 use super::radio_fields::{ChannelFields, MediumFields, ModeFields, RadioFields};
@@ -45,10 +45,14 @@ pub struct Medium {
     pub channel: Option<ChannelPlan>,
 }
 
+/// The standard's default lifetime of a frame, 500 time units of 1024 µs (dot11EDCATableMSDULifetime).
+const LIFETIME: Duration = Duration::from_micros(512_000);
 /// The rates of ERP-OFDM (IEEE 802.11-2016, clause 18), Mbit/s.
 const RATES_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 /// The fields of each standard, for hints.
-const MODES: &str = "802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, 802.11n up to MCS 7";
+const MODES: &str =
+    "802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax \
+                     uses mcs, streams and guard_interval";
 
 impl Medium {
     pub(super) const FIELDS: &'static [Field] = MediumFields::FIELDS;
@@ -61,7 +65,7 @@ impl Medium {
         check_mode(table, mode, standard, faults);
         let mode = mode.unwrap_or(match standard {
             StandardPlan::ErpOfdm => ModePlan::Ofdm { mbps: 54 },
-            StandardPlan::Ht | StandardPlan::Vht => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false },
+            _ => ModePlan::Ht { mcs: 7, streams: 1, short_guard: false, guard: None },
         });
         if aggregation == Some(true) && standard == StandardPlan::ErpOfdm {
             faults.add(
@@ -117,12 +121,12 @@ impl TableType for Medium {
 /// The channel of a medium; its fields need a number.
 fn read_channel(
     table: &Reader<'_>,
-    ChannelFields { channel, width, rate_adaptation, energy_detection, block_ack_request }: ChannelFields,
+    ChannelFields { channel, width, rate_adaptation, energy_detection, block_ack_request, lifetime }: ChannelFields,
     standard: StandardPlan,
     faults: &mut Faults,
 ) -> Option<ChannelPlan> {
     let Some(number) = channel else {
-        for key in ["width", "rate_adaptation", "energy_detection", "block_ack_request"]
+        for key in ["width", "rate_adaptation", "energy_detection", "block_ack_request", "lifetime"]
             .into_iter()
             .filter(|key| table.gives(key))
         {
@@ -137,31 +141,38 @@ fn read_channel(
     let widths: &[u8] = match standard {
         StandardPlan::Vht => &[20, 40, 80],
         StandardPlan::Ht if number > 13 => &[20, 40],
+        StandardPlan::He if number > 13 => &[20, 40, 80, 160],
         _ => &[20],
     };
     if !widths.contains(&width_mhz) {
         let what = format!("{width_mhz} MHz are not supported here");
-        faults.add(table.at("width"), what, "20; 40 with 802.11n, 40 or 80 with 802.11ac, at 5 GHz");
+        faults.add(
+            table.at("width"),
+            what,
+            "20; at 5 GHz also 40 with 802.11n, 40 or 80 with 802.11ac, 40, 80 or 160 with 802.11ax",
+        );
     }
     if standard == StandardPlan::Vht && number <= 13 {
         faults.add(table.at("channel"), "802.11ac has no channel at 2.4 GHz", "32 to 177");
     }
+    let block_ack_request = block_ack_request.unwrap_or(false);
     Some(ChannelPlan {
         number,
         width_mhz,
         rate_adaptation: rate_adaptation.unwrap_or(RateAdaptation::Fixed),
         energy_detection: energy_detection.unwrap_or(ENERGY_DBM),
-        block_ack_request: block_ack_request.unwrap_or(false),
+        block_ack_request,
+        lifetime: lifetime.or(block_ack_request.then_some(LIFETIME)),
     })
 }
 
-/// The fields of 802.11n.
-const HT_FIELDS: [&str; 3] = ["mcs", "streams", "short_guard"];
+/// The fields of 802.11n and later.
+const HT_FIELDS: [&str; 4] = ["mcs", "streams", "short_guard", "guard_interval"];
 
 /// Reads the rate, or the MCS with streams and guard interval; `None` if none of them is given.
 fn read_mode(
     table: &Reader<'_>,
-    ModeFields { rate, mcs, streams, short_guard }: ModeFields,
+    ModeFields { rate, mcs, streams, short_guard, guard_interval }: ModeFields,
     faults: &mut Faults,
 ) -> Option<ModePlan> {
     match (rate, HT_FIELDS.into_iter().find(|key| table.gives(key))) {
@@ -173,6 +184,7 @@ fn read_mode(
             mcs: mcs.unwrap_or(7),
             streams: streams.unwrap_or(1),
             short_guard: short_guard.unwrap_or(false),
+            guard: guard_interval,
         }),
         (rate, None) => Some(ModePlan::Ofdm { mbps: ofdm(table, rate?, faults)? }),
     }
@@ -208,10 +220,11 @@ impl Radio {
     fn new(
         table: &Reader<'_>,
         rate: Option<Rate>,
-        RadioFields { mcs, streams, short_guard, frame_error }: RadioFields,
+        RadioFields { mcs, streams, short_guard, guard_interval, frame_error }: RadioFields,
         faults: &mut Faults,
     ) -> Self {
-        Self { mode: read_mode(table, ModeFields { rate, mcs, streams, short_guard }, faults), frame_error }
+        let mode = ModeFields { rate, mcs, streams, short_guard, guard_interval };
+        Self { mode: read_mode(table, mode, faults), frame_error }
     }
 }
 

@@ -6,7 +6,7 @@ use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::{json, Value};
 
 use super::table::tables;
-use crate::plan::{AccessPlan, BeaconPlan, CategoryPlan, EdcaPlan, RateAdaptation, StandardPlan};
+use crate::plan::{AccessPlan, BeaconPlan, CategoryPlan, EdcaPlan, GuardPlan, RateAdaptation, StandardPlan};
 
 /// The largest frame, bytes.
 const MAX_FRAME: u64 = 2304;
@@ -16,12 +16,14 @@ fields! {
     pub(super) struct ModeFields {
         /// 802.11g: 6, 9, 12, 18, 24, 36, 48 or 54 Mbps for data frames
         rate: Option<Rate> = absent("54 Mbps with 802.11g"),
-        /// 802.11n, 802.11ac: modulation and coding scheme, to 7 with 802.11n
-        mcs: Option<u8> = absent("7 with 802.11n") in 0..=9,
-        /// 802.11n, 802.11ac: spatial streams
+        /// 802.11n, 802.11ac, 802.11ax: modulation and coding scheme, to 7 with 802.11n, to 9 with 802.11ac
+        mcs: Option<u8> = absent("7 with 802.11n") in 0..=11,
+        /// 802.11n, 802.11ac, 802.11ax: spatial streams
         streams: Option<u8> = absent("1 with 802.11n") in 1..=4,
         /// 802.11n, 802.11ac: a guard interval of 400 ns
         short_guard: Option<bool> = absent("false with 802.11n"),
+        /// 802.11ax: guard interval
+        guard_interval: Option<GuardPlan> = absent("0.8 us with 802.11ax"),
     }
 }
 
@@ -29,7 +31,7 @@ fields! {
     /// A medium.
     pub(super) struct MediumFields {
         /// part of 802.11
-        standard: StandardPlan = required("'standard = \"802.11g\"', \"802.11n\" or \"802.11ac\""),
+        standard: StandardPlan = required("'standard = \"802.11g\"', \"802.11n\", \"802.11ac\" or \"802.11ax\""),
         /// modulation and coding
         mode: ModeFields,
         /// probability that noise destroys a data frame, or each frame of an aggregate
@@ -54,14 +56,17 @@ fields! {
         /// number of the channel, 1 to 13 at 2.4 GHz, 32 to 177 at 5 GHz. Stations of all media with a channel receive
         /// each other by their powers
         channel: Option<u32> = absent("stations of the medium receive each other, and no others") in 1..=177,
-        /// width of the channel, MHz: 20; 40 with 802.11n, 40 or 80 with 802.11ac, at 5 GHz
-        width: Option<u8> = absent("20 with a channel") in 20..=80,
+        /// width of the channel, MHz: 20; 40 with 802.11n, 40 or 80 with 802.11ac, 40, 80 or 160 with 802.11ax, at 5 GHz
+        width: Option<u8> = absent("20 with a channel") in 20..=160,
         /// selection of the mode of each transmission
         rate_adaptation: Option<RateAdaptation> = absent("fixed"),
         /// power in dBm at which the channel is busy if the preamble of the frame was missed; ns-3 has -82
         energy_detection: Option<Decibels> = absent("-62"),
-        /// an aggregate without a BlockAck is followed by a BlockAckReq, as in ns-3, not by its frames
+        /// an aggregate without a BlockAck is followed by a BlockAckReq, until it is answered, not by its frames; their
+        /// lifetime limits their attempts
         block_ack_request: Option<bool> = absent("false"),
+        /// frames are dropped this time after they joined the queue of their station
+        lifetime: Option<Duration> = absent("512 ms with block_ack_request; otherwise unlimited"),
     }
 }
 
@@ -143,12 +148,14 @@ fields! {
 fields! {
     /// A link on a medium, or a station of a wireless LAN.
     pub(super) struct RadioFields {
-        /// 802.11n, 802.11ac: modulation and coding scheme
-        mcs: Option<u8> = absent("the medium's") in 0..=9,
-        /// 802.11n, 802.11ac: spatial streams
+        /// 802.11n, 802.11ac, 802.11ax: modulation and coding scheme
+        mcs: Option<u8> = absent("the medium's") in 0..=11,
+        /// 802.11n, 802.11ac, 802.11ax: spatial streams
         streams: Option<u8> = absent("the medium's") in 1..=4,
         /// 802.11n, 802.11ac: a guard interval of 400 ns
         short_guard: Option<bool> = absent("the medium's"),
+        /// 802.11ax: guard interval
+        guard_interval: Option<GuardPlan> = absent("the medium's"),
         /// probability that noise destroys a data frame
         frame_error: Option<Probability> = absent("the medium's"),
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from math import gcd
 from statistics import fmean
 from typing import Any
 
@@ -21,6 +22,14 @@ THROUGHPUT, SHARE = 0.05, 0.05
 _NONE_DBM = -150
 #: IP and UDP headers, bytes.
 _UDP_HEADERS = 28
+#: The lifetime of a frame that no cell reaches, ms.
+_UNLIMITED_MS = 1_000_000
+#: Channels by width, MHz, of cells at 5 GHz.
+_CHANNELS = {20: 36, 40: 38, 80: 42, 160: 50}
+#: The TXOP limits of the standard, which ns-3 has (IEEE 802.11-2016, table 9-137).
+_TXOPS = {"voice": "2.08 ms", "video": "4.096 ms"}
+#: A codepoint of each access category (RFC 8325, section 4.3).
+_DSCPS = {"background": "CS1", "best_effort": "CS0", "video": "AF41", "voice": "EF"}
 #: Seconds before the measurement, and our seeds.
 _FROM_S = 2
 _SEEDS = (1, 2, 3)
@@ -58,37 +67,47 @@ def document(cell: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """The scenario of a cell. Starts are those of ns-3's run: at low loads they decide which frames meet."""
     medium: dict[str, Any] = {"name": "air", "standard": cell["standard"], "channel": 1}
     # What its MAC does otherwise than 802.11, and the interframe space after errors.
-    medium |= {"keeps_turn": True, "eifs": True, "energy_detection": -82, "block_ack_request": True}
+    medium |= {"keeps_turn": True, "eifs": True, "energy_detection": -82}
+    medium["block_ack_request"] = cell.get("requests", True)
+    medium["lifetime"] = f"{cell.get('lifetime_ms', _UNLIMITED_MS)} ms"
     medium["rate_adaptation"] = cell["adaptation"]
     if cell["adaptation"] == "fixed":
-        medium |= {"mcs": cell["mcs"]} if cell["standard"] == "802.11n" else {"rate": f"{cell['rate_mbps']} Mbps"}
+        medium |= {"rate": f"{cell['rate_mbps']} Mbps"} if cell["standard"] == "802.11g" else {"mcs": cell["mcs"]}
+    if cell["standard"] == "802.11ax":
+        width = cell["width"]
+        medium |= {"channel": _CHANNELS[width], "width": width, "guard_interval": cell["guard_interval"]}
+    if "categories" in cell:
+        limits = _TXOPS if cell.get("txops", True) else dict.fromkeys(_TXOPS, "0 s")
+        medium["edca"] = {"dscp_mapping": "rfc8325"} | {one: {"txop_limit": limit} for one, limit in limits.items()}
     if cell["rts"]:
         medium["rts_above"] = "0 B"
     if not cell.get("aggregation", True):
         medium["aggregation"] = False
+    dscps = [_DSCPS[one] for one in cell.get("categories", ["best_effort"] * len(cell["flows"]))]
     # The rate of ns-3's sources counts IP packets.
     workload = {"kind": "cbr", "rate": f"{cell['mbps']} Mbps", "packet": f"{cell['bytes']} B"}
-    queue = {"kind": "droptail", "capacity": "100 packets", "counts_in_service": True}
+    queue = {"kind": "droptail", "capacity": f"{cell.get('queue', 100)} packets", "counts_in_service": True}
     return {
         "schema_version": 1,
         "title": cell["name"],
         "duration": f"{_FROM_S + cell['seconds']} s",
-        "sample_interval": f"{_FROM_S} s",
+        "sample_interval": f"{gcd(_FROM_S, cell['seconds'])} s",
         "medium": [medium],
         "received": _received(cell["powers"]),
         "link": [
             {"from": f"n{a}", "to": f"n{b}", "medium": "air", "queue": queue, "duplex": [b, a] not in cell["flows"]}
-            for a, b in cell["flows"]
+            for a, b in dict.fromkeys((a, b) for a, b in cell["flows"])
         ],
         "flow": [
             {
                 "from": f"n{a}",
                 "to": f"n{b}",
                 "transport": "udp",
+                "dscp": dscp,
                 "start": f"{100_000 + 1_100 * index + 13 * seed} us",
                 "workload": workload,
             }
-            for index, (a, b) in enumerate(cell["flows"])
+            for index, ((a, b), dscp) in enumerate(zip(cell["flows"], dscps, strict=True))
         ],
     }
 

@@ -7,7 +7,7 @@ use super::{Event, Neighbourhood, ResponseKind, Signal, BROADCAST};
 use crate::wifi::access_function::State;
 use crate::wifi::contention::NEVER;
 use crate::wifi::medium::FrameOutcome;
-use crate::wifi::phy::{subframe_bytes, Mode, ACK_BYTES, BLOCK_ACK_BYTES, BLOCK_ACK_REQUEST_BYTES, RTS_BYTES, SIFS};
+use crate::wifi::phy::{subframe_bytes, Mode, ACK_BYTES, RTS_BYTES, SIFS};
 use crate::wifi::rules::Deferral;
 use crate::wifi::stations::Stations;
 
@@ -15,10 +15,30 @@ use crate::wifi::stations::Stations;
 const BEACON_MODE: Mode = Mode::Ofdm { bits: 24 };
 
 impl OwnExchange {
+    /// An exchange without frames.
+    pub(super) fn new(at: Time, function: u32, path: u32, mode: Mode) -> Self {
+        Self {
+            function,
+            path,
+            serials: Vec::new(),
+            mpdus: Vec::new(),
+            mode,
+            data: Duration::ZERO,
+            start: at,
+            sent_until: at,
+            with_rts: false,
+            reserved: false,
+            is_request: false,
+            overlapped: [false; 2],
+            timeout: 0,
+            timed_out: false,
+        }
+    }
+
     /// Bytes of the response to its data.
-    fn response_bytes(&self) -> u32 {
+    pub(super) fn response_bytes(&self) -> u32 {
         if self.serials.len() > 1 {
-            BLOCK_ACK_BYTES
+            self.mode.block_ack_bytes()
         } else {
             ACK_BYTES
         }
@@ -153,11 +173,20 @@ impl<P: Copy> Neighbourhood<P> {
         } else if self.backoffs[index + 1..all.end].iter().any(|higher| higher.due == at) {
             self.lose_slot(at, index);
             self.collide_internally(at, index);
+        } else {
+            self.begin_access(at, station, index);
+        }
+    }
+
+    /// Sends the pending request for a BlockAck, or else the next frames.
+    fn begin_access(&mut self, at: Time, station: u32, index: usize) {
+        self.transceivers[station as usize].txop = None;
+        self.expire(at, index);
+        if self.stations.functions[index].device == 0 {
+            self.lose_slot(at, index);
         } else if let Some(request) = self.requests[index].take() {
-            self.transceivers[station as usize].txop = None;
             self.send_request(at, station, request);
         } else {
-            self.transceivers[station as usize].txop = None;
             let path = self.stations.first_path(index);
             let max_bytes = self.adapt(at, index, path as usize);
             let mut exchange = self.exchange(at, index, max_bytes);
@@ -261,22 +290,8 @@ impl<P: Copy> Neighbourhood<P> {
                 (frame.serial, if count > 1 { subframe_bytes(mpdu) } else { mpdu })
             })
             .unzip();
-        OwnExchange {
-            function: index as u32,
-            path: number,
-            serials,
-            mpdus,
-            mode: path.mode,
-            data: path.mode.airtime(bytes),
-            start: at,
-            sent_until: at,
-            with_rts: false,
-            reserved: false,
-            requests: 0,
-            overlapped: [false; 2],
-            timeout: 0,
-            timed_out: false,
-        }
+        let data = path.mode.airtime(bytes);
+        OwnExchange { serials, mpdus, data, ..OwnExchange::new(at, index as u32, number, path.mode) }
     }
 
     /// A beacon is due.
@@ -386,8 +401,14 @@ impl<P: Copy> Neighbourhood<P> {
         let index = exchange.function as usize;
         let end = if acknowledged { at } else { exchange.sent_until };
         let lost = self.settle(at, end, &exchange, acknowledged);
-        let rules = &self.rules[self.transceivers[station as usize].rules as usize];
-        let asks = rules.block_ack_request && exchange.serials.len() > 1 && exchange.sends_data();
+        let asks = !acknowledged && self.rules_of(index).block_ack_request;
+        let asks = asks && (exchange.is_request || exchange.serials.len() > 1 && exchange.sends_data());
+        let gives_up = self.count_failure(index, &exchange, acknowledged);
+        let lost = match exchange.serials.len() {
+            _ if asks => !self.has_unexpired(at, &exchange),
+            1 => lost,
+            _ => gives_up,
+        };
         let function = &mut self.stations.functions[index];
         let transceiver = &mut self.transceivers[station as usize];
         function.queue_length.transmitting = (0, 0);
@@ -413,37 +434,40 @@ impl<P: Copy> Neighbourhood<P> {
             backoff.ready = backoff.ready.max(at);
         }
         let path = exchange.path;
-        if asks && !acknowledged && !(exchange.requests > 0 && lost) && self.stations.functions[index].device > 0 {
-            self.requests[index] = Some(OwnExchange { requests: exchange.requests + 1, ..exchange });
+        if asks {
+            self.requests[index] = Some(OwnExchange { is_request: true, ..exchange });
         }
         self.arm_all(at, station);
         self.flush(path);
     }
 
-    /// Asks for the BlockAck that did not come (10.24.7).
-    fn send_request(&mut self, at: Time, station: u32, request: OwnExchange) {
-        let control = request.mode.control();
-        let to = self.stations.paths[request.path as usize].to.unwrap_or(BROADCAST);
-        let nav = SIFS + control.airtime(BLOCK_ACK_BYTES);
-        self.stations.functions[request.function as usize].counters.attempts += 1;
-        self.backoffs[request.function as usize].immediate = false;
-        let request = OwnExchange { start: at, overlapped: [false; 2], timed_out: false, with_rts: false, ..request };
-        self.transceivers[station as usize].exchange = Some(request);
-        let airtime = control.airtime(BLOCK_ACK_REQUEST_BYTES);
-        self.send(at, station, to, FrameKind::BlockAckRequest, control, airtime, nav, BLOCK_ACK_REQUEST_BYTES);
+    /// Counts the failures of an access function since its last success. Returns whether they have reached their limit
+    /// (10.22.2.2).
+    fn count_failure(&mut self, index: usize, exchange: &OwnExchange, acknowledged: bool) -> bool {
+        let rules = self.rules_of(index);
+        let which = usize::from(exchange.reserved);
+        let limit = [rules.short_attempts, rules.long_attempts][which];
+        let failures = &mut self.backoffs[index].failures;
+        failures[which] += 1;
+        let gives_up = !acknowledged && failures[which] >= limit;
+        if acknowledged || gives_up {
+            *failures = [0; 2];
+        }
+        gives_up
     }
 
     /// Counts the frames of an exchange that ends at `end`. Those that are acknowledged, or have failed in the last attempt,
     /// leave the queue at `at`. Returns whether any of them was given up.
     fn settle(&mut self, at: Time, end: Time, exchange: &OwnExchange, acknowledged: bool) -> bool {
         let index = exchange.function as usize;
-        let rules = &self.rules[self.transceivers[index / self.stations.categories].rules as usize];
+        let rules = self.rules_of(index);
         let which = usize::from(exchange.reserved);
         let limit = [rules.short_attempts, rules.long_attempts][which];
+        let in_window = exchange.serials.len() > 1 && exchange.sends_data();
+        let unlimited = in_window && rules.block_ack_request;
         let Stations { functions, paths, flow_airtimes, pending, .. } = &mut self.stations;
         let (function, path) = (&mut functions[index], &mut paths[exchange.path as usize]);
         let (mut departed, mut lost, mut sent) = (false, false, 0);
-        let is_request = exchange.requests > 0;
         for serial in &exchange.serials {
             let position = path.frames.partition_point(|frame| frame.serial < *serial);
             let Some(frame) = path.frames.get_mut(position).filter(|frame| frame.serial == *serial) else { continue };
@@ -458,11 +482,15 @@ impl<P: Copy> Neighbourhood<P> {
                 function.counters.sent_bytes += u64::from(frame.one.size);
                 path.totals.sent += 1;
                 path.totals.sent_bytes += u64::from(frame.one.size);
-            } else if is_request {
+            } else if exchange.is_request {
                 continue; // its failure was counted with the data
             } else {
-                frame.failures[which] += 1;
+                frame.in_window |= in_window;
                 function.counters.errors += u64::from(exchange.overlapped == [false; 2]);
+                if unlimited {
+                    continue;
+                }
+                frame.failures[which] += 1;
                 if frame.failures[which] < limit {
                     continue;
                 }
@@ -483,13 +511,13 @@ impl<P: Copy> Neighbourhood<P> {
             pending.push(exchange.function);
         }
         self.count_rate(exchange, sent, acknowledged);
-        lost || is_request && !acknowledged && exchange.requests >= limit
+        lost
     }
 
     /// Counts the frames of an exchange with data for the rate adaptation of its path.
     fn count_rate(&mut self, exchange: &OwnExchange, sent: u32, acknowledged: bool) {
         let minstrel = &mut self.minstrels[exchange.path as usize / self.stations.categories];
-        if let Some(minstrel) = minstrel.as_mut().filter(|_| exchange.sends_data() && exchange.requests == 0) {
+        if let Some(minstrel) = minstrel.as_mut().filter(|_| exchange.sends_data() && !exchange.is_request) {
             minstrel.count(exchange.mode, exchange.serials.len() as u32, sent, acknowledged);
         }
     }

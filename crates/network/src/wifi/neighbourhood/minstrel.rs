@@ -7,7 +7,7 @@
 use cwndlab_units::{Duration, Time};
 
 use crate::random::Stream;
-use crate::wifi::phy::{Mode, BLOCK_ACK_BYTES, SIFS};
+use crate::wifi::phy::{Mode, SIFS};
 
 /// Time between updates of the probabilities.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -55,13 +55,9 @@ pub(super) struct Minstrel {
 impl Minstrel {
     /// The modes of the standard of `mode`, with up to as many streams.
     pub(super) fn new(mode: Mode) -> Self {
-        let streams = match mode {
-            Mode::Ofdm { .. } => 1,
-            Mode::Ht { streams, .. } => streams,
-        };
-        let modes = (1..=streams).flat_map(|streams| mode.alternatives(streams));
+        let modes = (1..=mode.streams()).flat_map(|streams| mode.alternatives(streams));
         let rate = |mode: Mode| {
-            let overhead = mode.airtime(0) + SIFS + mode.control().airtime(BLOCK_ACK_BYTES);
+            let overhead = mode.airtime(0) + SIFS + mode.control().airtime(mode.block_ack_bytes());
             let bits_ns = f64::from(PACKET_BYTES) * 8e9 / mode.rate_bps() as f64;
             Rate {
                 mode,

@@ -6,6 +6,7 @@
 //! periods of constant interference. The propagation delay is zero.
 
 mod access;
+mod block_ack;
 pub mod error_rate;
 mod minstrel;
 pub mod radio;
@@ -141,7 +142,8 @@ impl<P: Copy> Neighbourhood<P> {
         let paths: Vec<PathConfig> = paths.iter().map(adapt).collect();
         let of_station: Vec<&Rules> = media.iter().map(|&medium| &rules[medium as usize]).collect();
         let stations = Stations::new(&of_station, queues, &paths);
-        let backoff = |aifs| Backoff { slots: 0, ready: Time::ZERO + aifs, immediate: false, due: NEVER };
+        let backoff =
+            |aifs| Backoff { slots: 0, ready: Time::ZERO + aifs, immediate: false, due: NEVER, failures: [0; 2] };
         let seed = random.bits();
         let transceiver = |(index, &rules)| new_transceiver(rules, Stream::new(seed, Purpose::Medium, index));
         let beacons = (0..).zip(&rules).filter_map(|(index, rules)| Some((index, rules.beacon?)));

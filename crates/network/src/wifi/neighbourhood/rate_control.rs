@@ -21,11 +21,7 @@ pub enum RateControl {
 
 /// The fastest mode like `mode` at a signal-to-noise ratio in dB.
 pub(super) fn ideal(mode: Mode, snr_db: f64) -> Mode {
-    let streams = match mode {
-        Mode::Ofdm { .. } => 1,
-        Mode::Ht { streams, .. } => streams,
-    };
-    let modes = mode.alternatives(streams);
+    let modes = mode.alternatives(mode.streams());
     modes.iter().copied().rfind(|&mode| table_per(mode, snr_db) <= IDEAL_PER).unwrap_or(modes[0])
 }
 
@@ -39,7 +35,7 @@ mod tests {
     fn the_ideal_mode_has_at_most_one_error_in_a_million_bits() {
         let mcs = |snr| match ideal(Mode::Ht { mcs: 7, streams: 1, short_guard: false, format: Format::HT20 }, snr) {
             Mode::Ht { mcs, .. } => mcs,
-            Mode::Ofdm { .. } => 99,
+            _ => 99,
         };
         assert_eq!([-5.0, 13.7, 17.7, 18.1, 30.0].map(mcs), [0, 4, 4, 5, 7]);
         assert_eq!(ideal(Mode::Ofdm { bits: 24 }, 30.0), Mode::Ofdm { bits: 216 });

@@ -5,10 +5,10 @@ use cwndlab_units::{Duration, Time};
 
 use super::error_rate::ln_success;
 use super::radio::{CAPTURE_RATIO, CAPTURE_WINDOW, PREAMBLE_SNR};
-use super::transceiver::{Activity, Chunk, FrameKind, Reception};
+use super::transceiver::{Activity, Chunk, FrameKind, OwnExchange, Reception};
 use super::{Event, Neighbourhood, ResponseKind, Signal};
 use crate::wifi::access_function::State;
-use crate::wifi::phy::{Mode, ACK_BYTES, BLOCK_ACK_BYTES, SIFS};
+use crate::wifi::phy::{Mode, ACK_BYTES, SIFS};
 
 /// Legacy preamble and SIGNAL, with 24 bits at 6 Mbit/s.
 const HEADER: Duration = Duration::from_micros(20);
@@ -292,12 +292,15 @@ impl<P: Copy> Neighbourhood<P> {
             }
             FrameKind::Data => {
                 self.transceivers[index as usize].gap_from = at;
-                let aggregate =
-                    self.transceivers[to as usize].exchange.as_ref().is_some_and(|exchange| exchange.serials.len() > 1);
-                let bytes = if aggregate { BLOCK_ACK_BYTES } else { ACK_BYTES };
+                let exchange = self.transceivers[to as usize].exchange.as_ref();
+                let bytes = exchange.map_or(ACK_BYTES, OwnExchange::response_bytes);
                 self.schedule(at + SIFS, respond(ResponseKind::Ack, bytes));
             }
-            FrameKind::BlockAckRequest => self.schedule(at + SIFS, respond(ResponseKind::Ack, BLOCK_ACK_BYTES)),
+            FrameKind::BlockAckRequest => {
+                let exchange = self.transceivers[to as usize].exchange.as_ref();
+                let bytes = exchange.map_or(0, |request| request.mode.block_ack_bytes());
+                self.schedule(at + SIFS, respond(ResponseKind::Ack, bytes));
+            }
             FrameKind::Ack => self.complete(at, index, true),
         }
     }

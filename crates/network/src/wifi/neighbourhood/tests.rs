@@ -1,6 +1,9 @@
 //! Tests of the neighbourhood: cycles by hand, the medium in which all stations receive each other, hidden and exposed
 //! stations, capture, energy detection, independent channels.
 
+mod block_ack;
+mod edca;
+
 use cwndlab_units::{Duration, Time};
 
 use super::*;
@@ -79,10 +82,15 @@ fn saturate(
 }
 
 /// The results of a neighbourhood whose paths always have frames to send.
-fn keep_saturated(mut all: Neighbourhood<u32>, paths: usize, seconds: u64) -> Run {
+fn keep_saturated(all: Neighbourhood<u32>, paths: usize, seconds: u64) -> Run {
+    keep_saturated_with(all, paths, 70, seconds)
+}
+
+/// The same with a number of frames in each queue.
+fn keep_saturated_with(mut all: Neighbourhood<u32>, paths: usize, frames: u32, seconds: u64) -> Run {
     let mut delivered = vec![0; paths];
     for path in 0..paths as u32 {
-        for _ in 0..70 {
+        for _ in 0..frames {
             all.offer(Time::ZERO, path, packet(path), &mut Vec::new());
         }
     }

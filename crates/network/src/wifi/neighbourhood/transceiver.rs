@@ -51,6 +51,8 @@ pub(super) struct Backoff {
     pub(super) immediate: bool,
     /// Time of its valid access event; those at other times are void.
     pub(super) due: Time,
+    /// Failures since the last success: without RTS, or of the RTS; and after an RTS (QSRC and QLRC).
+    pub(super) failures: [u32; 2],
 }
 
 impl Backoff {
@@ -126,8 +128,8 @@ pub(super) struct OwnExchange {
     pub(super) with_rts: bool,
     /// A CTS was received.
     pub(super) reserved: bool,
-    /// Number of this request for a BlockAck, from 1; 0: it has data.
-    pub(super) requests: u32,
+    /// It is a request for a BlockAck of its data frames, not their transmission.
+    pub(super) is_request: bool,
     /// Another frame overlapped with one of its frames at the receiver: in the same slot, or at another time.
     pub(super) overlapped: [bool; 2],
     /// Number of its valid timeout.

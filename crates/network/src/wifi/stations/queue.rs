@@ -69,7 +69,8 @@ impl<P: Copy> Stations<P> {
     /// Adds a frame to the device.
     fn load(&mut self, index: usize, path: u32, one: QueuedPacket<P>) {
         self.serial += 1;
-        let frame = Frame { one, serial: self.serial, failures: [0; 2], state: State::Waiting, reported: false };
+        let (serial, state) = (self.serial, State::Waiting);
+        let frame = Frame { one, serial, failures: [0; 2], state, in_window: false, reported: false };
         self.paths[path as usize].frames.push_back(frame);
         let function = &mut self.functions[index];
         if function.sole_path.is_none() {
