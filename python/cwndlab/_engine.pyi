@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 __all__ = [
     "Ack",
+    "Agents",
     "Cancel",
     "Congestion",
     "DeliveryRate",
@@ -21,6 +22,7 @@ __all__ = [
     "SimulationBatch",
     "Table",
     "Window",
+    "action_factors",
     "algorithms",
     "aliases",
     "assemble",
@@ -40,6 +42,8 @@ __all__ = [
     "explain",
     "fetch",
     "finding_codes",
+    "interval_fields",
+    "interval_reward",
     "make_trace",
     "packetdrill",
     "parse_trace",
@@ -204,6 +208,9 @@ def make_trace(kind: str, seed: int, seconds: int) -> list[int] | None: ...
 def parse_trace(text: str, name: str) -> list[int]: ...
 def read(folder: str | PathLike[str]) -> Records: ...
 def decision_fields() -> list[str]: ...
+def interval_fields() -> list[str]: ...
+def interval_reward(reward: str, interval: Sequence[float], fair_rate: float, base_rtt: float) -> float: ...
+def action_factors(action: str, outputs: Sequence[float]) -> list[float]: ...
 def assemble(header: Mapping[str, Any], tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Records: ...
 
 @final
@@ -422,14 +429,33 @@ class Simulation:
     def close(self) -> None: ...
 
 @final
+class Agents:
+    """Flows of learning environments: their last intervals, observations and rewards."""
+
+    def __new__(
+        cls,
+        intervals: npt.NDArray[np.float64],
+        observations: npt.NDArray[np.float64],
+        rewards: npt.NDArray[np.float64],
+        observation: str,
+        action: str,
+        reward: str | None,
+    ) -> Agents: ...
+    def restart(self, index: int, fair_rate: float, base_rtt: float) -> None: ...
+    def push(self, index: int, measured: Sequence[float]) -> None: ...
+    def decide(self, index: int, action: float) -> tuple[float, float]: ...
+
+@final
 class SimulationBatch:
     """Several runs, each stepped from one decision to the next, with reports and actions in arrays."""
 
-    def __new__(cls, reports: npt.NDArray[np.float64], actions: npt.NDArray[np.float64]) -> SimulationBatch: ...
+    def __new__(
+        cls, reports: npt.NDArray[np.float64], actions: npt.NDArray[np.float64], agents: Agents | None = None
+    ) -> SimulationBatch: ...
     def start(
         self, index: int, text: str, format: _Format, seed: int, *, folder: str | PathLike[str] | None = None
     ) -> None: ...
-    def step(self) -> None: ...
+    def step(self) -> bool: ...
     def records(self, index: int) -> Records: ...
     def close(self) -> None: ...
 

@@ -55,6 +55,10 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stepping::report::decision_fields, module)?)?;
     module.add_class::<stepping::simulation::Simulation>()?;
     module.add_class::<stepping::batch::SimulationBatch>()?;
+    module.add_class::<stepping::agents::Agents>()?;
+    module.add_function(wrap_pyfunction!(stepping::agents::interval_fields, module)?)?;
+    module.add_function(wrap_pyfunction!(stepping::agents::interval_reward, module)?)?;
+    module.add_function(wrap_pyfunction!(stepping::agents::action_factors, module)?)?;
     module.add_function(wrap_pyfunction!(records::tables, module)?)?;
     module.add_function(wrap_pyfunction!(records::finding_codes, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
