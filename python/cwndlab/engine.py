@@ -57,6 +57,9 @@ interval_fields = _engine.interval_fields
 interval_reward = _engine.interval_reward
 action_factors = _engine.action_factors
 
+# Algorithms in Rust files.
+RustLibrary = _engine.RustLibrary
+
 # Validation.
 conformance = _engine.conformance
 conformance_texts = _engine.conformance_texts

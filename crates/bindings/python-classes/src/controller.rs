@@ -18,6 +18,7 @@ use pyo3::types::{PyDict, PyFloat};
 
 use crate::events::{self, segments};
 use crate::intern::intern as intern_text;
+use crate::rust_file::RustControl;
 
 /// Maximum window, segments, beyond the BDP of every path. A larger window is an error of the algorithm.
 const MAX_SEGMENTS: f64 = 1e9;
@@ -133,41 +134,35 @@ impl Clone for PyController {
 pub type CallResult<T> = Result<T, Box<Failure>>;
 
 impl PyController {
-    /// Creates an object by `constructor(path, **parameters)`.
-    ///
-    /// # Errors
-    ///
-    /// An exception of the constructor, and an invalid window.
-    pub fn new(
-        py: Python<'_>,
-        name: &'static str,
+    /// The object `constructor(path, **parameters)`.
+    fn constructed<'py>(
+        py: Python<'py>,
         constructor: &Py<PyAny>,
         path: &control::Path,
         arguments: &Arguments,
-    ) -> CallResult<Self> {
-        let create = || -> PyResult<Self> {
-            let keywords = PyDict::new(py);
-            for (name, value) in arguments.pairs() {
-                match value {
-                    Value::Number(number) => keywords.set_item(name, number)?,
-                    Value::Word(word) => keywords.set_item(name, word == "true")?,
-                }
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let keywords = PyDict::new(py);
+        for (name, value) in arguments.pairs() {
+            match value {
+                Value::Number(number) => keywords.set_item(name, number)?,
+                Value::Word(word) => keywords.set_item(name, word == "true")?,
             }
-            let object = constructor.bind(py).call((events::Path { raw: path.clone() },), Some(&keywords))?;
-            Ok(Self {
-                name,
-                mss: path.mss,
-                methods: Methods::bind(&object)?,
-                instance: object.unbind(),
-                threshold: Ssthresh::Unknown,
-                window: path.initial_cwnd,
-                rate: None,
-                now: Time::ZERO,
-            })
-        };
-        let mut object = create().map_err(|error| raised(py, name, "__init__", Time::ZERO, error))?;
-        object.read_outputs(py, "__init__")?;
-        Ok(object)
+        }
+        constructor.bind(py).call((events::Path { raw: path.clone() },), Some(&keywords))
+    }
+
+    /// An object as a congestion control.
+    fn of(name: &'static str, path: &control::Path, object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self {
+            name,
+            mss: path.mss,
+            methods: Methods::bind(object)?,
+            instance: object.clone().unbind(),
+            threshold: Ssthresh::Unknown,
+            window: path.initial_cwnd,
+            rate: None,
+            now: Time::ZERO,
+        })
     }
 
     fn deep_copy(&self, py: Python<'_>) -> CallResult<Self> {
@@ -305,6 +300,31 @@ impl PyController {
         }
         Ok(())
     }
+}
+
+/// The congestion control of a flow, created by `constructor(path, **parameters)`: an object of Python, or an algorithm
+/// of a library that it returns.
+///
+/// # Errors
+///
+/// An exception of the constructor, and an invalid window.
+pub fn create(
+    py: Python<'_>,
+    name: &'static str,
+    constructor: &Py<PyAny>,
+    path: &control::Path,
+    arguments: &Arguments,
+) -> CallResult<Box<dyn CongestionControl>> {
+    let failed = |error| raised(py, name, "__init__", Time::ZERO, error);
+    let object = PyController::constructed(py, constructor, path, arguments).map_err(failed)?;
+    if let Ok(library) = object.cast::<RustControl>() {
+        if let Some(taken) = library.get().take(name) {
+            return Ok(Box::new(taken));
+        }
+    }
+    let mut control = PyController::of(name, path, &object).map_err(failed)?;
+    control.read_outputs(py, "__init__")?;
+    Ok(Box::new(control))
 }
 
 impl Failure {

@@ -5,3 +5,4 @@ pub mod class_entry;
 pub mod controller;
 pub mod events;
 pub mod intern;
+pub mod rust_file;

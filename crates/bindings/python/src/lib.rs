@@ -19,7 +19,7 @@ mod stepping;
 mod trace;
 mod work;
 
-use cwndlab_python_classes::events;
+use cwndlab_python_classes::{events, rust_file};
 use pyo3::prelude::*;
 use pyo3::wrap_pyfunction;
 
@@ -73,6 +73,8 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::trace_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(trace::make_trace, module)?)?;
     module.add_function(wrap_pyfunction!(trace::parse_trace, module)?)?;
+    module.add_class::<rust_file::RustLibrary>()?;
+    module.add_class::<rust_file::RustControl>()?;
     module.add_class::<events::Ack>()?;
     module.add_class::<events::Congestion>()?;
     module.add_class::<events::DeliveryRate>()?;
