@@ -533,8 +533,10 @@ def _functions(kind: type) -> Iterator[CodeType]:
 
 def _place(kind: type) -> str:
     """The file in which a class is written."""
-    is_rust = issubclass(kind, RustAlgorithm)
-    file = kind.source_file if is_rust else next((code.co_filename for code in _functions(kind)), "")
+    if issubclass(kind, RustAlgorithm):
+        file = kind.source_file
+    else:
+        file = next((code.co_filename for code in _functions(kind)), "")
     if not file:
         return ""
     try:

@@ -1,8 +1,9 @@
 """Algorithms in Rust files: compiled by cargo, loaded by the engine, and passed on as classes.
 
 The file is that of an algorithm in the tree (``docs/add-an-algorithm.md``): it has ``pub static SPEC: Spec`` of a whole
-algorithm. Cargo compiles it against the contract, the crate ``cwndlab-control``, whose sources this package has, offline
-where it can. A library is kept by the text of the file, the sources and the compiler, in ``$XDG_CACHE_HOME/cwndlab``.
+algorithm. Cargo compiles it against the contract, the crate ``cwndlab-control``, whose sources this package has, and
+offline where it can. A library is kept by the text of the file, the sources and the compiler, in
+``$XDG_CACHE_HOME/cwndlab``.
 """
 
 from __future__ import annotations

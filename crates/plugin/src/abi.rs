@@ -4,8 +4,8 @@
 use std::ffi::c_void;
 
 use cwndlab_control::{
-    Ack, Cause, Change, Congestion, DeliveryRate, Event, EventKind, Feedback, Path, Phase, Reason, Saved, Sent, Ssthresh,
-    State, Window,
+    Ack, Cause, Change, Congestion, DeliveryRate, Event, EventKind, Feedback, Path, Phase, Reason, Saved, Sent,
+    Ssthresh, State, Window,
 };
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
@@ -177,6 +177,40 @@ impl From<CFeedback> for Option<Feedback> {
     }
 }
 
+/// [`DeliveryRate`]; without an interval none.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct CSample {
+    interval: Maybe,
+    delivered: u64,
+    prior_delivered: u64,
+    app_limited: u64,
+}
+
+impl From<Option<DeliveryRate>> for CSample {
+    #[inline]
+    fn from(sample: Option<DeliveryRate>) -> Self {
+        Self {
+            interval: of_duration(sample.map(|one| one.interval)),
+            delivered: sample.map_or(0, |one| one.delivered.0),
+            prior_delivered: sample.map_or(0, |one| one.prior_delivered.0),
+            app_limited: sample.is_some_and(|one| one.app_limited).into(),
+        }
+    }
+}
+
+impl From<CSample> for Option<DeliveryRate> {
+    #[inline]
+    fn from(sample: CSample) -> Self {
+        duration(sample.interval).map(|interval| DeliveryRate {
+            delivered: Bytes(sample.delivered),
+            interval,
+            prior_delivered: Bytes(sample.prior_delivered),
+            app_limited: sample.app_limited != 0,
+        })
+    }
+}
+
 /// [`Ack`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -191,15 +225,12 @@ pub struct CAck {
     rtt: Maybe,
     srtt: u64,
     min_rtt: u64,
-    sample_interval: Maybe,
-    sample_delivered: u64,
-    sample_prior_delivered: u64,
+    sample: CSample,
     delivered: u64,
     ce: u64,
     round: u64,
     feedback: CFeedback,
     acks: u32,
-    sample_app_limited: u8,
     app_limited: u8,
     cwnd_limited: u8,
     recovering: u8,
@@ -208,7 +239,6 @@ pub struct CAck {
 impl From<&Ack> for CAck {
     #[inline]
     fn from(ack: &Ack) -> Self {
-        let sample = ack.delivery_rate;
         Self {
             now: ack.now.as_nanos(),
             mss: ack.mss.0,
@@ -220,15 +250,12 @@ impl From<&Ack> for CAck {
             rtt: of_duration(ack.rtt),
             srtt: ack.srtt.as_nanos(),
             min_rtt: ack.min_rtt.as_nanos(),
-            sample_interval: of_duration(sample.map(|one| one.interval)),
-            sample_delivered: sample.map_or(0, |one| one.delivered.0),
-            sample_prior_delivered: sample.map_or(0, |one| one.prior_delivered.0),
+            sample: ack.delivery_rate.into(),
             delivered: ack.delivered.0,
             ce: ack.ce.0,
             round: ack.round,
             feedback: ack.feedback.into(),
             acks: ack.acks,
-            sample_app_limited: sample.is_some_and(|one| one.app_limited).into(),
             app_limited: ack.app_limited.into(),
             cwnd_limited: ack.cwnd_limited.into(),
             recovering: ack.recovering.into(),
@@ -251,12 +278,7 @@ impl From<&CAck> for Ack {
             rtt: duration(ack.rtt),
             srtt: Duration::from_nanos(ack.srtt),
             min_rtt: Duration::from_nanos(ack.min_rtt),
-            delivery_rate: duration(ack.sample_interval).map(|interval| DeliveryRate {
-                delivered: Bytes(ack.sample_delivered),
-                interval,
-                prior_delivered: Bytes(ack.sample_prior_delivered),
-                app_limited: ack.sample_app_limited != 0,
-            }),
+            delivery_rate: ack.sample.into(),
             delivered: Bytes(ack.delivered),
             ce: Bytes(ack.ce),
             app_limited: ack.app_limited != 0,

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
 use std::sync::Once;
 
-use cwndlab_control::{Catalogue, CongestionControl, Domain, Spec, Value};
+use cwndlab_control::{Catalogue, CongestionControl, Spec, Value};
 
 use crate::abi::{
     CAck, CCongestion, CEvent, COutputs, CParameter, CPath, CSent, CWindow, Handle, Put, Sizes, Table, Text, VERSION,
@@ -172,12 +172,6 @@ pub unsafe fn enter<G: Guest>(version: u32, sizes: *const Sizes, table: *mut Tab
     };
     unsafe { table.write(functions) };
     VERSION
-}
-
-/// The words of a parameter that is on or off.
-#[must_use]
-pub fn is_switch(domain: Domain) -> bool {
-    matches!(domain, Domain::Words(words) if words.len() == 2 && words.contains(&"on") && words.contains(&"off"))
 }
 
 /// Exports the entry of a library: `export!(module::SPEC)`.

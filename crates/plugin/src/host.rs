@@ -46,7 +46,7 @@ impl Plugin {
         let entry = unsafe { library.get::<Entry>(ENTRY) }.map_err(|error| error.to_string())?;
         let mut table = std::mem::MaybeUninit::<Table>::uninit();
         // SAFETY: the library writes the table only where its size is the one here.
-        let version = unsafe { entry(VERSION, &Sizes::HERE, table.as_mut_ptr()) };
+        let version = unsafe { entry(VERSION, std::ptr::from_ref(&Sizes::HERE), table.as_mut_ptr()) };
         if version != VERSION {
             return Err(format!("was compiled for another version of the interface than {VERSION}"));
         }
@@ -80,7 +80,7 @@ impl Plugin {
             let mut one = CParameter { name: Text::NONE, number: 0.0, word: Text::NONE };
             // SAFETY: the place is one of its type, and its texts exist as long as the process.
             unsafe {
-                if !(self.table.parameter)(index, &mut one) {
+                if !(self.table.parameter)(index, &raw mut one) {
                     return None;
                 }
                 Some((one.name.get()?, one.word.get().map_or(Default::Number(one.number), Default::Word)))
@@ -96,7 +96,9 @@ impl Plugin {
         let mut made = Control { table: self.table, handle: std::ptr::null_mut(), outputs: COutputs::NONE };
         let path = CPath::from(path);
         // SAFETY: all places are of their types, and the text exists during the call.
-        let done = unsafe { (self.table.create)(&path, Text::new(text), &mut made.handle, &mut made.outputs) };
+        let done = unsafe {
+            (self.table.create)(&raw const path, Text::new(text), &raw mut made.handle, &raw mut made.outputs)
+        };
         made.outcome(done)?;
         Ok(made)
     }
@@ -144,7 +146,7 @@ impl Control {
     pub fn copy(&self) -> Result<Self, String> {
         let mut copy = Self { table: self.table, handle: std::ptr::null_mut(), outputs: self.outputs };
         // SAFETY: the handle is one of this library, and the place is one of its type.
-        let done = unsafe { (self.table.copy)(self.handle, &mut copy.handle) };
+        let done = unsafe { (self.table.copy)(self.handle, &raw mut copy.handle) };
         self.outcome(done)?;
         Ok(copy)
     }
@@ -155,9 +157,11 @@ impl Control {
     /// The text of a panic.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) -> Result<Option<Event>, String> {
+        let report = CAck::from(ack);
         let mut event = CEvent::NONE;
         // SAFETY: the handle is one of this library, and all places are of their types.
-        let done = unsafe { (self.table.on_ack)(self.handle, &CAck::from(ack), &mut event, &mut self.outputs) };
+        let done =
+            unsafe { (self.table.on_ack)(self.handle, &raw const report, &raw mut event, &raw mut self.outputs) };
         self.outcome(done)?;
         // SAFETY: names of events are `'static` in the library.
         Ok(unsafe { event.get() })
@@ -168,9 +172,9 @@ impl Control {
     /// # Errors
     /// The text of a panic.
     pub fn on_congestion(&mut self, event: &Congestion) -> Result<(), String> {
+        let report = CCongestion::from(event);
         // SAFETY: as in `on_ack`.
-        let done =
-            unsafe { (self.table.on_congestion)(self.handle, &CCongestion::from(event), &mut self.outputs) };
+        let done = unsafe { (self.table.on_congestion)(self.handle, &raw const report, &raw mut self.outputs) };
         self.outcome(done)
     }
 
@@ -180,8 +184,9 @@ impl Control {
     /// The text of a panic.
     #[inline]
     pub fn on_sent(&mut self, sent: &Sent) -> Result<(), String> {
+        let report = CSent::from(sent);
         // SAFETY: as in `on_ack`.
-        let done = unsafe { (self.table.on_sent)(self.handle, &CSent::from(sent), &mut self.outputs) };
+        let done = unsafe { (self.table.on_sent)(self.handle, &raw const report, &raw mut self.outputs) };
         self.outcome(done)
     }
 
@@ -190,8 +195,9 @@ impl Control {
     /// # Errors
     /// The text of a panic.
     pub fn on_window(&mut self, window: &Window) -> Result<(), String> {
+        let report = CWindow::from(window);
         // SAFETY: as in `on_ack`.
-        let done = unsafe { (self.table.on_window)(self.handle, &CWindow::from(window), &mut self.outputs) };
+        let done = unsafe { (self.table.on_window)(self.handle, &raw const report, &raw mut self.outputs) };
         self.outcome(done)
     }
 

@@ -60,7 +60,7 @@ impl fmt::Display for Class {
         }
         let file = self.file.rsplit(['/', '\\']).next().unwrap_or_default();
         let start = self.sha256.get(..12).unwrap_or(&self.sha256);
-        if file.ends_with(".rs") {
+        if file.rsplit('.').next() == Some("rs") {
             return write!(f, "'{}' is the file {file} (SHA-256 {start}…)", self.name);
         }
         write!(f, "'{}' is the class {} of {file} (SHA-256 {start}…)", self.name, self.class)

@@ -9,6 +9,7 @@ use cwndlab_units::Fault;
 use pyo3::prelude::*;
 use serde_json::{Map, Value as Json};
 
+use crate::construction::create;
 use crate::controller;
 
 /// The description of a class.
@@ -49,7 +50,7 @@ pub fn entry(
         source: class.file.to_owned().leak(),
         year: 0,
         confidence: Confidence::High,
-        summary: if class.file.ends_with(".rs") { "A file in Rust." } else { "A class in Python." },
+        summary: if class.file.rsplit('.').next() == Some("rs") { "A file in Rust." } else { "A class in Python." },
         parameters: parameters.leak(),
         choices: &[],
         pitfalls: &[],
@@ -75,7 +76,7 @@ impl fmt::Debug for BoundClass {
 
 impl Make for BoundClass {
     fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl> {
-        let created = Python::attach(|py| controller::create(py, self.name, &self.constructor, path, arguments));
+        let created = Python::attach(|py| create(py, self.name, &self.constructor, path, arguments));
         created.unwrap_or_else(|failure| controller::fail(*failure))
     }
 }

@@ -8,8 +8,7 @@ use std::fmt;
 
 use cwndlab_conformance::BrokenRule;
 use cwndlab_control::{
-    self as control, Arguments, Cause, Change, CongestionControl, Event, EventKind, Extra, Phase, Reason, Ssthresh,
-    State, Value,
+    self as control, Cause, Change, CongestionControl, Event, EventKind, Extra, Phase, Reason, Ssthresh, State,
 };
 use cwndlab_units::{Bytes, Rate, Time};
 use pyo3::intern;
@@ -18,7 +17,6 @@ use pyo3::types::{PyDict, PyFloat};
 
 use crate::events::{self, segments};
 use crate::intern::intern as intern_text;
-use crate::rust_file::RustControl;
 
 /// Maximum window, segments, beyond the BDP of every path. A larger window is an error of the algorithm.
 const MAX_SEGMENTS: f64 = 1e9;
@@ -134,35 +132,26 @@ impl Clone for PyController {
 pub type CallResult<T> = Result<T, Box<Failure>>;
 
 impl PyController {
-    /// The object `constructor(path, **parameters)`.
-    fn constructed<'py>(
-        py: Python<'py>,
-        constructor: &Py<PyAny>,
-        path: &control::Path,
-        arguments: &Arguments,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let keywords = PyDict::new(py);
-        for (name, value) in arguments.pairs() {
-            match value {
-                Value::Number(number) => keywords.set_item(name, number)?,
-                Value::Word(word) => keywords.set_item(name, word == "true")?,
-            }
-        }
-        constructor.bind(py).call((events::Path { raw: path.clone() },), Some(&keywords))
-    }
-
     /// An object as a congestion control.
-    fn of(name: &'static str, path: &control::Path, object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self {
+    ///
+    /// # Errors
+    ///
+    /// A missing method, and an invalid window.
+    pub(crate) fn of(name: &'static str, path: &control::Path, object: &Bound<'_, PyAny>) -> CallResult<Self> {
+        let py = object.py();
+        let bound = Methods::bind(object).map_err(|error| raised(py, name, "__init__", Time::ZERO, error))?;
+        let mut new = Self {
             name,
             mss: path.mss,
-            methods: Methods::bind(object)?,
+            methods: bound,
             instance: object.clone().unbind(),
             threshold: Ssthresh::Unknown,
             window: path.initial_cwnd,
             rate: None,
             now: Time::ZERO,
-        })
+        };
+        new.read_outputs(py, "__init__")?;
+        Ok(new)
     }
 
     fn deep_copy(&self, py: Python<'_>) -> CallResult<Self> {
@@ -302,31 +291,6 @@ impl PyController {
     }
 }
 
-/// The congestion control of a flow, created by `constructor(path, **parameters)`: an object of Python, or an algorithm
-/// of a library that it returns.
-///
-/// # Errors
-///
-/// An exception of the constructor, and an invalid window.
-pub fn create(
-    py: Python<'_>,
-    name: &'static str,
-    constructor: &Py<PyAny>,
-    path: &control::Path,
-    arguments: &Arguments,
-) -> CallResult<Box<dyn CongestionControl>> {
-    let failed = |error| raised(py, name, "__init__", Time::ZERO, error);
-    let object = PyController::constructed(py, constructor, path, arguments).map_err(failed)?;
-    if let Ok(library) = object.cast::<RustControl>() {
-        if let Some(taken) = library.get().take(name) {
-            return Ok(Box::new(taken));
-        }
-    }
-    let mut control = PyController::of(name, path, &object).map_err(failed)?;
-    control.read_outputs(py, "__init__")?;
-    Ok(Box::new(control))
-}
-
 impl Failure {
     /// The failure with the traceback of its exception, for people.
     #[must_use]
@@ -343,7 +307,7 @@ impl Failure {
     }
 }
 
-fn raised(py: Python<'_>, name: &'static str, method: &str, now: Time, error: PyErr) -> Box<Failure> {
+pub(crate) fn raised(py: Python<'_>, name: &'static str, method: &str, now: Time, error: PyErr) -> Box<Failure> {
     let kind = error.get_type(py).name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
     let text = error.value(py).str().map_or_else(|_| String::new(), |text| text.to_string());
     let text = if text.is_empty() { kind } else { format!("{kind}: {text}") };

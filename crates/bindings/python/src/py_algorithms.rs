@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use cwndlab_control::{Algorithm, Arguments, Catalogue, CongestionControl, Make, Path, Spec};
 use cwndlab_learned::{external, policy, policy::Policy};
 use cwndlab_python_classes::class_entry::{self, Description};
+use cwndlab_python_classes::construction::create;
 use cwndlab_python_classes::controller::{self, Failure};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_scenario::{Class, Scenario};
@@ -34,7 +35,7 @@ impl Make for ClassEntry {
             let constructor = CONSTRUCTORS
                 .with_borrow(|constructors| constructors.get(self.0).map(|constructor| constructor.clone_ref(py)));
             let constructor = constructor.unwrap_or_else(|| panic!("'{}' has no constructor in this run", self.0));
-            controller::create(py, self.0, &constructor, path, arguments)
+            create(py, self.0, &constructor, path, arguments)
         });
         created.unwrap_or_else(|failure| controller::fail(*failure))
     }

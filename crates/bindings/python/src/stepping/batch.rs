@@ -58,7 +58,18 @@ impl Slots {
         }
     }
 
+    /// Enters the report of a decision, or that of the end.
+    fn enter(&mut self, index: usize, row: &[f64; FIELDS.len()]) {
+        self.set_row(index, row);
+        if let Some(agents) = self.agents.as_ref().map(Py::get) {
+            agents.enter(&mut agents.lock(), index, row);
+        }
+    }
+
     fn write(&self, py: Python<'_>) -> PyResult<()> {
+        if let Some(agents) = self.agents.as_ref().map(Py::get) {
+            agents.write(py, &agents.lock())?;
+        }
         self.reports.copy_from_slice(py, &self.rows)
     }
 
@@ -128,9 +139,7 @@ impl SimulationBatch {
         slots.set_row(index, &row);
         slots.all[index] = Some(owned);
         if let Some(agents) = slots.agents.as_ref().map(Py::get) {
-            let mut rows = agents.lock();
-            agents.begin(&mut rows, index, &row);
-            agents.write(py, &rows)?;
+            agents.begin(&mut agents.lock(), index, &row);
         }
         slots.write(py)
     }
@@ -167,12 +176,7 @@ impl SimulationBatch {
         });
         for (index, row) in stepped {
             match row {
-                Ok(Ok(row)) => {
-                    slots.set_row(index, &row);
-                    if let Some(agents) = slots.agents.as_ref().map(Py::get) {
-                        agents.enter(&mut agents.lock(), index, &row);
-                    }
-                }
+                Ok(Ok(row)) => slots.enter(index, &row),
                 Ok(Err(error)) => return Err(interrupts.take_signal().unwrap_or_else(|| step_error(py, error))),
                 Err(panic) => {
                     let failed = slots.all[index].as_ref();
@@ -182,9 +186,6 @@ impl SimulationBatch {
                     });
                 }
             }
-        }
-        if let Some(agents) = slots.agents.as_ref().map(Py::get) {
-            agents.write(py, &agents.lock())?;
         }
         slots.write(py)?;
         Ok(true)
