@@ -7,9 +7,8 @@ use std::sync::Once;
 
 use cwndlab_control::{Catalogue, CongestionControl, Spec, Value};
 
-use crate::abi::{
-    CAck, CCongestion, CEvent, COutputs, CParameter, CPath, CSent, CWindow, Handle, Put, Sizes, Table, Text, VERSION,
-};
+use crate::abi::{CAck, CCongestion, CEvent, COutputs, CPath, CSent, CWindow, Text};
+use crate::table::{CParameter, Handle, Put, Sizes, Table, VERSION};
 
 thread_local! {
     static FAILURE: RefCell<String> = const { RefCell::new(String::new()) };
@@ -144,7 +143,7 @@ unsafe extern "C" fn failure() -> Text {
 /// The exported function of an entry.
 ///
 /// # Safety
-/// The pointers are those of a caller that follows [`Entry`](crate::abi::Entry).
+/// The pointers are those of a caller that follows [`Entry`](crate::table::Entry).
 pub unsafe fn enter<G: Guest>(version: u32, sizes: *const Sizes, table: *mut Table) -> u32 {
     if version != VERSION || unsafe { sizes.read() } != Sizes::HERE {
         return 0;
@@ -187,12 +186,12 @@ macro_rules! export {
         /// The entry of the interface of C.
         ///
         /// # Safety
-        /// The caller follows `cwndlab_plugin::abi::Entry`.
+        /// The caller follows `cwndlab_plugin::table::Entry`.
         #[no_mangle]
         pub unsafe extern "C" fn cwndlab_algorithm(
             version: u32,
-            sizes: *const $crate::abi::Sizes,
-            table: *mut $crate::abi::Table,
+            sizes: *const $crate::table::Sizes,
+            table: *mut $crate::table::Table,
         ) -> u32 {
             unsafe { $crate::guest::enter::<Exported>(version, sizes, table) }
         }

@@ -8,10 +8,8 @@ use cwndlab_control::{Ack, Congestion, Event, Extra, Path, Sent, State, Window};
 use cwndlab_units::{Bytes, Rate};
 use libloading::Library;
 
-use crate::abi::{
-    CAck, CCongestion, CEvent, COutputs, CParameter, CPath, CSent, CWindow, Entry, Handle, Sizes, Table, Text, ENTRY,
-    VERSION,
-};
+use crate::abi::{CAck, CCongestion, CEvent, COutputs, CPath, CSent, CWindow, Text};
+use crate::table::{CParameter, Entry, Handle, Sizes, Table, ENTRY, VERSION};
 
 /// A library whose version and sizes are those of the engine. It is never unloaded: its texts are used as `'static`.
 #[derive(Clone, Copy, Debug)]
