@@ -37,15 +37,25 @@ help:
 	@echo 'make site         the documentation as pages with search, in build/site; they open without a network'
 	@echo 'make playground   the engine in a page, in build/playground; it opens without a server; takes Node.js and a Rust for WebAssembly'
 
-$(VENV)/.ready: requirements/lock.txt
+# What the engine and the commands of the base install take, in the versions of the lock: a fifth of all packages.
+$(VENV)/.base: requirements/lock.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'make: Python 3.11 or later is needed; name it: make PYTHON=python3.11 build' >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo 'make: Python has no ensurepip; on Debian: apt-get install python3-venv' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], "maturin", sep="\n")' > $(VENV)/base.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/lock.txt --requirement $(VENV)/base.txt
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/lock.txt
 	@touch $@
 
-$(VENV)/.built: $(VENV)/.ready $(RUST) pyproject.toml
+# The engine alone, which `cwndlab` runs with.
+$(VENV)/.engine: $(VENV)/.base $(RUST)
 	SOURCE_DATE_EPOCH=$(EPOCH) PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.ready $(VENV)/.engine
 	cargo build --release --locked --quiet --package cwndlab-bench
 	install -m 755 target/release/cwndlab-bench $(BIN)/cwndlab-bench
 	@touch $@
@@ -54,7 +64,7 @@ $(VENV)/.built: $(VENV)/.ready $(RUST) pyproject.toml
 # afterwards.
 dev: $(VENV)/.ready
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile quick --locked --quiet
-	@rm -f $(VENV)/.built
+	@rm -f $(VENV)/.engine $(VENV)/.built
 
 # Never fails: what cannot be had is named, and skipped.
 system:
@@ -80,7 +90,7 @@ dist: build
 epoch:
 	@echo $(EPOCH)
 
-demo: build
+demo: $(VENV)/.engine
 	$(BIN)/cwndlab demo --out build/demo
 
 # A limit for a slow machine under load: cargo names a test that runs for more than a minute, and this ends one that hangs.

@@ -5,7 +5,8 @@
 One `external` flow over a drop-tail bottleneck without losses, a base RTT of 20 ms and a fixed window that just fills
 the path, so that a decision per RTT covers that many packets. "batch" is `SimulationBatch` with 32 simulations and a
 window written before each step; "environments" is `CongestionVectorEnv` with 64 of them, their observations and
-rewards; "object" is `cwndlab.gym.Simulation` with one decision at a time. CPU time is that of the process.
+rewards; "one environment" is that of `gymnasium.make`, with its wrappers; "object" is `cwndlab.gym.Simulation` with one
+decision at a time. CPU time is that of the process.
 Prints Markdown.
 
     .venv/bin/python benches/gym.py             all
@@ -61,19 +62,28 @@ def batch_steps(rate: str, window: int) -> float:
     return steps / (time.process_time() - start)
 
 
-def environment_steps(rate: str, window: int) -> float:
-    """Decisions per CPU second of a vectorised environment, with observations and rewards."""
+def paths_of(rate: str, window: int) -> Any:
+    """The path of these measurements for an environment."""
+    from cwndlab.gym import FixedPaths
+
+    return FixedPaths([scenario(rate, window)], fair_rate=window / 0.02, base_rtt=0.02)
+
+
+def opening(window: int) -> float:
+    """The action that reaches the window from the initial one of 10 segments in five steps."""
     import math
 
-    import numpy as np
-    from cwndlab.gym import CongestionVectorEnv, FixedPaths
+    return math.log2(window / 10) / 5
 
-    packets_per_s = window / 0.02
-    paths = FixedPaths([scenario(rate, window)], fair_rate=packets_per_s, base_rtt=0.02)
-    environments = CongestionVectorEnv(ENVIRONMENTS, paths)
+
+def environments_steps(rate: str, window: int) -> float:
+    """Decisions per CPU second of a vectorised environment, with observations and rewards."""
+    import numpy as np
+    from cwndlab.gym import CongestionVectorEnv
+
+    environments = CongestionVectorEnv(ENVIRONMENTS, paths_of(rate, window))
     environments.reset(seed=1)
-    # From the initial window of 10 segments to the window in five steps.
-    actions = np.full((ENVIRONMENTS, 1), math.log2(window / 10) / 5, dtype=np.float32)
+    actions = np.full((ENVIRONMENTS, 1), opening(window), dtype=np.float32)
     for _ in range(5):
         environments.step(actions)
     actions[:] = 0
@@ -82,6 +92,24 @@ def environment_steps(rate: str, window: int) -> float:
         _, _, _, truncated, _ = environments.step(actions)
         ended = truncated.any()
         steps += ENVIRONMENTS
+    return steps / (time.process_time() - start)
+
+
+def one_environment_steps(rate: str, window: int) -> float:
+    """Decisions per CPU second of one environment, as `gymnasium.make` returns it."""
+    import gymnasium
+    import numpy as np
+
+    environment = gymnasium.make("cwndlab.gym:cwndlab/Link-v0", paths=paths_of(rate, window))
+    environment.reset(seed=1)
+    action = np.full(1, opening(window), dtype=np.float32)
+    for _ in range(5):
+        environment.step(action)
+    action[:] = 0
+    steps, start, ended = 0, time.process_time(), False
+    while not ended:
+        _, _, _, ended, _ = environment.step(action)
+        steps += 1
     return steps / (time.process_time() - start)
 
 
@@ -165,9 +193,9 @@ def table(*rows: tuple[str, ...]) -> None:
 
 def steps_table() -> None:
     """Prints the decisions per CPU second."""
-    rows = [("window, segments", "decisions per CPU second, batch", "environments", "object")]
+    rows = [("window, segments", "decisions per CPU second, batch", "environments", "one environment", "object")]
     for window, rate in PATHS:
-        kinds = (batch_steps, environment_steps, object_steps)
+        kinds = (batch_steps, environments_steps, one_environment_steps, object_steps)
         rates = (median(kind(rate, window) for _ in range(RUNS)) for kind in kinds)
         rows.append((str(window), *(f"{one:,.0f}" for one in rates)))
     table(*rows)

@@ -29,23 +29,29 @@ def test_the_example_is_on_the_page() -> None:
     assert EXAMPLE.read_text() in blocks("python")
 
 
-def test_the_commands_of_the_page_run(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the class in Python, with fewer repetitions and shorter runs."""
-    (tmp_path / "mine.py").write_text(blocks("python")[0])
-    monkeypatch.chdir(tmp_path)
-    commands = [
-        shlex.split(line.removeprefix(".venv/bin/cwndlab "))
-        for block in blocks("sh")
-        for line in block.splitlines()
-        if "--algorithm-file" in line
+def commands_with(file: str) -> list[list[str]]:
+    """The arguments of the page's commands that take this file."""
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    return [
+        shlex.split(line.removeprefix(".venv/bin/cwndlab ")) for line in lines if f"--algorithm-file {file}" in line
     ]
+
+
+def run_shorter(cli: Cli, commands: list[list[str]], note: str) -> None:
+    """Runs commands with fewer repetitions and shorter runs."""
     assert len(commands) >= 2
     for words in commands:
         shorter = ["2" if words[n - 1] == "--repetitions" else word for n, word in enumerate(words)]
         status, out, err = cli(*shorter, "--set", "duration=3 s")
         assert status == 0, err
         assert "delay-aimd" in out
-        assert "'delay-aimd' is the class DelayAimd of mine.py (SHA-256 " in err
+        assert f"'delay-aimd' is the {note} (SHA-256 " in err
+
+
+def test_the_commands_of_the_page_run(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(blocks("python")[0])
+    monkeypatch.chdir(tmp_path)
+    run_shorter(cli, commands_with("mine.py"), "class DelayAimd of mine.py")
     assert "delay-aimd" in (tmp_path / "out" / "mine.html").read_text()
 
 
@@ -84,6 +90,14 @@ needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs ca
 
 #: A test that compiles takes minutes on a machine that compiles other things, too.
 BUILDS = pytest.mark.timeout(1800)
+
+
+@needs_cargo
+@pytest.mark.timeout(600)
+def test_the_commands_with_a_file_in_rust_run(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(ROOT)
+    run_shorter(cli, commands_with("examples/own_algorithm.rs"), "file own_algorithm.rs")
 
 
 @needs_cargo

@@ -36,15 +36,15 @@ from cwndlab.gym import (
     Uniform,
     rewards,
 )
-from cwndlab.gym.intervals import Array, Intervals
-from cwndlab.gym.observations import History
+from cwndlab.gym.agents import Agents
+from cwndlab.gym.intervals import MEASURED, Array, Intervals
 from cwndlab.gym.rewards import PathFacts
 from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
 NAMES = ["Link", "Competition", "Trace", "Cellular"]
-FIELDS = ("duration", "sent", "acked", "lost", "rtt_mean", "rtt_slope", "srtt", "min_rtt", "cwnd", "pacing_rate")
+FIELDS = engine.interval_fields()[:MEASURED]
 #: 90 of 100 segments acknowledged in 0.1 s, 10 lost; 80 ms of RTT where 50 are possible; a window of 60.
 ROW = {
     "duration": 0.1,
@@ -61,16 +61,20 @@ ROW = {
 FACTS = PathFacts(np.array([1000.0]), np.array([0.04]))
 
 
+def agents(changes: dict[str, float], kind: str = "plain", action: Action | None = None) -> Agents:
+    """An agent after this interval."""
+    one = Agents(1, Observation(kind, history=1), action or Action(), "plain")
+    one.push(0, [{**ROW, **changes}[name] for name in FIELDS])
+    return one
+
+
 def intervals(**changes: float) -> Intervals:
-    row = {**ROW, **changes}
-    made = Intervals(FIELDS, np.array([[row[name] for name in FIELDS]], dtype=np.float64))
-    made.update()
-    return made
+    return agents(changes).intervals
 
 
-def features(kind: str, now: Intervals) -> dict[str, float]:
-    kinds = Observation(kind).features
-    return dict(zip(kinds.names, kinds.of(now)[0].tolist(), strict=True))
+def features(kind: str, **changes: float) -> dict[str, float]:
+    names = Observation(kind).features.names
+    return dict(zip(names, agents(changes, kind).observations[0].tolist(), strict=True))
 
 
 # Observations and rewards.
@@ -78,7 +82,7 @@ def features(kind: str, now: Intervals) -> dict[str, float]:
 
 def test_the_plain_features_are_those_of_their_definition() -> None:
     """A throughput of 900/s is the greatest so far; 80 ms are 0.6 above 50 ms; the BDP is 45 segments."""
-    assert features("plain", intervals()) == pytest.approx(
+    assert features("plain") == pytest.approx(
         {
             "throughput_ratio": 1,
             "queueing_delay_ratio": 0.6,
@@ -91,16 +95,17 @@ def test_the_plain_features_are_those_of_their_definition() -> None:
 
 def test_auroras_features_are_those_of_its_paper() -> None:
     """Latency gradient, mean RTT by the least mean RTT of an interval, sent by acknowledged packets."""
-    now = intervals()
-    now.least_rtt_mean[:] = 0.064
-    assert features("aurora", now) == pytest.approx(
+    one = agents({"rtt_mean": 0.064}, "aurora")
+    one.push(0, [ROW[name] for name in FIELDS])
+    names = Observation("aurora").features.names
+    assert dict(zip(names, one.observations[0].tolist(), strict=True)) == pytest.approx(
         {"latency_gradient": 0.2, "latency_ratio": 1.25, "send_ratio": 110 / 90}
     )
 
 
 def test_orcas_features_are_those_of_its_code() -> None:
     """In envwrapper.py's order. 10 lost segments in 0.1 s are 100/s; 1.25 · 50 ms / 100 ms is the delay metric."""
-    assert features("orca", intervals()) == pytest.approx(
+    assert features("orca") == pytest.approx(
         {
             "throughput_ratio": 1,
             "pacing_ratio": 2,
@@ -115,15 +120,16 @@ def test_orcas_features_are_those_of_its_code() -> None:
 
 def test_without_pacing_orcas_rate_is_that_of_the_window() -> None:
     """As in Linux, which has a pacing rate for sockets that are not paced: 60 segments per 100 ms."""
-    assert features("orca", intervals(pacing_rate=math.nan))["pacing_ratio"] == pytest.approx(600 / 900)
+    assert features("orca", pacing_rate=math.nan)["pacing_ratio"] == pytest.approx(600 / 900)
 
 
 @pytest.mark.parametrize("kind", ["plain", "aurora", "orca"])
 def test_an_interval_without_samples_gives_finite_features(kind: str) -> None:
-    empty = intervals(**dict.fromkeys(FIELDS, math.nan) | {"duration": 0, "sent": 0, "acked": 0, "lost": 0, "cwnd": 1})
-    values = Observation(kind).features
-    assert np.isfinite(list(features(kind, empty).values())).all()
-    assert values.low <= tuple(features(kind, empty).values()) <= values.high
+    empty = dict.fromkeys(FIELDS, math.nan) | {"duration": 0, "sent": 0, "acked": 0, "lost": 0, "cwnd": 1}
+    bounds = Observation(kind).features
+    values = features(kind, **empty).values()
+    assert np.isfinite(list(values)).all()
+    assert bounds.low <= tuple(values) <= bounds.high
 
 
 def test_the_plain_reward_by_hand() -> None:
@@ -160,23 +166,18 @@ def test_orcas_action_quarters_and_quadruples_the_window() -> None:
 
 
 def test_a_rate_has_a_window_of_twice_its_product_with_the_rtt() -> None:
-    out = np.zeros((1, 2))
-    Action("delta-rate", 0.5).decide([1.0], intervals(), out)
-    assert out.tolist() == pytest.approx(np.array([[2 * 2700 * 0.1, 2700]]))
+    assert agents({}, action=Action("delta-rate", 0.5)).decide(0, 1) == pytest.approx((2 * 2700 * 0.1, 2700))
 
 
 def test_the_first_rate_is_the_window_per_rtt() -> None:
-    out = np.zeros((1, 2))
-    Action("delta-rate", 0.5).decide([0.0], intervals(pacing_rate=math.inf), out)
-    assert out[0].tolist() == pytest.approx([120, 600])
+    assert agents({"pacing_rate": math.nan}, action=Action("delta-rate", 0.5)).decide(0, 0) == pytest.approx((120, 600))
 
 
 @given(st.floats(-1, 1), st.floats(1, 1e6))
 def test_windows_keep_to_their_limits(action: float, cwnd: float) -> None:
-    out = np.zeros((1, 2))
-    Action(lowest=4, highest=500).decide([action], intervals(cwnd=cwnd), out)
-    assert 4 <= out[0, 0] <= 500
-    assert math.isnan(out[0, 1])
+    window, rate = agents({"cwnd": cwnd}, action=Action(lowest=4, highest=500)).decide(0, action)
+    assert 4 <= window <= 500
+    assert math.isnan(rate)
 
 
 # Environments.
@@ -206,6 +207,51 @@ def test_a_seed_repeats_an_episode_and_another_one_does_not(name: str) -> None:
     assert trajectory(first, 1) == trajectory(again, 1)
     assert trajectory(first, 1) != trajectory(again, 2)
     assert trajectory(first, 1) == trajectory(first, 1)
+
+
+RECORDED = json.loads((Path(__file__).parent / "samples" / "gym-trajectories.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("one", RECORDED, ids=lambda one: "-".join(list(one.values())[:4]))
+def test_trajectories_are_those_of_version_0_2(one: dict[str, Any]) -> None:
+    """Recorded before observations and rewards were computed by the engine instead of NumPy, with the seed 2."""
+    kinds = {name: one[name] for name in ("observation", "action", "every")}
+    environment = gymnasium.make(one["environment"], reward=one["observation"], **kinds)
+    environment.reset(seed=2)
+    rewards, windows = [], []
+    for step in range(len(one["rewards"])):
+        action = np.array([0.9 * math.sin(0.7 * step)], dtype=np.float32)
+        observation, reward, *_, info = environment.step(action)
+        rewards.append(reward)
+        windows.append(info["cwnd"])
+    assert rewards == one["rewards"]
+    assert windows == one["windows"]
+    assert observation.tolist() == one["last_observation"]
+
+
+def test_an_observation_is_not_changed_by_later_steps() -> None:
+    """Buffers of experience keep it."""
+    environment = gymnasium.make("cwndlab/Link-v0")
+    first, _ = environment.reset(seed=1)
+    kept = first.copy()
+    for _ in range(5):
+        second, *_ = environment.step(np.ones(1, dtype=np.float32))
+    assert first.tolist() == kept.tolist() != second.tolist()
+
+
+@pytest.mark.parametrize("name", ["plain", "aurora", "orca"])
+def test_a_named_reward_is_the_function_of_that_name(name: str) -> None:
+    """Called on the intervals of a run by an own function, it gives what the engine gives."""
+    function = rewards.reward_of(name)
+    paths = LinkPaths(rate_mbps=12, rtt_ms=20, queue_bdp=1, loss=0.01)
+    by_name = Episodes(paths, 2, reward=name)
+    by_function = Episodes(paths, 2, reward=lambda intervals, facts: function(intervals, facts))
+    for row in range(2):
+        by_name.start(row, np.random.default_rng(row))
+        by_function.start(row, np.random.default_rng(row))
+    for step in range(40):
+        actions = [math.sin(step), 0.3 * math.cos(step)]
+        assert by_name.step(actions)[0].tolist() == by_function.step(actions)[0].tolist()
 
 
 def test_a_window_that_stays_gives_a_throughput_of_one_window_per_rtt() -> None:
@@ -583,17 +629,11 @@ def test_a_seed_repeats_the_episode_of_all_agents() -> None:
 
 def steered(policy: Policy, document: dict[str, Any], seed: int) -> cwndlab.Records:
     """The run in which Python computes the policy at each decision."""
-    fields = tuple(engine.decision_fields())
-    reports, out = np.full((1, len(fields)), np.nan), np.full((1, 2), np.nan)
-    now, history = Intervals(fields, reports), History(policy.observation, 1)
+    one = Agents(1, policy.observation, policy.action, "plain")
     with Simulation(document, seed) as simulation:
         while (decision := simulation.next_decision()) is not None:
-            values = (getattr(decision, name, math.nan) for name in fields)
-            reports[0] = [value if isinstance(value, int | float) else math.nan for value in values]
-            now.update()
-            history.push(now)
-            policy.action.decide(policy(history.observations), now, out)
-            cwnd, rate = out[0].tolist()
+            one.push(0, [getattr(decision, name) for name in FIELDS])
+            cwnd, rate = one.decide(0, policy(one.observations)[0])
             if not math.isnan(cwnd):
                 simulation.set_cwnd(0, cwnd)
             if not math.isnan(rate):

@@ -1,4 +1,4 @@
-"""Custom algorithms: classes in Python, called per ACK.
+"""Custom algorithms: classes in Python, called per ACK, and files in Rust (`rust_files`).
 
 `CongestionControl` is the protocol that a class follows; `Ack`, `Congestion`, `Path`, `Window` and `Sent` are the types
 of its methods' arguments. Amounts are in segments, as papers write them, times in seconds, rates in segments per
@@ -34,6 +34,8 @@ from cwndlab.engine import (
     entries,
 )
 from cwndlab.errors import ArgumentError, Fault, ScenarioError, collected, parameter_fault, text_of
+from cwndlab.rust_files import RustAlgorithm, is_rust
+from cwndlab.rust_files import load as rust_algorithm
 
 __all__ = [
     "Ack",
@@ -132,6 +134,8 @@ class CongestionControl(Protocol):
 _Class = TypeVar("_Class", bound=type[CongestionControl])
 
 Classes: TypeAlias = Mapping[str, type[CongestionControl]]
+#: A class for the engine: name, class, file, parameters (JSON), whether it has a model of the path, constructor.
+Bound: TypeAlias = tuple[str, str, str, str, bool, Callable[..., object]]
 
 _SIGNATURES = {"on_ack": "on_ack(self, ack)", "on_congestion": "on_congestion(self, event)", "cwnd": "cwnd(self)"}
 _PAGE = "docs/add-an-algorithm.md shows a complete class"
@@ -150,11 +154,17 @@ class CustomAlgorithm:
         named = list(inspect.signature(self.kind).parameters.values())[1:]
         return {one.name: one.default for one in named if isinstance(one.default, int | float)}
 
+    @property
+    def model_based(self) -> bool:
+        """It has a model of the path; only a file in Rust says so."""
+        return issubclass(self.kind, RustAlgorithm) and self.kind.model_based
+
     @cached_property
     def entry(self) -> dict[str, Any]:
         """The description of the class in a scenario."""
         return {
             "class": self.kind.__qualname__,
+            **({"kind": "model"} if self.model_based else {}),
             "file": _place(self.kind),
             "sha256": _sha256(self.kind),
             "parameters": self.parameters,
@@ -426,15 +436,15 @@ def classes_named(
     return {name: one for name, one in known.items() if name in names}
 
 
-def bound(algorithms: Mapping[str, CustomAlgorithm]) -> list[tuple[str, str, str, str, Callable[..., object]]]:
-    """The classes for an engine that creates their objects: name, class, file, parameters (JSON), constructor."""
+def bound(algorithms: Mapping[str, CustomAlgorithm]) -> list[Bound]:
+    """The classes for an engine that creates their objects."""
     return [
-        (name, one.entry["class"], one.entry["file"], json.dumps(one.parameters), one.make)
+        (name, one.entry["class"], one.entry["file"], json.dumps(one.parameters), one.model_based, one.make)
         for name, one in algorithms.items()
     ]
 
 
-def served(classes: Classes | None) -> list[tuple[str, str, str, str, Callable[..., object]]]:
+def served(classes: Classes | None) -> list[Bound]:
     """The classes for a server of streams (`bound`); it is a fault if one has a name of the catalogue."""
     custom = classes_named(list(classes or {}), classes or {})
     for name in custom:
@@ -448,14 +458,15 @@ def by_name(kinds: Iterable[type]) -> dict[str, type]:
 
 
 def load(file: str | File) -> dict[str, type]:
-    """The algorithms that a Python file holds, by name: its classes that have a method ``on_ack``.
+    """The algorithms that a Python file holds, by name: its classes that have a method ``on_ack``; or that of a file in
+    Rust, which is compiled.
 
-    The file is run as a module, as ``import`` does. Classes whose names begin with ``_`` are left out.
+    A Python file is run as a module, as ``import`` does. Classes whose names begin with ``_`` are left out.
 
     Parameters
     ----------
     file
-        A Python file.
+        A Python file, or one in Rust whose name ends with ``.rs``.
 
     Raises
     ------
@@ -470,6 +481,10 @@ def load(file: str | File) -> dict[str, type]:
       hint: name a Python file with a class in it
     """
     file = File(file)
+    if is_rust(file):
+        classes = rust_algorithm(file)
+        validate_classes(classes)
+        return classes
     text = text_of(file, "name a Python file with a class in it")
     module = ModuleType(f"cwndlab_custom_{hashlib.sha256(text.encode()).hexdigest()[:16]}_{file.stem}")
     module.__file__ = str(file)
@@ -518,7 +533,10 @@ def _functions(kind: type) -> Iterator[CodeType]:
 
 def _place(kind: type) -> str:
     """The file in which a class is written."""
-    file = next((code.co_filename for code in _functions(kind)), "")
+    if issubclass(kind, RustAlgorithm):
+        file = kind.source_file
+    else:
+        file = next((code.co_filename for code in _functions(kind)), "")
     if not file:
         return ""
     try:
@@ -537,6 +555,8 @@ _SEEN: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 
 def _sha256(kind: type) -> str:
+    if issubclass(kind, RustAlgorithm):
+        return kind.source_sha256
     if kind not in _SEEN:
         _SEEN[kind] = hashlib.sha256(_source(kind).encode()).hexdigest()
     return _SEEN[kind]

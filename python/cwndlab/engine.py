@@ -51,7 +51,14 @@ assemble_records = _engine.assemble
 # Runs that are stepped.
 Simulation = _engine.Simulation
 SimulationBatch = _engine.SimulationBatch
+Agents = _engine.Agents
 decision_fields = _engine.decision_fields
+interval_fields = _engine.interval_fields
+interval_reward = _engine.interval_reward
+action_factors = _engine.action_factors
+
+# Algorithms in Rust files.
+RustLibrary = _engine.RustLibrary
 
 # Validation.
 conformance = _engine.conformance

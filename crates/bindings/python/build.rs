@@ -23,12 +23,16 @@ const CRATES: [&str; 11] = [
 ];
 
 /// Folders of data and their names in the package.
-const DATA: [(&str, &str); 5] = [
+const DATA: [(&str, &str); 9] = [
     ("scenarios", "_scenarios"),
     ("known-answers/ns2", "_known_answers/ns2"),
     ("known-answers/ns3", "_known_answers/ns3"),
     ("known-answers/linux", "_known_answers/linux"),
     ("known-answers/kernel", "_known_answers/kernel"),
+    ("crates/units/src", "_crates/units/src"),
+    ("crates/control/src", "_crates/control/src"),
+    ("crates/plugin/src", "_crates/plugin/src"),
+    ("crates/plugin/manifests", "_crates/plugin/manifests"),
 ];
 
 fn copy_data(root: &Path) {

@@ -38,6 +38,8 @@ pub struct Class {
     pub sha256: String,
     /// Names and defaults of the parameters: numbers or Booleans.
     pub parameters: Map<String, Value>,
+    /// It has a model of the path, instead of a window that losses drive.
+    pub model_based: bool,
     /// The document of a policy, which decides in place of a class.
     pub policy: Option<Value>,
 }
@@ -58,6 +60,9 @@ impl fmt::Display for Class {
         }
         let file = self.file.rsplit(['/', '\\']).next().unwrap_or_default();
         let start = self.sha256.get(..12).unwrap_or(&self.sha256);
+        if file.rsplit('.').next() == Some("rs") {
+            return write!(f, "'{}' is the file {file} (SHA-256 {start}…)", self.name);
+        }
         write!(f, "'{}' is the class {} of {file} (SHA-256 {start}…)", self.name, self.class)
     }
 }
@@ -86,6 +91,8 @@ words! {
     pub(crate) enum ClassKind {
         /// a whole algorithm
         Whole = "whole",
+        /// a whole algorithm with a model of the path: its window may grow while it is unused, and recovery leaves it
+        Model = "model",
         /// only congestion avoidance
         Growth = "growth",
     }
@@ -174,16 +181,18 @@ fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
         faults.add(table.at("class"), "is missing", "write 'class = \"Mine\"', or 'policy = \"policy.json\"'");
     }
     let ClassFields { class, policy, kind, file, sha256, parameters } = table.read_valid(ClassFields::read, faults)?;
+    let model_based = matches!(kind, ClassKind::Model);
     let kind = match kind {
-        ClassKind::Whole => AlgorithmKind::Whole,
+        ClassKind::Whole | ClassKind::Model => AlgorithmKind::Whole,
         ClassKind::Growth => AlgorithmKind::CongestionAvoidance,
     };
     let name = name.to_owned();
     if let Some(policy) = policy {
         let sha256 = format!("{:x}", Sha256::digest(policy.to_string()));
-        return Some(Class { name, class: "Policy".to_owned(), kind, file, sha256, parameters, policy: Some(policy) });
+        let (class, policy) = ("Policy".to_owned(), Some(policy));
+        return Some(Class { name, class, kind, file, sha256, parameters, model_based, policy });
     }
-    Some(Class { name, class: class?, kind, file, sha256, parameters, policy })
+    Some(Class { name, class: class?, kind, file, sha256, parameters, model_based, policy })
 }
 
 #[cfg(test)]

@@ -92,7 +92,9 @@ SHARED: dict[str, Option | Argument] = {
     "accept_late": Option(help="Do not fail if deliveries were late."),
     "against": Option("ALGORITHM"),
     "algorithm": Option("NAME"),
-    "algorithm_file": Option("FILE", "Python file with your own classes, which flows use by name. May be repeated."),
+    "algorithm_file": Option(
+        "FILE", "Python file with your own classes, or Rust file with an algorithm, for flows by name. May be repeated."
+    ),
     "algorithms": Option("A,B,FILE", "Names of algorithms or Python files, joined by commas."),
     "by": Option("AXIS"),
     "connection": Option("NAME", "The connection, if the log has several."),

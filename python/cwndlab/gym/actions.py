@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from cwndlab import engine
 from cwndlab.errors import Fault, Parameter, ScenarioError, parameter_fault, unknown_name
-from cwndlab.gym.intervals import Array, Intervals
+from cwndlab.gym.intervals import Array
 
 __all__ = ["ACTIONS", "Action"]
 
@@ -66,26 +69,7 @@ class Action:
         if faults:
             raise ScenarioError(*faults)
 
-    def factor(self, actions: object) -> Array:
+    def factor(self, actions: ArrayLike) -> Array:
         """The factor by which window or rate change; actions beyond [−1, 1] count as −1 or 1."""
-        limited: Array = np.clip(np.asarray(actions, dtype=np.float64), -1, 1)
-        if self.kind == "power-window":
-            power: Array = self.scale**limited
-            return power
-        step = self.scale * limited
-        delta: Array = np.where(step >= 0, 1 + step, 1 / (1 - np.minimum(step, 0)))
-        return delta
-
-    def decide(self, actions: object, intervals: Intervals, out: Array) -> None:
-        """Writes window (segments) and pacing rate (segments/s) of n flows into ``out``, of shape (n, 2).
-
-        Without an RTT sample rate and window remain; NaN stands for that.
-        """
-        factor = self.factor(actions)
-        if self.kind == "delta-rate":
-            rate = np.where(np.isfinite(intervals.pacing_rate), intervals.pacing_rate, intervals.cwnd / intervals.srtt)
-            out[:, 1] = np.clip(rate * factor, self.lowest / intervals.srtt, self.highest / intervals.srtt)
-            out[:, 0] = 2 * out[:, 1] * intervals.srtt
-        else:
-            out[:, 0] = np.clip(intervals.cwnd * factor, self.lowest, self.highest)
-            out[:, 1] = np.nan
+        given = np.asarray(actions, dtype=np.float64)
+        return np.array(engine.action_factors(json.dumps(asdict(self)), given.ravel().tolist())).reshape(given.shape)

@@ -91,6 +91,8 @@ class CongestionEnv(Env[Observed, NDArray[np.float32]]):
         )
         self.observation_space, self.action_space = spaces_of(self._episodes.observation)
         self._closed = False
+        # A view of what the engine writes.
+        self._features = self._episodes.observations[0]
         # Why a step needs a reset before; empty while an episode runs.
         self._needs_reset = "no episode has begun"
 
@@ -110,9 +112,10 @@ class CongestionEnv(Env[Observed, NDArray[np.float32]]):
         if self._needs_reset:
             raise ResetNeeded(f"{self._needs_reset}: call reset() before step()")
         rewards, ended = self._episodes.step(np.reshape(action, 1))
-        if ended[0]:
+        is_over: bool = ended.item(0)
+        if is_over:
             self._needs_reset = "the episode has ended"
-        return self._observation(), float(rewards[0]), False, bool(ended[0]), self._info()
+        return self._observation(), rewards.item(0), False, is_over, self._info()
 
     def close(self) -> None:
         """Ends the use of the environment."""
@@ -120,11 +123,11 @@ class CongestionEnv(Env[Observed, NDArray[np.float32]]):
         super().close()
 
     def _observation(self) -> Observed:
-        observation: Observed = self._episodes.observations[0].astype(np.float32)
+        observation: Observed = self._features.astype(np.float32)
         return observation
 
     def _info(self) -> dict[str, Any]:
-        return {name: float(values[0]) for name, values in self._episodes.measured().items()}
+        return self._episodes.measured_of(0)
 
 
 class CongestionVectorEnv(VectorEnv[Observed, NDArray[np.float32], NDArray[Any]]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +10,12 @@ from numpy.typing import NDArray
 from cwndlab import engine
 from cwndlab.errors import ArgumentError, Parameter, parameter_fault, unknown_name
 from cwndlab.gym.actions import Action
-from cwndlab.gym.intervals import Array, Intervals
-from cwndlab.gym.observations import History, Observation
+from cwndlab.gym.agents import Agents
+from cwndlab.gym.intervals import Array
+from cwndlab.gym.observations import Observation
 from cwndlab.gym.paths import Episode, Paths
 from cwndlab.gym.policy import EVERY
-from cwndlab.gym.rewards import PathFacts, Reward, reward_of
+from cwndlab.gym.rewards import Reward
 
 __all__ = ["Episodes"]
 
@@ -75,22 +75,27 @@ class Episodes:
         self.observation = Observation(observation) if isinstance(observation, str) else observation
         self.action = Action(action) if isinstance(action, str) else action
         self._paths = paths
-        self._reward = reward_of(reward)
         interval = f", interval_ms={interval_ms:g}" if every == "interval" else ""
         #: The algorithm of the policy's flow: ``external`` with its parameters.
         self.algorithm = f"external(every={every}{interval})"
         fields = engine.decision_fields()
         self._reports: Array = np.full((count, len(fields)), np.nan)
-        self._decisions: Array = np.full((count, 2), np.nan)
-        self._batch = engine.SimulationBatch(self._reports, self._decisions)
+        self._actions: Array = np.zeros((count, 1))
+        self._agents = Agents(count, self.observation, self.action, reward)
+        self._batch = engine.SimulationBatch(self._reports, self._actions, self._agents.handle)
         self._done: Array = self._reports[:, fields.index("done")]
         self._done[:] = 1
         #: The time in each simulation, s.
         self.time: Array = self._reports[:, fields.index("time")]
         #: The last interval of each flow.
-        self.intervals = Intervals(fields, self._reports)
-        self._history = History(self.observation, count)
-        self._facts = PathFacts(np.ones(count), np.ones(count))
+        self.intervals = now = self._agents.intervals
+        self._measured = {
+            "time": self.time,
+            "throughput": now.throughput,
+            "rtt": now.rtt_mean,
+            "loss_ratio": now.loss_ratio,
+            "cwnd": now.cwnd,
+        }
 
     @property
     def count(self) -> int:
@@ -100,7 +105,7 @@ class Episodes:
     @property
     def observations(self) -> Array:
         """The observations, of shape (n, size); a view that the next step changes."""
-        return self._history.observations
+        return self._agents.observations
 
     def start(self, row: int, rng: np.random.Generator) -> Episode:
         """Starts another episode of a simulation, which runs to its first decision.
@@ -123,16 +128,8 @@ class Episodes:
 
     def start_episode(self, row: int, episode: Episode) -> None:
         """Starts a given episode, such as the same one for several policies."""
-        self._decisions[row] = np.nan
+        self._agents.restart(row, fair_rate=episode.fair_rate, base_rtt=episode.base_rtt)
         self._batch.start(row, episode.document, "json", episode.seed)
-        self._facts.fair_rate[row] = episode.fair_rate
-        self._facts.base_rtt[row] = episode.base_rtt
-        self.intervals.restart(row)
-        self._history.restart(row)
-        self.intervals.update()
-        only = np.zeros(self.count, dtype=bool)
-        only[row] = True
-        self._history.push(self.intervals, only)
 
     def step(self, actions: Sequence[float] | Array | NDArray[np.float32]) -> tuple[Array, NDArray[np.bool_]]:
         """Applies an action to each flow and runs each simulation to its next decision.
@@ -158,30 +155,21 @@ class Episodes:
             There is not a number for each simulation.
         """
         given = np.asarray(actions, dtype=np.float64)
-        if given.shape != (self.count,) or np.isnan(given).any():
+        fits = given.shape == self._done.shape
+        if fits:
+            self._actions[:, 0] = given
+        if not (fits and self._batch.step()):
             what = f"an array of shape {given.shape} is not a number for each of {self.count} simulations"
             raise ArgumentError(parameter_fault("actions", what, hint="give numbers in [−1, 1]"))
-        self.action.decide(given, self.intervals, self._decisions)
-        self._batch.step()
         ended = self._done != 0
-        self.intervals.update()
-        rewards = self._reward(self.intervals, self._facts)
-        if ended.any():
-            self._history.push(self.intervals, ~ended)
-            return np.where(ended, 0, rewards), ended
-        self._history.push(self.intervals)
-        return rewards, ended
+        return self._agents.rewards(ended), ended
 
     def measured(self) -> dict[str, Array]:
         """Numbers of the last interval of each flow: ``time`` (s), ``throughput`` (segments/s), ``rtt`` (s),
         ``loss_ratio`` and ``cwnd`` (segments); a copy. Of an episode that has ended only the time is a number.
         """
-        now = self.intervals
-        values: dict[str, Any] = {
-            "time": self.time,
-            "throughput": now.throughput,
-            "rtt": now.rtt_mean,
-            "loss_ratio": now.loss_ratio,
-            "cwnd": now.cwnd,
-        }
-        return {name: value.copy() for name, value in values.items()}
+        return {name: values.copy() for name, values in self._measured.items()}
+
+    def measured_of(self, row: int) -> dict[str, float]:
+        """The numbers of `measured` of one flow."""
+        return {name: values.item(row) for name, values in self._measured.items()}

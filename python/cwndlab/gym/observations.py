@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cwndlab.errors import ArgumentError, Parameter, parameter_fault, unknown_name
-from cwndlab.gym.intervals import Array, Intervals
+from cwndlab.gym.intervals import Array
 
-__all__ = ["OBSERVATIONS", "Features", "History", "Observation"]
+__all__ = ["OBSERVATIONS", "Features", "Observation"]
 
 
 @dataclass(frozen=True)
 class Features:
-    """The numbers of one interval.
+    """The numbers of one interval, which the engine computes.
 
     Parameters
     ----------
     names
         Their names.
     low, high
-        Their least and greatest values; `of` keeps to them.
+        Their least and greatest values, to which they are limited.
     neutral
         Their values before the first interval.
     history
         The usual number of intervals in an observation.
     source
         Where they come from.
-    compute
-        Computes them, of shape (n, number of names), from the intervals of n flows.
     """
 
     names: tuple[str, ...]
@@ -40,66 +36,6 @@ class Features:
     neutral: tuple[float, ...]
     history: int
     source: str
-    compute: Callable[[Intervals], tuple[Array, ...]]
-
-    def of(self, intervals: Intervals) -> Array:
-        """The features of each flow, within their bounds; the neutral value where one is not a number."""
-        values = np.stack(self.compute(intervals), axis=1)
-        values = np.where(np.isnan(values), self.neutral, values)
-        clipped: Array = np.clip(values, self.low, self.high)
-        return clipped
-
-
-def _ratio(above: Array, below: Array, otherwise: float) -> Array:
-    """The quotient, and another value where the divisor is not positive and finite."""
-    result = np.full(len(above), float(otherwise))
-    np.divide(above, below, out=result, where=(below > 0) & (below < np.inf))
-    return result
-
-
-def _plain(now: Intervals) -> tuple[Array, ...]:
-    return (
-        _ratio(now.throughput, now.largest_throughput, 0),
-        _ratio(now.rtt_mean, now.min_rtt, 1) - 1,
-        now.loss_ratio,
-        _ratio(now.cwnd, now.largest_throughput * now.min_rtt, 0),
-        now.rtt_slope,
-    )
-
-
-def _aurora(now: Intervals) -> tuple[Array, ...]:
-    # sender_obs.py takes 1 for a ratio of 1000 or more.
-    send_ratio = _ratio(now.sent, now.acked, 1)
-    return (
-        now.rtt_slope,
-        _ratio(now.rtt_mean, now.least_rtt_mean, 1),
-        np.where(send_ratio < 1000, send_ratio, 1),
-    )
-
-
-def delay_metric(now: Intervals) -> Array:
-    """Orca's measure of delay: 1 up to an SRTT of 1.25 times the least RTT, from there on their quotient."""
-    metric: Array = np.fmin(1.25 * _ratio(now.min_rtt, now.srtt, 1), 1)
-    return metric
-
-
-def loss_rate(now: Intervals) -> Array:
-    """Lost segments per second of each interval."""
-    return _ratio(now.lost, now.duration, 0)
-
-
-def _orca(now: Intervals) -> tuple[Array, ...]:
-    # Linux has a pacing rate whether or not a socket is paced.
-    pacing = np.where(np.isfinite(now.pacing_rate), now.pacing_rate, _ratio(now.cwnd, now.srtt, 0))
-    return (
-        _ratio(now.throughput, now.largest_throughput, 0),
-        _ratio(pacing, now.largest_throughput, 0),
-        _ratio(5 * loss_rate(now), now.largest_throughput, 0),
-        _ratio(now.acked, now.cwnd, 0),
-        now.duration,
-        _ratio(now.min_rtt, now.srtt, 1),
-        delay_metric(now),
-    )
 
 
 #: The kinds of features by name.
@@ -111,7 +47,6 @@ OBSERVATIONS: dict[str, Features] = {
         neutral=(0, 0, 0, 0, 0),
         history=4,
         source="cwndlab: throughput by its maximum, queueing delay by the least RTT, loss, window by the estimated BDP",
-        compute=_plain,
     ),
     "aurora": Features(
         names=("latency_gradient", "latency_ratio", "send_ratio"),
@@ -121,7 +56,6 @@ OBSERVATIONS: dict[str, Features] = {
         history=10,
         source="N. Jay et al., A Deep Reinforcement Learning Perspective on Internet Congestion Control, ICML 2019; "
         "bounds of PCC-RL, src/common/sender_obs.py",
-        compute=_aurora,
     ),
     "orca": Features(
         names=(
@@ -139,7 +73,6 @@ OBSERVATIONS: dict[str, Features] = {
         history=10,
         source="S. Abbasloo et al., Classic Meets Modern: A Pragmatic Learning-Based Congestion Control for the "
         "Internet, SIGCOMM 2020; Orca's rl-module/envwrapper.py without its normaliser",
-        compute=_orca,
     ),
 }
 
@@ -205,37 +138,3 @@ class Observation:
     def high(self) -> Array:
         """The greatest values of an observation."""
         return np.tile(np.array(self.features.high, dtype=np.float64), self.history)
-
-
-class History:
-    """The observations of n flows.
-
-    Parameters
-    ----------
-    observation
-        What is observed.
-    count
-        Number of flows.
-    """
-
-    def __init__(self, observation: Observation, count: int) -> None:
-        self._features = observation.features
-        width = len(self._features.names)
-        self._values: Array = np.empty((count, observation.history, width))
-        self._values[:] = self._features.neutral
-        #: The observations, of shape (n, size).
-        self.observations: Array = self._values.reshape(count, -1)
-
-    def restart(self, row: int) -> None:
-        """Forgets the intervals of a flow whose connection begins anew."""
-        self._values[row] = self._features.neutral
-
-    def push(self, intervals: Intervals, rows: NDArray[np.bool_] | None = None) -> None:
-        """Appends the last interval of each flow, or of those where ``rows`` is true."""
-        values = self._features.of(intervals)
-        if rows is None:
-            self._values[:, :-1] = self._values[:, 1:]
-            self._values[:, -1] = values
-        else:
-            self._values[rows, :-1] = self._values[rows, 1:]
-            self._values[rows, -1] = values[rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias
 
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 from cwndlab import engine
 from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.gym.actions import Action
+from cwndlab.gym.agents import Agents
 from cwndlab.gym.environments import spaces_of
-from cwndlab.gym.intervals import Array, Intervals
-from cwndlab.gym.observations import History, Observation
+from cwndlab.gym.intervals import MEASURED
+from cwndlab.gym.observations import Observation
 from cwndlab.gym.paths import CompetitionPaths
-from cwndlab.gym.rewards import PathFacts, Reward, reward_of
+from cwndlab.gym.rewards import Reward
 from cwndlab.gym.simulation import Decision, Simulation
 from cwndlab.lazy import extra
 
@@ -79,8 +81,9 @@ class ParallelCongestionEnv:
         self._algorithm = "external(every=rtt)"
         self._paths = replace(paths or CompetitionPaths(), others=self._algorithm, count=agents - 1)
         self._observation = Observation(observation) if isinstance(observation, str) else observation
-        self._action = Action(action) if isinstance(action, str) else action
-        self._reward = reward_of(reward)
+        action = Action(action) if isinstance(action, str) else action
+        self._deciders = Agents(agents, self._observation, action, reward)
+        self._measured = engine.interval_fields()[:MEASURED]
         self._generator: np.random.Generator | None = None
         self._simulation: Simulation | None = None
         #: Names of all agents: ``flow_0``, ``flow_1``, ….
@@ -108,13 +111,8 @@ class ParallelCongestionEnv:
         episode = self._paths.sample(self._generator, self._algorithm)
         self.close()
         self._simulation = Simulation(json.loads(episode.document), episode.seed)
-        count = len(self.possible_agents)
-        fields = engine.decision_fields()
-        self._reports: Array = np.full((count, len(fields)), np.nan)
-        self._fields = tuple(fields)
-        self._intervals = Intervals(fields, self._reports)
-        self._history = History(self._observation, count)
-        self._facts = PathFacts(np.full(count, episode.fair_rate), np.full(count, episode.base_rtt))
+        for row in range(len(self.possible_agents)):
+            self._deciders.restart(row, fair_rate=episode.fair_rate, base_rtt=episode.base_rtt)
         self.agents = list(self.possible_agents)
         self._run()
         return self._observations(), {agent: {"path": dict(episode.facts)} for agent in self.agents}
@@ -125,18 +123,16 @@ class ParallelCongestionEnv:
         """Applies the actions of all agents and runs until each has come to its next decision."""
         if self._simulation is None or not self.agents:
             raise RuntimeError("no episode is running: call reset() before step()")
-        decisions = np.full((len(self.possible_agents), 2), np.nan)
-        values = [float(np.reshape(actions[agent], 1)[0]) for agent in self.agents]
-        self._action.decide(values, self._intervals, decisions)
-        for flow, (cwnd, rate) in enumerate(decisions):
-            if np.isfinite(cwnd):
-                self._simulation.set_cwnd(flow, float(cwnd))
-            if np.isfinite(rate):
-                self._simulation.set_pacing(flow, float(rate))
+        for flow, agent in enumerate(self.agents):
+            cwnd, rate = self._deciders.decide(flow, np.reshape(actions[agent], 1).item())
+            if not math.isnan(cwnd):
+                self._simulation.set_cwnd(flow, cwnd)
+            if not math.isnan(rate):
+                self._simulation.set_pacing(flow, rate)
         ended = not self._run()
-        gained = self._reward(self._intervals, self._facts)
         agents = self.agents
-        rewards = {agent: 0.0 if ended else float(gained[index]) for index, agent in enumerate(agents)}
+        gained = self._deciders.rewards(np.full(len(agents), ended))
+        rewards = {agent: gained.item(index) for index, agent in enumerate(agents)}
         observations = self._observations()
         if ended:
             self.agents = []
@@ -157,23 +153,16 @@ class ParallelCongestionEnv:
     def _run(self) -> bool:
         """Runs until each agent has come to a decision; false at the end of the scenario."""
         assert self._simulation is not None
-        waiting = set(range(len(self.possible_agents)))
-        while waiting:
+        last: dict[int, Decision] = {}
+        while len(last) < len(self.possible_agents):
             decision = self._simulation.next_decision()
             if decision is None:
                 return False
-            self._write(decision)
-            waiting.discard(decision.flow)
-        self._intervals.update()
-        self._history.push(self._intervals)
+            last[decision.flow] = decision
+        for flow, decision in last.items():
+            self._deciders.push(flow, [getattr(decision, name) for name in self._measured])
         return True
 
-    def _write(self, decision: Decision) -> None:
-        row = self._reports[decision.flow]
-        for column, name in enumerate(self._fields):
-            value = getattr(decision, name, np.nan)
-            row[column] = value if isinstance(value, int | float) else np.nan
-
     def _observations(self) -> _Observations:
-        values = self._history.observations.astype(np.float32)
+        values = self._deciders.observations.astype(np.float32)
         return {agent: values[index] for index, agent in enumerate(self.agents)}

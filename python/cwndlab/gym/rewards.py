@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from cwndlab import engine
 from cwndlab.errors import ArgumentError, Parameter, unknown_name
 from cwndlab.gym.intervals import Array, Intervals
-from cwndlab.gym.observations import delay_metric, loss_rate
 
 __all__ = ["REWARDS", "PathFacts", "Reward", "aurora", "orca", "plain", "reward_of"]
 
@@ -35,6 +35,12 @@ class PathFacts:
 Reward: TypeAlias = Callable[[Intervals, PathFacts], Array]
 
 
+def _computed(name: str, intervals: Intervals, paths: PathFacts) -> Array:
+    """The reward of this name, computed by the engine."""
+    rows = zip(intervals.values.tolist(), paths.fair_rate.tolist(), paths.base_rtt.tolist(), strict=True)
+    return np.array([engine.interval_reward(name, *row) for row in rows])
+
+
 def plain(intervals: Intervals, paths: PathFacts) -> Array:
     """Throughput by the fair share − ¼ · queueing delay by the base RTT − 2 · loss ratio.
 
@@ -54,9 +60,7 @@ def plain(intervals: Intervals, paths: PathFacts) -> Array:
     ndarray
         A reward for each flow.
     """
-    queueing = np.maximum(np.nan_to_num(intervals.rtt_mean, nan=0.0) / paths.base_rtt - 1, 0)
-    reward: Array = intervals.throughput / paths.fair_rate - 0.25 * queueing - 2 * intervals.loss_ratio
-    return reward
+    return _computed("plain", intervals, paths)
 
 
 def aurora(intervals: Intervals, paths: PathFacts) -> Array:
@@ -77,10 +81,7 @@ def aurora(intervals: Intervals, paths: PathFacts) -> Array:
     ndarray
         A reward for each flow.
     """
-    del paths
-    latency = np.nan_to_num(intervals.rtt_mean, nan=0.0)
-    reward: Array = 0.001 * (10 * intervals.throughput - 1000 * latency - 2000 * intervals.loss_ratio)
-    return reward
+    return _computed("aurora", intervals, paths)
 
 
 def orca(intervals: Intervals, paths: PathFacts) -> Array:
@@ -103,11 +104,7 @@ def orca(intervals: Intervals, paths: PathFacts) -> Array:
     ndarray
         A reward for each flow; 0 where nothing was acknowledged yet.
     """
-    del paths
-    reward = np.zeros(len(intervals.throughput))
-    gain = intervals.throughput - 5 * loss_rate(intervals)
-    np.divide(gain, intervals.largest_throughput, out=reward, where=intervals.largest_throughput > 0)
-    return reward * delay_metric(intervals)
+    return _computed("orca", intervals, paths)
 
 
 #: The rewards by name.

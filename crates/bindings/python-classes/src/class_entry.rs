@@ -9,7 +9,8 @@ use cwndlab_units::Fault;
 use pyo3::prelude::*;
 use serde_json::{Map, Value as Json};
 
-use crate::controller::{self, PyController};
+use crate::construction::create;
+use crate::controller;
 
 /// The description of a class.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,8 @@ pub struct Description<'a> {
     pub file: &'a str,
     /// Names and defaults of the parameters: numbers or Booleans.
     pub parameters: &'a Map<String, Json>,
+    /// It has a model of the path.
+    pub model_based: bool,
 }
 
 fn parameter(name: &str, default: &Json) -> Parameter {
@@ -47,14 +50,14 @@ pub fn entry(
         source: class.file.to_owned().leak(),
         year: 0,
         confidence: Confidence::High,
-        summary: "A class in Python.",
+        summary: if class.file.rsplit('.').next() == Some("rs") { "A file in Rust." } else { "A class in Python." },
         parameters: parameters.leak(),
         choices: &[],
         pitfalls: &[],
         companion: "",
         needs: &[Need::EveryAck],
         incompatible: &[],
-        model_based: false,
+        model_based: class.model_based,
         build: Build::Dynamic(make(name)),
     }))
 }
@@ -73,24 +76,23 @@ impl fmt::Debug for BoundClass {
 
 impl Make for BoundClass {
     fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl> {
-        match Python::attach(|py| PyController::new(py, self.name, &self.constructor, path, arguments)) {
-            Ok(object) => Box::new(object),
-            Err(failure) => controller::fail(*failure),
-        }
+        let created = Python::attach(|py| create(py, self.name, &self.constructor, path, arguments));
+        created.unwrap_or_else(|failure| controller::fail(*failure))
     }
 }
 
-/// A class in Python: name of the algorithm, name of the class, source file, parameters (JSON), constructor.
-pub type Class = (String, String, String, String, Py<PyAny>);
+/// A class in Python: name of the algorithm, name of the class, source file, parameters (JSON), whether it has a model of
+/// the path, constructor.
+pub type Class = (String, String, String, String, bool, Py<PyAny>);
 
 /// The entry of a class whose objects its constructor creates in any thread.
 ///
 /// # Errors
 ///
 /// Parameters that are not JSON, with their place.
-pub fn bound_entry((name, class, file, parameters, constructor): Class) -> Result<&'static Spec, Fault> {
+pub fn bound_entry((name, class, file, parameters, model_based, constructor): Class) -> Result<&'static Spec, Fault> {
     let parameters = serde_json::from_str(&parameters)
         .map_err(|error| Fault::new(format!("algorithms.{name}"), error.to_string(), ""))?;
-    let description = Description { name: &name, class: &class, file: &file, parameters: &parameters };
+    let description = Description { name: &name, class: &class, file: &file, parameters: &parameters, model_based };
     Ok(entry(description, Kind::Whole, |name| Box::leak(Box::new(BoundClass { name, constructor }))))
 }

@@ -8,8 +8,7 @@ use std::fmt;
 
 use cwndlab_conformance::BrokenRule;
 use cwndlab_control::{
-    self as control, Arguments, Cause, Change, CongestionControl, Event, EventKind, Extra, Phase, Reason, Ssthresh,
-    State, Value,
+    self as control, Cause, Change, CongestionControl, Event, EventKind, Extra, Phase, Reason, Ssthresh, State,
 };
 use cwndlab_units::{Bytes, Rate, Time};
 use pyo3::intern;
@@ -133,41 +132,26 @@ impl Clone for PyController {
 pub type CallResult<T> = Result<T, Box<Failure>>;
 
 impl PyController {
-    /// Creates an object by `constructor(path, **parameters)`.
+    /// An object as a congestion control.
     ///
     /// # Errors
     ///
-    /// An exception of the constructor, and an invalid window.
-    pub fn new(
-        py: Python<'_>,
-        name: &'static str,
-        constructor: &Py<PyAny>,
-        path: &control::Path,
-        arguments: &Arguments,
-    ) -> CallResult<Self> {
-        let create = || -> PyResult<Self> {
-            let keywords = PyDict::new(py);
-            for (name, value) in arguments.pairs() {
-                match value {
-                    Value::Number(number) => keywords.set_item(name, number)?,
-                    Value::Word(word) => keywords.set_item(name, word == "true")?,
-                }
-            }
-            let object = constructor.bind(py).call((events::Path { raw: path.clone() },), Some(&keywords))?;
-            Ok(Self {
-                name,
-                mss: path.mss,
-                methods: Methods::bind(&object)?,
-                instance: object.unbind(),
-                threshold: Ssthresh::Unknown,
-                window: path.initial_cwnd,
-                rate: None,
-                now: Time::ZERO,
-            })
+    /// A missing method, and an invalid window.
+    pub(crate) fn of(name: &'static str, path: &control::Path, object: &Bound<'_, PyAny>) -> CallResult<Self> {
+        let py = object.py();
+        let bound = Methods::bind(object).map_err(|error| raised(py, name, "__init__", Time::ZERO, error))?;
+        let mut new = Self {
+            name,
+            mss: path.mss,
+            methods: bound,
+            instance: object.clone().unbind(),
+            threshold: Ssthresh::Unknown,
+            window: path.initial_cwnd,
+            rate: None,
+            now: Time::ZERO,
         };
-        let mut object = create().map_err(|error| raised(py, name, "__init__", Time::ZERO, error))?;
-        object.read_outputs(py, "__init__")?;
-        Ok(object)
+        new.read_outputs(py, "__init__")?;
+        Ok(new)
     }
 
     fn deep_copy(&self, py: Python<'_>) -> CallResult<Self> {
@@ -323,7 +307,7 @@ impl Failure {
     }
 }
 
-fn raised(py: Python<'_>, name: &'static str, method: &str, now: Time, error: PyErr) -> Box<Failure> {
+pub(crate) fn raised(py: Python<'_>, name: &'static str, method: &str, now: Time, error: PyErr) -> Box<Failure> {
     let kind = error.get_type(py).name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
     let text = error.value(py).str().map_or_else(|_| String::new(), |text| text.to_string());
     let text = if text.is_empty() { kind } else { format!("{kind}: {text}") };

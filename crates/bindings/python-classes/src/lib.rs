@@ -2,6 +2,8 @@
 #![cfg(feature = "python")]
 
 pub mod class_entry;
+pub mod construction;
 pub mod controller;
 pub mod events;
 pub mod intern;
+pub mod rust_file;

@@ -19,7 +19,7 @@ mod stepping;
 mod trace;
 mod work;
 
-use cwndlab_python_classes::events;
+use cwndlab_python_classes::{events, rust_file};
 use pyo3::prelude::*;
 use pyo3::wrap_pyfunction;
 
@@ -52,9 +52,6 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario::scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::declarations, module)?)?;
     module.add_function(wrap_pyfunction!(work::run, module)?)?;
-    module.add_function(wrap_pyfunction!(stepping::report::decision_fields, module)?)?;
-    module.add_class::<stepping::simulation::Simulation>()?;
-    module.add_class::<stepping::batch::SimulationBatch>()?;
     module.add_function(wrap_pyfunction!(records::tables, module)?)?;
     module.add_function(wrap_pyfunction!(records::finding_codes, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
@@ -69,6 +66,8 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::trace_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(trace::make_trace, module)?)?;
     module.add_function(wrap_pyfunction!(trace::parse_trace, module)?)?;
+    module.add_class::<rust_file::RustLibrary>()?;
+    module.add_class::<rust_file::RustControl>()?;
     module.add_class::<events::Ack>()?;
     module.add_class::<events::Congestion>()?;
     module.add_class::<events::DeliveryRate>()?;
@@ -78,8 +77,21 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<work::Cancel>()?;
     module.add_class::<records::Records>()?;
     module.add_class::<records::Table>()?;
+    add_stepping(module)?;
     #[cfg(target_os = "linux")]
     add_linux(module)?;
+    Ok(())
+}
+
+/// Adds simulations that are stepped.
+fn add_stepping(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(stepping::report::decision_fields, module)?)?;
+    module.add_class::<stepping::simulation::Simulation>()?;
+    module.add_class::<stepping::batch::SimulationBatch>()?;
+    module.add_class::<stepping::agents::Agents>()?;
+    module.add_function(wrap_pyfunction!(stepping::agents::interval_fields, module)?)?;
+    module.add_function(wrap_pyfunction!(stepping::agents::interval_reward, module)?)?;
+    module.add_function(wrap_pyfunction!(stepping::agents::action_factors, module)?)?;
     Ok(())
 }
 

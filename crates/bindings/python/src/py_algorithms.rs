@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use cwndlab_control::{Algorithm, Arguments, Catalogue, CongestionControl, Make, Path, Spec};
 use cwndlab_learned::{external, policy, policy::Policy};
 use cwndlab_python_classes::class_entry::{self, Description};
-use cwndlab_python_classes::controller::{self, Failure, PyController};
+use cwndlab_python_classes::construction::create;
+use cwndlab_python_classes::controller::{self, Failure};
 use cwndlab_scenario::plan::{FlowPlan, Plan};
 use cwndlab_scenario::{Class, Scenario};
 use cwndlab_units::Fault;
@@ -34,12 +35,9 @@ impl Make for ClassEntry {
             let constructor = CONSTRUCTORS
                 .with_borrow(|constructors| constructors.get(self.0).map(|constructor| constructor.clone_ref(py)));
             let constructor = constructor.unwrap_or_else(|| panic!("'{}' has no constructor in this run", self.0));
-            PyController::new(py, self.0, &constructor, path, arguments)
+            create(py, self.0, &constructor, path, arguments)
         });
-        match created {
-            Ok(object) => Box::new(object),
-            Err(failure) => controller::fail(*failure),
-        }
+        created.unwrap_or_else(|failure| controller::fail(*failure))
     }
 }
 
@@ -58,8 +56,13 @@ fn entry(class: &Class) -> Result<&'static Spec, Fault> {
         entries.push((key, spec));
         return Ok(spec);
     }
-    let description =
-        Description { name: &class.name, class: &class.class, file: &class.file, parameters: &class.parameters };
+    let description = Description {
+        name: &class.name,
+        class: &class.class,
+        file: &class.file,
+        parameters: &class.parameters,
+        model_based: class.model_based,
+    };
     let spec = class_entry::entry(description, class.kind, |name| Box::leak(Box::new(ClassEntry(name))));
     entries.push((key, spec));
     Ok(spec)

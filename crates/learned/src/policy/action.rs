@@ -56,7 +56,7 @@ impl Action {
         if now.srtt.is_nan() {
             return external::Action::default();
         }
-        let rate = if now.pacing_rate.is_nan() { now.cwnd / now.srtt } else { now.pacing_rate };
+        let rate = if now.pacing_rate.is_finite() { now.pacing_rate } else { now.cwnd / now.srtt };
         let rate = (rate * factor).clamp(self.lowest / now.srtt, self.highest / now.srtt);
         external::Action { cwnd: Some(2.0 * rate * now.srtt), pacing: Some(Some(rate)), ..external::Action::default() }
     }

@@ -22,7 +22,7 @@ type Bounds = (f64, f64, f64);
 /// SRTT by minimum RTT up to which Orca counts no delay.
 const ORCA_MARGIN: f64 = 1.25;
 /// Weight of Orca's loss rate.
-const ORCA_LOSS: f64 = 5.0;
+pub(super) const ORCA_LOSS: f64 = 5.0;
 /// Aurora takes 1 for a send ratio from here on (PCC-RL, `sender_obs.py`).
 const AURORA_SEND_RATIO: f64 = 1000.0;
 
@@ -76,16 +76,16 @@ impl Kind {
                 ]
             }
             Self::Orca => {
-                let pacing = if one.pacing_rate.is_nan() { ratio(one.cwnd, one.srtt, 0.0) } else { one.pacing_rate };
-                let rtt_ratio = ratio(one.min_rtt, one.srtt, 1.0);
+                // Linux has a pacing rate whether or not a socket is paced.
+                let pacing = if one.pacing_rate.is_finite() { one.pacing_rate } else { ratio(one.cwnd, one.srtt, 0.0) };
                 vec![
                     ratio(one.throughput, one.largest_throughput, 0.0),
                     ratio(pacing, one.largest_throughput, 0.0),
-                    ratio(ORCA_LOSS * ratio(one.lost, one.duration, 0.0), one.largest_throughput, 0.0),
+                    ratio(ORCA_LOSS * one.loss_rate(), one.largest_throughput, 0.0),
                     ratio(one.acked, one.cwnd, 0.0),
                     one.duration,
-                    rtt_ratio,
-                    (ORCA_MARGIN * rtt_ratio).min(1.0),
+                    ratio(one.min_rtt, one.srtt, 1.0),
+                    one.delay_metric(),
                 ]
             }
         }
@@ -93,13 +93,31 @@ impl Kind {
 }
 
 /// The quotient; `otherwise` where the divisor is not positive and finite.
-fn ratio(above: f64, below: f64, otherwise: f64) -> f64 {
+pub(super) fn ratio(above: f64, below: f64, otherwise: f64) -> f64 {
     if below > 0.0 && below < f64::INFINITY {
         above / below
     } else {
         otherwise
     }
 }
+
+/// The fields of [`Measured`] by name, in the order of its rows.
+pub const FIELDS: [&str; 14] = [
+    "duration",
+    "sent",
+    "acked",
+    "lost",
+    "rtt_mean",
+    "rtt_slope",
+    "srtt",
+    "min_rtt",
+    "cwnd",
+    "pacing_rate",
+    "throughput",
+    "loss_ratio",
+    "largest_throughput",
+    "least_rtt_mean",
+];
 
 /// An interval and the extremes of the connection. Amounts in segments, times in seconds, rates in segments per second;
 /// NaN without a sample.
@@ -162,26 +180,89 @@ impl Measured {
     pub fn followed_by(&self, report: &Report) -> Self {
         let interval = &report.interval;
         let segments = |bytes| report.segments(bytes);
-        let duration = report.duration_s();
-        let acked = segments(interval.acked);
-        let lost = segments(interval.lost);
-        let throughput = ratio(acked, duration, 0.0);
-        let rtt_mean = interval.rtt_mean();
-        Self {
-            duration,
+        let raw = Self {
+            duration: report.duration_s(),
             sent: segments(interval.sent),
-            acked,
-            lost,
-            rtt_mean,
+            acked: segments(interval.acked),
+            lost: segments(interval.lost),
+            rtt_mean: interval.rtt_mean(),
             rtt_slope: interval.rtt_slope(),
             srtt: report.srtt_s(),
             min_rtt: report.min_rtt_s(),
             cwnd: segments(report.cwnd),
             pacing_rate: report.pacing_per_s(),
+            ..*self
+        };
+        raw.derived()
+    }
+
+    /// This interval with what follows from its measurements: throughput and loss ratio, and the extremes of the
+    /// connection, of which it has those before it.
+    #[must_use]
+    pub fn derived(self) -> Self {
+        let throughput = ratio(self.acked, self.duration, 0.0);
+        Self {
             throughput,
-            loss_ratio: ratio(lost, acked + lost, 0.0),
+            loss_ratio: ratio(self.lost, self.acked + self.lost, 0.0),
             largest_throughput: self.largest_throughput.max(throughput),
-            least_rtt_mean: self.least_rtt_mean.min(rtt_mean), // the other one where one is NaN
+            least_rtt_mean: self.least_rtt_mean.min(self.rtt_mean), // the other one where one is NaN
+            ..self
+        }
+    }
+
+    /// Lost segments per second.
+    #[must_use]
+    pub fn loss_rate(&self) -> f64 {
+        ratio(self.lost, self.duration, 0.0)
+    }
+
+    /// Orca's measure of delay: 1 up to an SRTT of 1.25 times the minimum RTT, from there on their quotient.
+    #[must_use]
+    pub fn delay_metric(&self) -> f64 {
+        (ORCA_MARGIN * ratio(self.min_rtt, self.srtt, 1.0)).min(1.0)
+    }
+
+    /// The row of an array, in the order of [`FIELDS`].
+    #[must_use]
+    pub fn to_row(&self) -> [f64; FIELDS.len()] {
+        [
+            self.duration,
+            self.sent,
+            self.acked,
+            self.lost,
+            self.rtt_mean,
+            self.rtt_slope,
+            self.srtt,
+            self.min_rtt,
+            self.cwnd,
+            self.pacing_rate,
+            self.throughput,
+            self.loss_ratio,
+            self.largest_throughput,
+            self.least_rtt_mean,
+        ]
+    }
+
+    /// The interval of a row.
+    #[must_use]
+    pub fn from_row(row: [f64; FIELDS.len()]) -> Self {
+        let [duration, sent, acked, lost, rtt_mean, rtt_slope, srtt, min_rtt, cwnd, pacing_rate, throughput, loss_ratio, largest_throughput, least_rtt_mean] =
+            row;
+        Self {
+            duration,
+            sent,
+            acked,
+            lost,
+            rtt_mean,
+            rtt_slope,
+            srtt,
+            min_rtt,
+            cwnd,
+            pacing_rate,
+            throughput,
+            loss_ratio,
+            largest_throughput,
+            least_rtt_mean,
         }
     }
 }

@@ -14,6 +14,7 @@
 //! | `action` | from an output to a window and a rate |
 //! | `decider` | the policy as the decider of a flow |
 //! | `entry` | the policy as an entry of a catalogue |
+//! | `reward` | the rewards of an interval, for training |
 
 pub mod action;
 pub mod decider;
@@ -21,7 +22,9 @@ pub mod document;
 pub mod entry;
 pub mod features;
 pub mod network;
+pub mod reward;
 
 pub use decider::PolicyDecider;
 pub use document::Policy;
 pub use entry::entry;
+pub use reward::Reward;

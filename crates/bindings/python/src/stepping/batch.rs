@@ -3,18 +3,20 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use cwndlab_learned::Action;
 use cwndlab_stepping::Simulation;
 use cwndlab_units::Fault;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
+use super::agents::{check, Agents};
 use super::owned::{step_error, Interrupts, Owned};
 use super::report::{self, FIELDS};
 use crate::errors::guarded;
 use crate::records::Records;
 
-/// Columns of the actions: window and pacing rate.
+/// Columns of the actions without agents: window and pacing rate.
 const ACTIONS: usize = 2;
 
 /// Several runs, each stepped from one decision to the next.
@@ -29,18 +31,8 @@ struct Slots {
     rows: Vec<f64>,
     reports: PyBuffer<f64>,
     actions: PyBuffer<f64>,
-}
-
-/// Checks shape and layout of an array.
-fn check(name: &str, buffer: &PyBuffer<f64>, columns: usize, writable: bool) -> PyResult<()> {
-    let shape = buffer.shape();
-    if shape.len() != 2 || shape[1] != columns || !buffer.is_c_contiguous() || writable && buffer.readonly() {
-        return Err(PyValueError::new_err(format!(
-            "{name}: expected a C-contiguous{} array of float64 with {columns} columns, not one of shape {shape:?}",
-            if writable { ", writable" } else { "" },
-        )));
-    }
-    Ok(())
+    /// Whose flows these are; each has one action then.
+    agents: Option<Py<Agents>>,
 }
 
 impl SimulationBatch {
@@ -54,7 +46,30 @@ impl Slots {
         self.rows[index * FIELDS.len()..][..FIELDS.len()].copy_from_slice(row);
     }
 
+    /// The change of each simulation's window and pacing rate.
+    fn changes(&self, actions: &[f64]) -> Vec<Action> {
+        match self.agents.as_ref().map(Py::get) {
+            None => actions.chunks_exact(ACTIONS).map(|one| report::action(one[0], one[1])).collect(),
+            Some(agents) => {
+                let rows = agents.lock();
+                let outputs = actions.iter().enumerate();
+                outputs.map(|(index, &output)| agents.decision(&rows, index, output)).collect()
+            }
+        }
+    }
+
+    /// Enters the report of a decision, or that of the end.
+    fn enter(&mut self, index: usize, row: &[f64; FIELDS.len()]) {
+        self.set_row(index, row);
+        if let Some(agents) = self.agents.as_ref().map(Py::get) {
+            agents.enter(&mut agents.lock(), index, row);
+        }
+    }
+
     fn write(&self, py: Python<'_>) -> PyResult<()> {
+        if let Some(agents) = self.agents.as_ref().map(Py::get) {
+            agents.write(py, &agents.lock())?;
+        }
         self.reports.copy_from_slice(py, &self.rows)
     }
 
@@ -77,9 +92,10 @@ fn next_row(simulation: &mut Simulation, stopped: &mut dyn FnMut() -> bool) -> R
 #[pymethods]
 impl SimulationBatch {
     #[new]
-    fn new(reports: PyBuffer<f64>, actions: PyBuffer<f64>) -> PyResult<Self> {
+    #[pyo3(signature = (reports, actions, agents=None))]
+    fn new(reports: PyBuffer<f64>, actions: PyBuffer<f64>, agents: Option<Py<Agents>>) -> PyResult<Self> {
         check("reports", &reports, FIELDS.len(), true)?;
-        check("actions", &actions, ACTIONS, false)?;
+        check("actions", &actions, if agents.is_some() { 1 } else { ACTIONS }, false)?;
         if reports.shape()[0] != actions.shape()[0] {
             return Err(PyValueError::new_err(format!(
                 "actions: expected {} rows, as many as reports has, not {}",
@@ -88,11 +104,18 @@ impl SimulationBatch {
             )));
         }
         let rows = reports.shape()[0];
+        if let Some(agents) = agents.as_ref().map(Py::get).filter(|agents| agents.count() != rows) {
+            return Err(PyValueError::new_err(format!(
+                "agents: expected {rows}, as many as reports has rows, not {}",
+                agents.count()
+            )));
+        }
         let slots = Slots {
             all: (0..rows).map(|_| None).collect(),
             rows: vec![f64::NAN; rows * FIELDS.len()],
             reports,
             actions,
+            agents,
         };
         Ok(Self { slots: Mutex::new(slots) })
     }
@@ -115,23 +138,31 @@ impl SimulationBatch {
         let row = owned.step(py, Interrupts::new(None), next_row)?;
         slots.set_row(index, &row);
         slots.all[index] = Some(owned);
+        if let Some(agents) = slots.agents.as_ref().map(Py::get) {
+            agents.begin(&mut agents.lock(), index, &row);
+        }
         slots.write(py)
     }
 
     /// Applies the actions, continues each unfinished simulation to its next decision, and fills its row.
-    fn step(&self, py: Python<'_>) -> PyResult<()> {
+    ///
+    /// Returns false, and does nothing, where an action of an agent is not a number.
+    fn step(&self, py: Python<'_>) -> PyResult<bool> {
         let mut slots = self.lock();
         let actions: Vec<f64> = slots.actions.to_vec(py)?;
+        if slots.agents.is_some() && actions.iter().any(|action| action.is_nan()) {
+            return Ok(false);
+        }
+        let actions = slots.changes(&actions);
         let all = &mut slots.all;
         let mut interrupts = Interrupts::new(None);
         let stepped = py.detach(|| {
             let mut rows = Vec::with_capacity(all.len());
             for (index, slot) in all.iter_mut().enumerate() {
                 let Some(owned) = slot.as_mut().filter(|owned| !owned.simulation.is_over()) else { continue };
-                let action = report::action(actions[index * ACTIONS], actions[index * ACTIONS + 1]);
                 let row = guarded(|| {
                     if let Some(flow) = owned.simulation.decision().map(|one| one.flow) {
-                        owned.simulation.set(flow, action)?;
+                        owned.simulation.set(flow, actions[index])?;
                     }
                     next_row(&mut owned.simulation, &mut || interrupts.arrived())
                 });
@@ -145,7 +176,7 @@ impl SimulationBatch {
         });
         for (index, row) in stepped {
             match row {
-                Ok(Ok(row)) => slots.set_row(index, &row),
+                Ok(Ok(row)) => slots.enter(index, &row),
                 Ok(Err(error)) => return Err(interrupts.take_signal().unwrap_or_else(|| step_error(py, error))),
                 Err(panic) => {
                     let failed = slots.all[index].as_ref();
@@ -156,7 +187,8 @@ impl SimulationBatch {
                 }
             }
         }
-        slots.write(py)
+        slots.write(py)?;
+        Ok(true)
     }
 
     /// Runs a simulation to its end and returns its records.

@@ -1,5 +1,7 @@
-//! Simulations that are stepped, one (`Simulation`) or several with arrays (`SimulationBatch`).
+//! Simulations that are stepped, one (`Simulation`) or several with arrays (`SimulationBatch`), and
+//! the agents that decide in them (`Agents`).
 
+pub(crate) mod agents;
 pub(crate) mod batch;
 pub(crate) mod owned;
 pub(crate) mod report;
