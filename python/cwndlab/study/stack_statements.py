@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,12 +27,12 @@ DATA_BYTES = 100
 RETURN_SHARE, RETURN_NS = 0.98, 200_000_000
 
 
-def _sent(records: Records, from_ns: int, to_ns: int) -> pl.DataFrame:
-    """The datagrams with data that the sender of the first flow sends between two times."""
+def _sent(records: Records, from_ns: int, to_ns: int, least: int = DATA_BYTES) -> pl.DataFrame:
+    """The datagrams with at least so many bytes that the sender of the first flow sends between two times."""
     links = [row["link"] for row in records.rows("links") if row["name"].startswith("s0-")]
     packets = records.frame("packets").filter(pl.col("link").is_in(links) & (pl.col("flow") == 0))
     times = pl.col("time_ns").is_between(from_ns, to_ns, closed="left")
-    return packets.filter(times & (pl.col("payload_bytes") >= DATA_BYTES)).sort("time_ns")
+    return packets.filter(times & (pl.col("payload_bytes") >= least)).sort("time_ns")
 
 
 def _arrivals(records: Records) -> pl.Series:
@@ -55,26 +55,30 @@ def initial_window(records: Records) -> tuple[bool | None, str]:
 
 def reductions_last(records: Records) -> tuple[bool | None, str]:
     """RFC 9438, section 4.9, RFC 9002, section 7.3.2: a reduction after a loss is not undone, since no loss here is
-    spurious: the path has one queue and no reordering. Of algorithms by loss alone, and of QUIC, since the window of TCP
-    grows in recovery by each duplicate ACK (RFC 5681, section 3.2)."""
+    spurious: the path has one queue and no reordering. Of algorithms by loss alone, and of QUIC, since TCP's
+    window grows in recovery by each duplicate ACK (RFC 5681, section 3.2)."""
     algorithm = str(records.flows["algorithm"][0])
-    first = _sent(records, 0, 2**62)["payload_bytes"]
+    first = _sent(records, 0, 2**62, least=0)["payload_bytes"]
     if not any(name in algorithm for name in ("cubic", "reno")) or len(first) == 0 or first[0] < QUIC_INITIAL:
         return None, ""
     samples = records.samples.filter(pl.col("flow") == 0).select("time_ns", "cwnd_bytes").drop_nulls()
-    times, windows = samples["time_ns"].to_list(), samples["cwnd_bytes"].to_list()
+    reduced, undone = count_undone(samples["time_ns"].to_list(), samples["cwnd_bytes"].to_list())
+    if reduced == 0:
+        return None, "the stack reports no reduction"
+    return undone == 0, f"{undone} of {reduced} reductions undone within 200 ms (RFC 9438, 4.9)"
+
+
+def count_undone(times: Sequence[int], windows: Sequence[int]) -> tuple[int, int]:
+    """Reductions by more than a tenth between two samples, and how many of them are undone soon."""
     reduced = undone = 0
     for at in range(1, len(windows)):
         before = windows[at - 1]
         if windows[at] < 0.9 * before:
             reduced += 1
-            soon = (
-                window for time, window in zip(times[at:], windows[at:], strict=True) if time < times[at] + RETURN_NS
-            )
+            after = zip(times[at:], windows[at:], strict=True)
+            soon = [window for time, window in after if time < times[at] + RETURN_NS]
             undone += max(soon) > RETURN_SHARE * before
-    if reduced == 0:
-        return None, "the stack reports no reduction"
-    return undone == 0, f"{undone} of {reduced} reductions undone within 200 ms (RFC 9438, 4.9)"
+    return reduced, undone
 
 
 def outage_collapses(from_ns: int, to_ns: int) -> Statement:
@@ -94,12 +98,12 @@ def outage_collapses(from_ns: int, to_ns: int) -> Statement:
 
 
 def unused_window_is_kept(records: Records) -> tuple[bool | None, str]:
-    """RFC 9002, section 7.8: a window that the application does not use does not grow."""
+    """RFC 9002, section 7.8, and RFC 7661, section 4.4.1, of TCP: a window that the application does not use does not grow."""
     windows = records.samples.filter(pl.col("flow") == 0)["cwnd_bytes"].drop_nulls()
     if len(windows) == 0:
         return None, "the stack does not report its window"
     last, limit = int(windows[-1]), 2 * INITIAL_WINDOW
-    return last <= limit, f"unused window at the end: {last} B, at most {limit} B (RFC 9002, 7.8)"
+    return last <= limit, f"unused window at the end: {last} B, at most {limit} B (RFC 9002, 7.8; RFC 7661)"
 
 
 @dataclass(frozen=True)

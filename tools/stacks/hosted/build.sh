@@ -20,7 +20,7 @@ $1 is left out: $2"
 
 # A crate of the workspace of stacks. What compiles first has nothing to do with the next one.
 rust() {
-    if cargo build --release --manifest-path "$source/Cargo.toml" --target-dir build/stacks/hosted \
+    if cargo build --release --locked --manifest-path "$source/Cargo.toml" --target-dir build/stacks/hosted \
         --package "cwndlab-stack-$1"; then
         install -m 755 "build/stacks/hosted/release/cwndlab-stack-$1" "$bin"
     else
