@@ -19,7 +19,9 @@ from cwndlab.scenario.like import ScenarioLike, scenario_of
 from cwndlab.simulate import run
 from cwndlab.study.rendering import Table
 from cwndlab.study.stack_statements import Statement, cells_of
-from cwndlab.validation.audit import audit
+
+#: Gives the share of the decisive ACKs of a log that a reference explains.
+Audit = Callable[[Path], float | None]
 
 #: The path by default. Its flow is replaced.
 PATH: Mapping[str, Any] = {
@@ -115,7 +117,7 @@ def host(
     cell: str = "path",
     rate: str | None = None,
     statement: Statement | None = None,
-    references: Sequence[str] = (),
+    audits: Sequence[Audit | None] = (),
     logs: Path | None = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> list[HostedRun]:
@@ -141,9 +143,9 @@ def host(
         The rate at which the sender's application writes; without one, as much as can be sent.
     statement
         What the records are to show.
-    references
-        Algorithms, one for each of ``controllers``, with which the logs of the senders are audited; an empty text for
-        none.
+    audits
+        One for each of ``controllers``: gives the share of the decisive ACKs of a sender's log that a reference
+        explains (`cwndlab.validation.audit.audit`); ``None``: no audit.
     logs
         A folder for the logs of the senders, as far as their stacks write some.
     progress
@@ -162,19 +164,19 @@ def host(
     found = []
     for at, controller in enumerate(controllers):
         described = scenario_of(document(scenario, stack, controller, options=options, against=against, rate=rate))
-        reference = references[at] if at < len(references) else ""
+        audit = audits[at] if at < len(audits) else None
         before, hashes = os.times(), []
         with tempfile.TemporaryDirectory() as temporary:
             for number in range(repeat):
-                with _logging(Path(temporary) if (reference or logs) and number == 0 else None):
+                with _logging(Path(temporary) if (audit or logs) and number == 0 else None):
                     records = run(described, seed=seed)
                 hashes.append(records.hash())
                 if progress is not None:
                     progress(at * repeat + number + 1, len(controllers) * repeat)
             one = _measured(cell, records, hashes, before, os.times())
             written = sorted(Path(temporary).iterdir())
-            if reference:
-                one = replace(one, explained=_explained(one, written, reference))
+            if audit is not None:
+                one = replace(one, explained=_explained(one, written, audit))
             if logs is not None:
                 _keep(written, logs, f"{stack}-{controller or one.controller}-{cell.replace(' ', '-')}")
         if statement is not None:
@@ -198,11 +200,11 @@ def _logging(folder: Path | None) -> Iterator[None]:
             os.environ[_LOGS] = before
 
 
-def _explained(one: HostedRun, written: Sequence[Path], reference: str) -> float | None:
+def _explained(one: HostedRun, written: Sequence[Path], audit: Audit) -> float | None:
     if not written:
         what = f"{one.stack} writes no log that can be audited"
         raise ScenarioError(Fault("--as", what, "docs/host.md says which stacks do, and how"))
-    return audit(written[0], reference).share
+    return audit(written[0])
 
 
 def _keep(written: Sequence[Path], folder: Path, name: str) -> None:
@@ -242,7 +244,7 @@ def check_cells(
     scenario: ScenarioLike = PATH,
     options: str = "",
     seed: int = 1,
-    references: Sequence[str] = (),
+    audits: Sequence[Audit | None] = (),
     logs: Path | None = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> list[HostedRun]:
@@ -261,7 +263,7 @@ def check_cells(
             cell=cell.name,
             rate=cell.rate,
             statement=cell.statement,
-            references=references if cell.is_audited else (),
+            audits=audits if cell.is_audited else (),
             logs=logs,
             progress=None,
         )

@@ -98,7 +98,7 @@ def outage_collapses(from_ns: int, to_ns: int) -> Statement:
 
 
 def unused_window_is_kept(records: Records) -> tuple[bool | None, str]:
-    """RFC 9002, section 7.8, and RFC 7661, section 4.4.1, of TCP: a window that the application does not use does not grow."""
+    """RFC 9002, section 7.8, and of TCP RFC 7661: a window that the application does not use does not grow."""
     windows = records.samples.filter(pl.col("flow") == 0)["cwnd_bytes"].drop_nulls()
     if len(windows) == 0:
         return None, "the stack does not report its window"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -59,6 +60,7 @@ def host(
     if references and len(references) != len(controllers):
         what = f"names {len(references)} algorithms for {len(controllers)} congestion controls"
         raise ScenarioError(Fault("--as", what, "name one for each of --controller, empty for none"))
+    audits = [_audit(reference) if reference else None for reference in references]
     with progress_bar() as progress:
         if check:
             found = hosting.check_cells(
@@ -67,7 +69,7 @@ def host(
                 scenario=described,
                 options=options,
                 seed=seed,
-                references=references,
+                audits=audits,
                 logs=logs,
                 progress=progress,
             )
@@ -80,7 +82,7 @@ def host(
                 against=against or None,
                 seed=seed,
                 repeat=repeat,
-                references=references,
+                audits=audits,
                 logs=logs,
                 progress=progress,
             )
@@ -92,6 +94,11 @@ def host(
     say_seed(seed)
     if not all(verdict.is_good for verdict in verdicts):
         raise typer.Exit(1)
+
+
+def _audit(reference: str) -> Callable[[Path], float | None]:
+    """The share of the decisive ACKs of a log that an algorithm explains."""
+    return lambda log: cwndlab.validation.audit.audit(log, reference).share
 
 
 def add(app: typer.Typer) -> None:
