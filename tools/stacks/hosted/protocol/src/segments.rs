@@ -73,7 +73,8 @@ impl Segments {
         }
         self.acknowledged = Some(new);
         let (mut sample, mut is_ambiguous) = (None, false);
-        while let Some((_, sent)) = self.outstanding.pop_front_if(|(end, _)| !is_after(*end, new)) {
+        while let Some(&(_, sent)) = self.outstanding.front().filter(|(end, _)| !is_after(*end, new)) {
+            self.outstanding.pop_front();
             sample = sent.map(|sent| now - sent);
             is_ambiguous |= sent.is_none();
         }
