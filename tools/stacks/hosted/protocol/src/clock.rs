@@ -15,11 +15,18 @@ pub(crate) fn set(now: Duration) {
     NOW.store(ORIGIN + now.as_nanos() as u64, Ordering::Relaxed);
 }
 
+/// The time of the call, as the system's clocks show it.
+#[allow(clippy::disallowed_methods)] // Here it is the time of the run.
+#[must_use]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
 /// The time of a clock since the start of the run; a time before it is that.
 #[must_use]
 pub fn since_start(at: Instant) -> Duration {
     let passed = Duration::from_nanos(NOW.load(Ordering::Relaxed) - ORIGIN);
-    let now = Instant::now();
+    let now = now();
     if at >= now {
         passed + (at - now)
     } else {

@@ -152,7 +152,7 @@ impl Quiche {
     /// Sends what may leave now; the pacer holds the next datagram.
     fn send(&mut self, answer: &mut Answer) -> quiche::Result<()> {
         let Some(connection) = &mut self.connection else { return Ok(()) };
-        let now = Instant::now();
+        let now = clock::now();
         loop {
             if let Some((datagram, _)) = self.held.take_if(|(_, at)| *at <= now) {
                 answer.send(0, &datagram);

@@ -231,14 +231,14 @@ impl Stack for Adapter {
     }
 
     fn on_timer(&mut self, _now: Duration) {
-        let now = Instant::now();
+        let now = clock::now();
         if let Some((_, connection)) = &mut self.connection {
             connection.handle_timeout(now);
         }
     }
 
     fn on_datagram(&mut self, _now: Duration, ecn: u8, payload: &[u8], answer: &mut Answer) {
-        let now = Instant::now();
+        let now = clock::now();
         let remote = if self.client.is_some() || self.is_client() { RECEIVER } else { SENDER };
         self.buffer.clear();
         let data = BytesMut::from(payload);
@@ -271,7 +271,7 @@ impl Stack for Adapter {
     }
 
     fn answer(&mut self, now: Duration, answer: &mut Answer) {
-        let at = Instant::now();
+        let at = clock::now();
         self.connect_if_writing(at);
         self.drive(at, answer);
         let timeout = self.connection.as_mut().and_then(|(_, connection)| connection.poll_timeout());
