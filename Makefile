@@ -165,15 +165,10 @@ stacks: build
 	build/stacks/venv/bin/python -m pip install --quiet --disable-pip-version-check aioquic==1.7.2
 	$(BIN)/python tools/stacks/run.py --programs build/stacks/target/release --python build/stacks/venv/bin/python --only '$(ONLY)'
 
-# Stacks that `cwndlab host` runs; some minutes, and kept. Tests that need one are skipped without it.
+# Stacks that `cwndlab host` runs; a quarter of an hour, most of it for BoringSSL, and kept. Tests that need one are skipped
+# without it. ONLY='quinn aioquic': these stacks.
 hosts:
-	cargo build --release --locked --manifest-path tools/stacks/hosted/Cargo.toml --target-dir build/stacks/hosted
-	mkdir -p build/stacks/bin
-	install -m 755 build/stacks/hosted/release/cwndlab-stack-quinn build/stacks/bin
-	test -x build/stacks/venv/bin/python || $(PYTHON) -m venv build/stacks/venv
-	build/stacks/venv/bin/python -m pip install --quiet --disable-pip-version-check aioquic==1.7.2
-	printf '#!/bin/sh\nexec "$(CURDIR)/build/stacks/venv/bin/python" "$(CURDIR)/tools/stacks/hosted/python/cwndlab-stack-aioquic"\n' > build/stacks/bin/cwndlab-stack-aioquic
-	chmod 755 build/stacks/bin/cwndlab-stack-aioquic
+	tools/stacks/hosted/build.sh $(PYTHON) $(ONLY)
 
 # A quarter of an hour, and no part of the tests. ONLY=coap, ONLY=loss or ONLY=service: these parts.
 interop: build

@@ -1193,6 +1193,8 @@ class Hosted(Workload):
         Options that only the receiver's stack interprets (default: none).
     bytes
         Size of the transfer (default: unlimited).
+    rate
+        Rate at which the sender's application writes, every 10 ms (default: as much as can be sent).
     packet
         Largest packet, headers of IP and UDP included (default: ``"1500 B"``).
 
@@ -1211,6 +1213,7 @@ class Hosted(Workload):
     options: str | None = None
     peer_options: str | None = None
     bytes: str | None = None
+    rate: str | None = None
     packet: str | None = None
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,13 @@ from cwndlab.errors import Fault, ScenarioError, text_of
 from cwndlab.files import json_text, parsed, save
 from cwndlab.metrics.goodput import goodput
 from cwndlab.records import Records
-from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import ScenarioLike, scenario_of
 from cwndlab.simulate import run
 from cwndlab.study.rendering import Table
+from cwndlab.study.stack_statements import Statement, cells_of
+
+#: Gives the share of the decisive ACKs of a log that a reference explains.
+Audit = Callable[[Path], float | None]
 
 #: The path by default. Its flow is replaced.
 PATH: Mapping[str, Any] = {
@@ -24,25 +30,27 @@ PATH: Mapping[str, Any] = {
     "dumbbell": {"bottleneck": {"rate": "10 Mbps", "delay": "10 ms", "queue": {"capacity": "1 bdp"}}},
     "flow": [{"algorithm": "cubic", "rtt": "40 ms"}],
 }
-#: The cells of a verdict: changes of the path, and the algorithm of a flow beside the stack's.
-CELLS: Mapping[str, tuple[Mapping[str, Any], str | None]] = {
-    "alone": ({}, None),
-    "small buffer": ({"dumbbell.bottleneck.queue.capacity": "0.25 bdp"}, None),
-    "beside cubic": ({}, "cubic"),
-}
 #: By how much a value may be worse than in the baseline: a share of it, and an absolute difference that does not count.
+#: The bad direction is their sign.
 LIMITS: Mapping[str, tuple[float, float]] = {
     "goodput_bps": (-0.05, 0.0),
     "mean_rtt_ms": (0.10, 0.5),
     "lost_ratio": (0.25, 0.002),
+    "explained": (0.0, -0.05),
 }
 #: The version of baseline files.
-_FORMAT = 1
+_FORMAT = 2
+#: The variable with the folder in which senders write logs.
+_LOGS = "CWNDLAB_STACK_LOGS"
 
 
 @dataclass(frozen=True)
 class HostedRun:
-    """A stack on a path, in one or several equal runs."""
+    """A stack on a path, in one or several equal runs.
+
+    ``holds`` is whether the statement of a cell (`cwndlab.study.stack_statements`) holds, ``found`` what its packets
+    or samples show, and ``explained`` the share of the decisive ACKs that the reference of an audit explains.
+    """
 
     cell: str
     stack: str
@@ -57,6 +65,9 @@ class HostedRun:
     equal_runs: int
     cpu_s: float
     stack_share: float | None
+    holds: bool | None = None
+    found: str = ""
+    explained: float | None = None
 
     @property
     def packets_per_cpu_s(self) -> float | None:
@@ -69,14 +80,21 @@ class HostedRun:
 
 
 def document(
-    scenario: ScenarioLike, stack: str, controller: str = "", *, options: str = "", against: str | None = None
+    scenario: ScenarioLike,
+    stack: str,
+    controller: str = "",
+    *,
+    options: str = "",
+    against: str | None = None,
+    rate: str | None = None,
 ) -> dict[str, Any]:
     """A scenario whose first flow is a transfer by a stack, and ``against`` the algorithm of the second one, which is
     added if there is none."""
     changed = scenario_of(scenario).document
     first = changed["flow"][0]
     workload = {"kind": "hosted", "stack": stack}
-    workload |= {key: value for key, value in (("controller", controller), ("options", options)) if value}
+    given = (("controller", controller), ("options", options), ("rate", rate))
+    workload |= {key: value for key, value in given if value}
     if options:
         workload["peer_options"] = options
     kept = {key: value for key, value in first.items() if key not in ("algorithm", "profile", "stack", "control")}
@@ -97,6 +115,10 @@ def host(
     seed: int = 1,
     repeat: int = 1,
     cell: str = "path",
+    rate: str | None = None,
+    statement: Statement | None = None,
+    audits: Sequence[Audit | None] = (),
+    logs: Path | None = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> list[HostedRun]:
     """Runs a stack in the simulator, in virtual time.
@@ -117,6 +139,15 @@ def host(
         Seed of the runs, and how often each is run: `HostedRun.equal_runs` counts those with the bits of the first.
     cell
         Name of the path in the result.
+    rate
+        The rate at which the sender's application writes; without one, as much as can be sent.
+    statement
+        What the records are to show.
+    audits
+        One for each of ``controllers``: gives the share of the decisive ACKs of a sender's log that a reference
+        explains (`cwndlab.validation.audit.audit`); ``None``: no audit.
+    logs
+        A folder for the logs of the senders, as far as their stacks write some.
     progress
         Is called with the number of finished runs and that of all runs.
 
@@ -132,15 +163,54 @@ def host(
     """
     found = []
     for at, controller in enumerate(controllers):
-        described = scenario_of(document(scenario, stack, controller, options=options, against=against))
+        described = scenario_of(document(scenario, stack, controller, options=options, against=against, rate=rate))
+        audit = audits[at] if at < len(audits) else None
         before, hashes = os.times(), []
-        for number in range(repeat):
-            records = run(described, seed=seed)
-            hashes.append(records.hash())
-            if progress is not None:
-                progress(at * repeat + number + 1, len(controllers) * repeat)
-        found.append(_measured(cell, records, hashes, before, os.times()))
+        with tempfile.TemporaryDirectory() as temporary:
+            for number in range(repeat):
+                with _logging(Path(temporary) if (audit or logs) and number == 0 else None):
+                    records = run(described, seed=seed)
+                hashes.append(records.hash())
+                if progress is not None:
+                    progress(at * repeat + number + 1, len(controllers) * repeat)
+            one = _measured(cell, records, hashes, before, os.times())
+            written = sorted(Path(temporary).iterdir())
+            if audit is not None:
+                one = replace(one, explained=_explained(one, written, audit))
+            if logs is not None:
+                _keep(written, logs, f"{stack}-{controller or one.controller}-{cell.replace(' ', '-')}")
+        if statement is not None:
+            holds, text = statement(records)
+            one = replace(one, holds=holds, found=text)
+        found.append(one)
     return found
+
+
+@contextmanager
+def _logging(folder: Path | None) -> Iterator[None]:
+    """Senders write their logs to a folder, or nowhere."""
+    before = os.environ.pop(_LOGS, None)
+    if folder is not None:
+        os.environ[_LOGS] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop(_LOGS, None)
+        if before is not None:
+            os.environ[_LOGS] = before
+
+
+def _explained(one: HostedRun, written: Sequence[Path], audit: Audit) -> float | None:
+    if not written:
+        what = f"{one.stack} writes no log that can be audited"
+        raise ScenarioError(Fault("--as", what, "docs/host.md says which stacks do, and how"))
+    return audit(written[0])
+
+
+def _keep(written: Sequence[Path], folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in written:
+        shutil.copyfile(file, folder / f"{name}{file.suffix}")
 
 
 def _measured(
@@ -174,24 +244,38 @@ def check_cells(
     scenario: ScenarioLike = PATH,
     options: str = "",
     seed: int = 1,
+    audits: Sequence[Audit | None] = (),
+    logs: Path | None = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> list[HostedRun]:
     """Runs a stack in the cells of a verdict, twice each."""
     base, found = scenario_of(scenario), []
-    for at, (name, (changes, against)) in enumerate(CELLS.items()):
-        changed: Scenario = base.with_(dict(changes))
+    cells = cells_of(base)
+    for at, cell in enumerate(cells):
         found += host(
-            stack, controllers, scenario=changed, options=options, against=against, seed=seed, repeat=2, cell=name
+            stack,
+            controllers,
+            scenario=base.with_(dict(cell.changes)),
+            options=options,
+            against=cell.against,
+            seed=seed,
+            repeat=2,
+            cell=cell.name,
+            rate=cell.rate,
+            statement=cell.statement,
+            audits=audits if cell.is_audited else (),
+            logs=logs,
+            progress=None,
         )
         if progress is not None:
-            progress(at + 1, len(CELLS))
+            progress(at + 1, len(cells))
     return found
 
 
 @dataclass(frozen=True)
 class Verdict:
     """A cell beside the baseline: ``same`` bits, ``changed`` within the limits, ``degraded``, ``unequal`` runs of one
-    seed, or ``new``, without a baseline."""
+    seed, or ``new``, without a baseline. A statement that held and an audit that explains less degrade it, too."""
 
     run: HostedRun
     word: str
@@ -226,14 +310,17 @@ def _verdict(one: HostedRun, known: Mapping[str, Any] | None) -> Verdict:
         if before is None or now is None or before == now:
             continue
         changes.append(f"{name} {before:.4g} → {now:.4g}")
-        beyond = abs(now - before) > max(abs(share * before), least)
-        degraded |= beyond and (now > before) == (share > 0)
+        beyond = abs(now - before) > max(abs(share * before), abs(least))
+        degraded |= beyond and (now > before) == (share + least > 0)
+    if known["holds"] and one.holds is False:
+        degraded = True
+        changes.append(f"no longer holds: {one.found}")
     return Verdict(one, "degraded" if degraded else "changed", ", ".join(changes))
 
 
 def save_baseline(path: Path, found: Sequence[HostedRun]) -> None:
     """Writes what `judge` compares."""
-    names = ("cell", "stack", "controller", "hash", *LIMITS)
+    names = ("cell", "stack", "controller", "hash", "holds", *LIMITS)
     rows = [{name: getattr(one, name) for name in names} for one in found]
     save(json_text({"format": _FORMAT, "cells": rows}, indent=2) + "\n", path)
 
@@ -269,11 +356,16 @@ def table(found: Sequence[HostedRun], verdicts: Sequence[Verdict] = ()) -> Table
             ]
         )
     values = [one.as_dict() for one in (verdicts or found)]
+    if any(one.explained is not None for one in found):
+        header.append("explained %")
+        for row, one in zip(rows, found, strict=True):
+            row.append(_digits(None if one.explained is None else 100 * one.explained, 1))
     if verdicts:
-        header += ["verdict", "detail"]
+        header += ["verdict", "statement", "detail"]
         for row, verdict in zip(rows, verdicts, strict=True):
-            row += [verdict.word, verdict.detail]
-    return Table("stacks in virtual time", tuple(header), rows, 3, values, words=("verdict", "detail"))
+            word = {True: "holds", False: "fails", None: "–"}[verdict.run.holds]
+            row += [verdict.word, word, "; ".join(text for text in (verdict.detail, verdict.run.found) if text)]
+    return Table("stacks in virtual time", tuple(header), rows, 3, values, words=("verdict", "statement", "detail"))
 
 
 def _digits(value: float | None, digits: int = 2) -> str:

@@ -9,7 +9,7 @@ use cwndlab_hosted::frame::{Call, Item, Items, Role, Start};
 use cwndlab_hosted::process::StackProcess;
 use cwndlab_hosted::report::StackReport;
 use cwndlab_network::random::Purpose;
-use cwndlab_units::{Bytes, Duration, Fault, Time};
+use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
 use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::configuration::{Configuration, Transport};
@@ -42,6 +42,8 @@ fields! {
         peer_options: Option<String> = absent("none"),
         /// size of the transfer
         bytes: Option<Bytes> = absent("unlimited"),
+        /// rate at which the sender's application writes, every 10 ms
+        rate: Option<Rate> = absent("as much as can be sent"),
         /// largest packet, headers of IP and UDP included
         packet: Bytes = "1500 B",
     }
@@ -68,6 +70,9 @@ impl Config {
         }
         if self.bytes == Some(Bytes::ZERO) {
             faults.add(table.at("bytes"), "is zero", "");
+        }
+        if self.rate.is_some_and(|rate| rate.0 < 1000) {
+            faults.add(table.at("rate"), "is less than 1 kbit/s", "");
         }
     }
 }
@@ -100,6 +105,8 @@ impl Configuration for Config {
 const LIFETIME: Duration = Duration::from_secs(120);
 /// The time after its first arrival for which the content of a datagram is kept for copies.
 const COPIES: Duration = Duration::from_secs(1);
+/// The time between two writes of an application with a rate.
+const WRITES: Duration = Duration::from_millis(10);
 /// Timers at the same time after which a stack that always wants another is faulty.
 const MAX_TIMERS: u32 = 1000;
 
@@ -161,6 +168,10 @@ struct Transfer {
     contents: [Contents; 2],
     call: Call,
     start: Time,
+    /// Bytes that the application has written.
+    written: u64,
+    /// When it writes next.
+    next_write: Time,
     /// The transfer is recorded.
     is_recorded: bool,
     /// The sender may finish.
@@ -201,6 +212,8 @@ impl Transfer {
             contents: Default::default(),
             call: Call::default(),
             start: Time::ZERO,
+            written: 0,
+            next_write: NEVER,
             is_recorded: false,
             is_finishing: false,
             is_marked: false,
@@ -247,9 +260,22 @@ impl Transfer {
         self.hosts = Some(Box::new([self.host(End::Sender, seeds[0])?, self.host(End::Receiver, seeds[1])?]));
         self.call.begin(now);
         self.answer(End::Receiver, now, actions)?;
+        self.write(now, actions)
+    }
+
+    /// The application writes: everything at once, or what its rate has given until the next time.
+    fn write(&mut self, now: Time, actions: &mut Vec<Action>) -> Result<(), Fault> {
+        let total = self.config.bytes.map_or(u64::MAX, |bytes| bytes.0);
+        let given = self.config.rate.map_or(u64::MAX, |rate| {
+            let passed = u128::from((now + WRITES - self.start).as_nanos());
+            u64::try_from(u128::from(rate.0) * passed / 8_000_000_000).unwrap_or(u64::MAX)
+        });
         self.call.begin(now);
-        self.call.write(self.config.bytes.map_or(u64::MAX, |bytes| bytes.0));
-        if self.config.bytes.is_some() {
+        let upto = given.min(total);
+        self.call.write(if upto == u64::MAX { upto } else { upto - self.written });
+        self.written = upto;
+        self.next_write = if self.config.rate.is_some() && upto < total { now + WRITES } else { NEVER };
+        if self.config.bytes.is_some() && upto == total {
             self.is_finishing = true;
             self.call.finish();
         }
@@ -306,9 +332,13 @@ impl Transfer {
             self.begin(now, actions)?;
         }
         if now >= self.flow.stop && !mem::replace(&mut self.is_finishing, true) {
+            self.next_write = NEVER;
             self.call.begin(now);
             self.call.finish();
             self.answer(End::Sender, now, actions)?;
+        }
+        if self.next_write <= now {
+            self.write(now, actions)?;
         }
         for end in [End::Sender, End::Receiver] {
             let Some(host) = self.hosts.as_ref().map(|hosts| &hosts[index(end)]).filter(|host| host.timer <= now)
@@ -342,6 +372,7 @@ impl Transfer {
 impl Exchange for Transfer {
     fn due(&self) -> Time {
         let timers = self.hosts.as_ref().map_or(NEVER, |hosts| hosts[0].timer.min(hosts[1].timer));
+        let timers = timers.min(self.next_write);
         if self.is_finishing {
             timers
         } else {

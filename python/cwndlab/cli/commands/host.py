@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,11 @@ def host(
     check: Annotated[bool, "Run the cells of a verdict instead, and compare them with a baseline."] = False,
     baseline: Annotated[Path | None, Option("FILE", "The baseline of --check.")] = None,
     save: Annotated[Path | None, "Write the runs as a baseline."] = None,
+    as_: Annotated[
+        str,
+        Option("A,B", "Algorithms of the catalogue with which the logs are audited, one for each congestion control."),
+    ] = "",
+    logs: Annotated[Path | None, Option("FOLDER", "Keep the logs of the senders, where the stack writes some.")] = None,
     seed: int = 1,
     set_: list[str] | None = None,
     format: Format = Format.table,
@@ -50,10 +56,22 @@ def host(
     else:
         described = cwndlab.scenario.like.scenario_of(hosting.PATH).with_(dict(changes_of(set_)))
     controllers = controller.split(",")
+    references = as_.split(",") if as_ else []
+    if references and len(references) != len(controllers):
+        what = f"names {len(references)} algorithms for {len(controllers)} congestion controls"
+        raise ScenarioError(Fault("--as", what, "name one for each of --controller, empty for none"))
+    audits = [_audit(reference) if reference else None for reference in references]
     with progress_bar() as progress:
         if check:
             found = hosting.check_cells(
-                stack, controllers, scenario=described, options=options, seed=seed, progress=progress
+                stack,
+                controllers,
+                scenario=described,
+                options=options,
+                seed=seed,
+                audits=audits,
+                logs=logs,
+                progress=progress,
             )
         else:
             found = hosting.host(
@@ -64,6 +82,8 @@ def host(
                 against=against or None,
                 seed=seed,
                 repeat=repeat,
+                audits=audits,
+                logs=logs,
                 progress=progress,
             )
     verdicts = hosting.judge(found, known)
@@ -74,6 +94,11 @@ def host(
     say_seed(seed)
     if not all(verdict.is_good for verdict in verdicts):
         raise typer.Exit(1)
+
+
+def _audit(reference: str) -> Callable[[Path], float | None]:
+    """The share of the decisive ACKs of a log that an algorithm explains."""
+    return lambda log: cwndlab.validation.audit.audit(log, reference).share
 
 
 def add(app: typer.Typer) -> None:

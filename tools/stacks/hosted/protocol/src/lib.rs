@@ -1,6 +1,20 @@
 //! The protocol of hosted stacks (docs/host.md) for stacks in Rust: a type with the methods of [`Stack`], and [`serve`].
+//!
+//! Time and random numbers that a stack asks the system for are those of the run ([`clock`], [`random`]), if the program
+//! exports its symbols (`-rdynamic`).
 
+#[cfg(feature = "certificate")]
+pub mod certificate;
+pub mod clock;
+pub mod log;
+pub mod random;
+pub mod segments;
+#[cfg(feature = "tls")]
+pub mod tls;
+
+use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Write};
+use std::os::fd::FromRawFd;
 use std::time::Duration;
 
 const VERSION: u8 = 1;
@@ -173,6 +187,7 @@ fn start<S: Stack>(frame: &[u8], answer: &mut Answer) -> Option<S> {
         controller: frame.text(),
         options: frame.text(),
     };
+    random::seed(start.seed);
     match S::start(&start) {
         Ok(stack) => {
             let (name, controller) = stack.names();
@@ -191,7 +206,10 @@ fn call(stack: &mut impl Stack, frame: &[u8], answer: &mut Answer) {
     let mut now = Duration::ZERO;
     while !frame.0.is_empty() {
         match frame.byte() {
-            0x02 => now = Duration::from_nanos(frame.number()),
+            0x02 => {
+                now = Duration::from_nanos(frame.number());
+                clock::set(now);
+            }
             0x03 => stack.on_timer(now),
             0x04 => {
                 let (ecn, length) = (frame.byte(), frame.short());
@@ -208,7 +226,9 @@ fn call(stack: &mut impl Stack, frame: &[u8], answer: &mut Answer) {
 /// Answers calls until standard input ends.
 pub fn serve<S: Stack>() -> io::Result<()> {
     let mut calls = BufReader::with_capacity(BUFFER, io::stdin().lock());
-    let mut answers = io::stdout().lock();
+    // Standard output of Rust is written at line feeds, which are bytes like others here.
+    // SAFETY: nothing else uses the descriptor, which is open until the process ends.
+    let mut answers = std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(1) });
     let (mut stack, mut frame, mut answer) = (None::<S>, Vec::new(), Answer::default());
     loop {
         let mut length = [0; 4];
@@ -226,8 +246,6 @@ pub fn serve<S: Stack>() -> io::Result<()> {
         }
         let length = (answer.bytes.len() - 4) as u32;
         answer.bytes[..4].copy_from_slice(&length.to_le_bytes());
-        // Standard output of Rust flushes at line feeds, which are bytes like others here.
         answers.write_all(&answer.bytes)?;
-        answers.flush()?;
     }
 }

@@ -1,12 +1,12 @@
-//! Random numbers of the system, from a seed. quinn's BBR and its keys draw them from the system, without an argument; a
-//! function that the program itself defines comes before that of libc.
+//! Random numbers of the system, from the seed of the run. Stacks draw keys, packet numbers to skip and phases of BBR from
+//! the system, without an argument; a function that the program itself defines comes before that of libc.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static STATE: AtomicU64 = AtomicU64::new(0);
 
 /// Begins the numbers anew.
-pub fn seed(seed: u64) {
+pub(crate) fn seed(seed: u64) {
     STATE.store(seed, Ordering::Relaxed);
 }
 
@@ -18,6 +18,13 @@ fn next() -> u64 {
     z ^ (z >> 31)
 }
 
+/// Fills memory with random bytes.
+pub fn fill(bytes: &mut [u8]) {
+    for part in bytes.chunks_mut(8) {
+        part.copy_from_slice(&next().to_le_bytes()[..part.len()]);
+    }
+}
+
 /// As getrandom(2).
 ///
 /// # Safety
@@ -26,9 +33,6 @@ fn next() -> u64 {
 #[no_mangle]
 pub unsafe extern "C" fn getrandom(buffer: *mut u8, length: usize, _flags: u32) -> isize {
     // SAFETY: by the contract of the function.
-    let bytes = if length == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(buffer, length) } };
-    for part in bytes.chunks_mut(8) {
-        part.copy_from_slice(&next().to_le_bytes()[..part.len()]);
-    }
+    fill(if length == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(buffer, length) } });
     length as isize
 }

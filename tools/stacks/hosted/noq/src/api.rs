@@ -1,0 +1,75 @@
+//! What the adapter takes from noq-proto.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use cwndlab_stack::{Answer, Value};
+pub use noq_proto as proto;
+use noq_proto::congestion::{Bbr3Config, Controller, ControllerFactory, CubicConfig, NewRenoConfig};
+use noq_proto::{
+    Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple, PathId, SendStream, ServerConfig,
+    Transmit, WriteError,
+};
+
+pub use crate::observed::{Observed, ObservedFactory};
+
+/// Name and version of the stack.
+pub const NAME: &str = "noq-proto 1.4.0";
+
+/// The congestion controls; the first one is the default.
+pub fn controllers() -> Vec<(&'static str, Arc<dyn ControllerFactory + Send + Sync>)> {
+    vec![
+        ("cubic", Arc::new(CubicConfig::default())),
+        ("newreno", Arc::new(NewRenoConfig::default())),
+        ("bbr3", Arc::new(Bbr3Config::default())),
+    ]
+}
+
+/// An endpoint, which divides what it sends into the datagrams of batches.
+pub fn endpoint(config: EndpointConfig, server: Option<Arc<ServerConfig>>) -> Endpoint {
+    Endpoint::new(Arc::new(config), server, true)
+}
+
+/// Writes to a stream; returns the written bytes.
+pub fn write(stream: &mut SendStream<'_>, chunk: Bytes) -> Result<usize, WriteError> {
+    stream.write_chunks(&mut &mut [chunk][..])
+}
+
+/// The endpoint takes a datagram.
+pub fn handle(
+    endpoint: &mut Endpoint,
+    now: Instant,
+    remote: SocketAddr,
+    ecn: Option<EcnCodepoint>,
+    data: BytesMut,
+    buffer: &mut Vec<u8>,
+) -> Option<DatagramEvent> {
+    endpoint.handle(now, FourTuple::new(remote, None), ecn, data, buffer)
+}
+
+/// The next datagrams to send.
+pub fn transmit(connection: &mut Connection, now: Instant, segments: usize, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    connection.poll_transmit(now, NonZeroUsize::new(segments)?, buffer)
+}
+
+/// Reports what the connection shows of its path.
+pub fn report(connection: &mut Connection, answer: &mut Answer) {
+    let Some(path) = connection.path_stats(PathId::ZERO) else { return };
+    let Some(metrics) = connection.congestion_state(PathId::ZERO).map(Controller::metrics) else { return };
+    answer.value(Value::Cwnd, path.cwnd);
+    answer.value(Value::SmoothedRtt, path.rtt.as_nanos() as u64);
+    answer.value(Value::LostPackets, path.lost_packets);
+    answer.value(Value::LostBytes, path.lost_bytes);
+    answer.value(Value::CongestionEvents, path.congestion_events);
+    for (value, number) in [
+        (Value::Ssthresh, metrics.ssthresh),
+        (Value::PacingRate, metrics.pacing_rate.map(|rate| rate.saturating_mul(8))),
+    ] {
+        if let Some(number) = number.filter(|&number| number < u64::MAX) {
+            answer.value(value, number);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What the adapter takes from quinn-proto.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use cwndlab_stack::{Answer, Value};
+pub use quinn_proto as proto;
+use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+use quinn_proto::{
+    Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, SendStream, ServerConfig, Transmit, WriteError,
+};
+
+pub use crate::observed::{Observed, ObservedFactory};
+
+/// Name and version of the stack.
+pub const NAME: &str = "quinn-proto 0.11.19";
+
+/// The congestion controls; the first one is the default.
+pub fn controllers() -> Vec<(&'static str, Arc<dyn ControllerFactory + Send + Sync>)> {
+    vec![
+        ("cubic", Arc::new(CubicConfig::default())),
+        ("newreno", Arc::new(NewRenoConfig::default())),
+        ("bbr", Arc::new(BbrConfig::default())),
+    ]
+}
+
+/// An endpoint, which divides what it sends into the datagrams of batches.
+pub fn endpoint(config: EndpointConfig, server: Option<Arc<ServerConfig>>) -> Endpoint {
+    Endpoint::new(Arc::new(config), server, true, None)
+}
+
+/// Writes to a stream; returns the written bytes.
+pub fn write(stream: &mut SendStream<'_>, chunk: Bytes) -> Result<usize, WriteError> {
+    stream.write_chunks(&mut [chunk]).map(|written| written.bytes)
+}
+
+/// The endpoint takes a datagram.
+pub fn handle(
+    endpoint: &mut Endpoint,
+    now: Instant,
+    remote: SocketAddr,
+    ecn: Option<EcnCodepoint>,
+    data: BytesMut,
+    buffer: &mut Vec<u8>,
+) -> Option<DatagramEvent> {
+    endpoint.handle(now, remote, None, ecn, data, buffer)
+}
+
+/// The next datagrams to send.
+pub fn transmit(connection: &mut Connection, now: Instant, segments: usize, buffer: &mut Vec<u8>) -> Option<Transmit> {
+    connection.poll_transmit(now, segments, buffer)
+}
+
+/// Reports what the connection shows of its path.
+pub fn report(connection: &mut Connection, answer: &mut Answer) {
+    let path = connection.stats().path;
+    let metrics = connection.congestion_state().metrics();
+    answer.value(Value::Cwnd, path.cwnd);
+    answer.value(Value::SmoothedRtt, path.rtt.as_nanos() as u64);
+    answer.value(Value::LostPackets, path.lost_packets);
+    answer.value(Value::LostBytes, path.lost_bytes);
+    answer.value(Value::CongestionEvents, path.congestion_events);
+    for (value, number) in [(Value::Ssthresh, metrics.ssthresh), (Value::PacingRate, metrics.pacing_rate)] {
+        if let Some(number) = number.filter(|&number| number < u64::MAX) {
+            answer.value(value, number);
+        }
+    }
+}
