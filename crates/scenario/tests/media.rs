@@ -87,6 +87,31 @@ fn each_fault_of_edca_has_its_message() {
 }
 
 #[test]
+fn each_fault_of_a_mode_or_a_lifetime_has_its_message() {
+    let cases = [
+        (
+            format!("{CELL}guard_interval = \"1.6 us\"\n{AIR}{END}"),
+            "medium[0].guard_interval: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax uses mcs, streams and guard_interval",
+        ),
+        (
+            format!("{}short_guard = true\n{AIR}{END}", CELL.replace("802.11n", "802.11ax")),
+            "medium[0].short_guard: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax uses mcs, streams and guard_interval",
+        ),
+        (
+            format!("{}mcs = 10\n{AIR}{END}", CELL.replace("802.11n", "802.11ac")),
+            "medium[0].mcs: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax uses mcs, streams and guard_interval",
+        ),
+        (
+            format!("{CELL}lifetime = \"1 s\"\n{AIR}{END}"),
+            "medium[0].lifetime: the medium has no channel\n  hint: write 'channel = 1'",
+        ),
+    ];
+    for (text, message) in cases {
+        assert_eq!(plan(&text).unwrap_err(), message, "{text}");
+    }
+}
+
+#[test]
 fn each_fault_of_a_medium_has_its_message() {
     let cases = [
         (
@@ -104,22 +129,6 @@ fn each_fault_of_a_medium_has_its_message() {
         (
             format!("{}{FLOW}", WLAN.replace("802.11g", "802.11b")),
             "wlan.standard: '802.11b' is not a valid value\n  hint: did you mean '802.11g'?",
-        ),
-        (
-            format!("{CELL}guard_interval = \"1.6 us\"\n{AIR}{END}"),
-            "medium[0].guard_interval: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax uses mcs, streams and guard_interval",
-        ),
-        (
-            format!("{}short_guard = true\n{AIR}{END}", CELL.replace("802.11n", "802.11ax")),
-            "medium[0].short_guard: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax uses mcs, streams and guard_interval",
-        ),
-        (
-            format!("{}mcs = 10\n{AIR}{END}", CELL.replace("802.11n", "802.11ac")),
-            "medium[0].mcs: is not part of this standard\n  hint: 802.11g uses rate; 802.11n and 802.11ac use mcs, streams and short_guard, up to MCS 7 and 9; 802.11ax uses mcs, streams and guard_interval",
-        ),
-        (
-            format!("{CELL}lifetime = \"1 s\"\n{AIR}{END}"),
-            "medium[0].lifetime: the medium has no channel\n  hint: write 'channel = 1'",
         ),
         (
             format!("{WLAN}slot = \"10 us\"\n{FLOW}"),
