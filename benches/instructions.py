@@ -113,14 +113,14 @@ STAGES = (
     ),
     Stage(
         "receiver",
-        r"transport/(receiver|reassembly|delayed_ack|receive_window):(?!(send|next)_ack$)|"
+        r"transport/(receiver|reassembly|delayed_ack|receive_window):(?!(send|next|next_plain)_ack$)|"
         r"simulator/connection:deliver_data$",
         26,
         "6 read the packet, 4 find it in order, 6 count, 4 compute the window, 6 decide whether an ACK is due",
     ),
     Stage(
         "ACK",
-        r"transport/receiver:(send|next)_ack$|simulator/packet_sink:(ack|syn_ack)$",
+        r"transport/receiver:(send|next|next_plain)_ack$|simulator/packet_sink:(ack|plain_ack|syn_ack)$",
         12,
         "half an ACK: 14 write a packet of 32 bytes, 6 compute the window, 4 count",
     ),
@@ -129,7 +129,7 @@ STAGES = (
         "",
         16,
         "one line for the ACK of two packets, 32 a line",
-        r"simulator/packet_sink:(ack|syn_ack)$",
+        r"simulator/packet_sink:(ack|plain_ack|syn_ack)$",
     ),
     Stage(
         "sender's ACK processing",

@@ -183,9 +183,17 @@ impl Link {
     }
 
     /// Whether the wire has only a constant delay; [`pass_queue`](Self::pass_queue) requires this.
+    #[inline]
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.impairments.is_none()
+    }
+
+    /// The delay of a plain wire; `None` if its wire can lose, delay or change packets.
+    #[inline]
+    #[must_use]
+    pub fn plain_delay(&self) -> Option<Duration> {
+        self.is_plain().then_some(self.delay)
     }
 
     /// The delay of a link that only delays: unlimited rate and queue, plain wire. A caller that adds the delay itself
@@ -219,6 +227,13 @@ impl Link {
         if self.unlimited {
             return Some((self.pass_line(now, size), false));
         }
+        self.pass_limited(now, size)
+    }
+
+    /// As [`pass_queue`](Self::pass_queue), on a link that is not [unlimited](Self::is_unlimited).
+    #[allow(clippy::inline_always)] // the body of the engine's loop
+    #[inline(always)]
+    pub fn pass_limited(&mut self, now: Time, size: u32) -> Option<(Time, bool)> {
         let queue = self.queue.as_mut().expect("a limited queue exists from the start");
         queue.advance(now);
         let start = self.departures.last;

@@ -106,8 +106,7 @@ impl Queue {
     #[inline]
     pub fn join(&mut self, now: Time, start: Time, size: u32) -> Option<bool> {
         let length = self.entries.len() as u64;
-        let bytes = self.bytes + u64::from(size);
-        if length >= self.max_packets || bytes + self.counted_service() > self.max_bytes {
+        if length >= self.max_packets || self.max_bytes < u64::MAX && self.exceeds_bytes(size) {
             return None;
         }
         self.push(start, size);
@@ -115,6 +114,12 @@ impl Queue {
             arrivals.push(now);
         }
         Some(length >= self.mark_above)
+    }
+
+    /// Whether another packet of `size` bytes exceeds the capacity in bytes.
+    #[inline]
+    fn exceeds_bytes(&self, size: u32) -> bool {
+        self.bytes + u64::from(size) + self.counted_service() > self.max_bytes
     }
 
     /// Adds a packet whose service begins at `start`, after [`advance`](Self::advance).

@@ -17,12 +17,7 @@ pub(crate) const COMPUTED: ServerId = ServerId::NONE;
 #[derive(Debug)]
 pub(crate) enum Server {
     /// The queue and the line of one link.
-    Line {
-        /// The link.
-        link: LinkId,
-        /// Its queue and its line.
-        aqm_link: Box<AqmLink<Packet>>,
-    },
+    Line(Box<AqmLink<Packet>>),
     /// An 802.11 medium shared by several links.
     Wifi(Box<WifiMedium>),
     /// A cell shared by several links.
@@ -33,7 +28,7 @@ impl Server {
     /// Memory in use, bytes.
     pub(crate) fn memory(&self) -> usize {
         match self {
-            Self::Line { aqm_link, .. } => aqm_link.memory(),
+            Self::Line(aqm_link) => aqm_link.memory(),
             Self::Wifi(wifi) => wifi.memory(),
             Self::Cell(one) => one.cell.memory(),
         }
@@ -71,7 +66,7 @@ pub(crate) fn build(plan: &Plan, seed: u64) -> (IndexVec<ServerId, Server>, Inde
             let Some(rate) = plan.rate else { return COMPUTED };
             let stream = Stream::new(seed, Purpose::Queue, link.into());
             let Some(queue) = build_queue(plan, rate, stream) else { return COMPUTED };
-            servers.push(Server::Line { link, aqm_link: Box::new(AqmLink::new(queue, build_line(plan), rate)) })
+            servers.push(Server::Line(Box::new(AqmLink::new(queue, build_line(plan), rate))))
         })
         .collect();
     (servers, server_of)

@@ -35,7 +35,7 @@ impl Network {
     fn wrong_counters(&mut self, end: Time, link: LinkId, plan: &LinkPlan, of: &LinkSnapshot) -> Option<String> {
         let LinkSnapshot { arrived, dropped, sent_packets, sent_bytes, queue_packets, lost, .. } = *of;
         match self.servers.get(self.server_of[link].index()) {
-            Some(Server::Line { aqm_link, .. }) => {
+            Some(Server::Line(aqm_link)) => {
                 let serving = u64::from(aqm_link.serving() > 0);
                 let sum = dropped + sent_packets + queue_packets + serving;
                 return (sum != arrived).then(|| {

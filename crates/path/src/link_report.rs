@@ -18,7 +18,7 @@ impl Network {
         match self.servers.get_mut(self.server_of[id].index()) {
             Some(Server::Wifi(wifi)) => return wifi.snapshot(now, id, lost),
             Some(Server::Cell(cell)) => return cell.snapshot(now, id, lost),
-            Some(Server::Line { aqm_link, .. }) => {
+            Some(Server::Line(aqm_link)) => {
                 let (queue_packets, queue_bytes) = aqm_link.backlog();
                 let (packet_ns, byte_ns) = aqm_link.integrals(now);
                 return LinkSnapshot {
@@ -62,7 +62,7 @@ impl Network {
         match self.servers.get(self.server_of[link].index()) {
             Some(Server::Wifi(wifi)) => wifi.max_queue_length(link),
             Some(Server::Cell(cell)) => cell.max_queue_length(link),
-            Some(Server::Line { aqm_link, .. }) => aqm_link.max_queue_length,
+            Some(Server::Line(aqm_link)) => aqm_link.max_queue_length,
             None => self.links[link].max_queue_length(),
         }
     }

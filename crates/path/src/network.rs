@@ -258,7 +258,7 @@ impl Network {
             let at = match kind {
                 HopKind::Line => self.links[link].pass_line(now, u32::from(packet.size)),
                 HopKind::Queue => {
-                    let Some((at, mark)) = self.links[link].pass_queue(now, u32::from(packet.size)) else {
+                    let Some((at, mark)) = self.links[link].pass_limited(now, u32::from(packet.size)) else {
                         packet.hop = position;
                         self.count_loss(now, *packet, Outcome::Dropped);
                         return false;
@@ -274,6 +274,11 @@ impl Network {
                     crossed.packets += 1;
                     crossed.bytes += u64::from(packet.size);
                     Time::from_nanos(now.as_nanos() + delay.as_nanos())
+                }
+                HopKind::Server => {
+                    packet.hop = position;
+                    self.enqueue(now, link, *packet);
+                    return false;
                 }
                 HopKind::Full => {
                     packet.hop = position;
@@ -301,6 +306,7 @@ impl Network {
     }
 
     /// Forwards a packet after a link with a server; `packet.at` is its arrival at the end of the link.
+    #[inline]
     fn forward_from(&mut self, hop: Hop, mut packet: Packet) {
         packet.hop = hop.next_position;
         match hop.next {
@@ -334,6 +340,9 @@ impl Network {
             self.consult_agents(now, link, last, packet);
         }
         if self.server_of[link] != COMPUTED {
+            if let Some(tap) = &mut self.packet_tap {
+                tap.enqueue(now, link, packet);
+            }
             self.enqueue(now, link, packet);
             return None;
         }
@@ -362,6 +371,7 @@ impl Network {
     }
 
     /// Applies the outcome of a link to a packet that arrived at the link at `since`.
+    #[cold]
     fn cross_wire(
         &mut self,
         since: Time,
@@ -411,24 +421,17 @@ impl Network {
 
     /// Adds a packet to the queue of a link with a server.
     fn enqueue(&mut self, now: Time, link: LinkId, packet: Packet) {
-        if let Some(tap) = &mut self.packet_tap {
-            tap.enqueue(now, link, packet);
-        }
         let server = self.server_of[link];
         let one = self.owners[packet.connection()].queued(now, packet);
         let next = match &mut self.servers[server] {
-            Server::Line { aqm_link, .. } => aqm_link.offer(now, one, &mut self.dropped),
+            Server::Line(aqm_link) => aqm_link.offer(now, one, &mut self.dropped),
             Server::Wifi(wifi) => {
                 wifi.offer(now, link, one, &mut self.dropped);
-                self.record_drops();
-                self.arm_medium(server);
-                return;
+                wifi.arm()
             }
             Server::Cell(cell) => {
                 cell.offer(now, link, one, &mut self.dropped);
-                self.record_drops();
-                self.arm_medium(server);
-                return;
+                cell.arm()
             }
         };
         if let Some(at) = next {
@@ -439,11 +442,10 @@ impl Network {
 
     /// Runs a server, whose event is the top of the agenda.
     pub fn serve(&mut self, now: Time, server: ServerId) {
-        let Server::Line { link, aqm_link } = &mut self.servers[server] else {
+        let Server::Line(aqm_link) = &mut self.servers[server] else {
             self.serve_medium(now, server);
             return;
         };
-        let link = *link;
         let woken = aqm_link.wake(now, &mut self.dropped);
         match woken.next {
             Some(at) => self.agenda.replace_top(at, self.sources.server(server)),
@@ -451,25 +453,39 @@ impl Network {
         }
         self.record_drops();
         if let Some(one) = woken.sent {
-            self.on_departure(now, link, one);
+            self.on_departure(now, self.routes.current(&one.packet), &one);
         }
     }
 
     /// Handles the departure of a packet's last bit from the line of a link with a server.
-    fn on_departure(&mut self, now: Time, link: LinkId, one: QueuedPacket<Packet>) {
+    fn on_departure(&mut self, now: Time, hop: Hop, one: &QueuedPacket<Packet>) {
         let mut packet = one.packet;
         if one.marked {
             packet.flags |= ECN;
         }
-        let hop = self.routes.current(&packet);
-        let outcome = self.links[link].cross(now, now, packet.kind() == DATA, one.marked);
-        if let Some(packet) = self.cross_wire(one.since, link, hop.is_last(), packet, outcome) {
-            self.forward_from(hop, packet);
+        let link = &mut self.links[hop.link];
+        // Nothing can happen to it on a plain wire.
+        if let Some(delay) = link.plain_delay().filter(|_| self.packet_tap.is_none()) {
+            packet.at = now + delay;
+        } else {
+            let outcome = link.cross(now, now, packet.kind() == DATA, one.marked);
+            let crossed = self.cross_wire(one.since, hop.link, hop.is_last(), packet, outcome);
+            let Some(crossed) = crossed else { return };
+            packet = crossed;
         }
+        self.forward_from(hop, packet);
     }
 
     /// Records the packets that a queue discipline dropped.
+    #[inline]
     fn record_drops(&mut self) {
+        if !self.dropped.is_empty() {
+            self.record_each_drop();
+        }
+    }
+
+    #[cold]
+    fn record_each_drop(&mut self) {
         while let Some(one) = self.dropped.pop() {
             let link = self.routes.current(&one.packet).link;
             self.record(one.since, link, one.packet, Outcome::Dropped);
@@ -480,7 +496,7 @@ impl Network {
     /// Time that the link needs to transmit its backlog.
     fn backlog_time(&self, now: Time, link: LinkId) -> Duration {
         match self.servers.get(self.server_of[link].index()) {
-            Some(Server::Line { aqm_link, .. }) => aqm_link.backlog_time(now),
+            Some(Server::Line(aqm_link)) => aqm_link.backlog_time(now),
             // Only router agents use this time, and media and cells have none.
             Some(Server::Wifi(_) | Server::Cell(_)) => Duration::ZERO,
             None => self.links[link].backlog_time(now),
@@ -518,9 +534,17 @@ impl Network {
         self.upcoming_losses.count_until(now, &mut self.losses)
     }
 
-    /// Records a packet that arrived at `link` at `since`, with its outcome.
-    #[cold]
+    /// Records a packet that arrived at `link` at `since`, with its outcome, if packets are recorded.
+    #[inline]
     fn record(&mut self, since: Time, link: LinkId, packet: Packet, outcome: Outcome) {
+        if self.packet_tap.is_some() {
+            self.record_packet(since, link, packet, outcome);
+        }
+    }
+
+    /// As [`record`](Self::record), while packets are recorded.
+    #[cold]
+    fn record_packet(&mut self, since: Time, link: LinkId, packet: Packet, outcome: Outcome) {
         if let Some(tap) = &mut self.packet_tap {
             let owner = self.owners[packet.connection()];
             tap.record(since, link, packet, outcome, owner, &self.options);

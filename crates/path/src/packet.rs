@@ -133,14 +133,21 @@ impl Packet {
     }
 
     /// The packet of an ACK without its options; the window is shifted right by `window_shift` bits.
+    #[inline]
+    #[must_use]
+    pub fn ack(tag: Tag, ack: &AckPacket, window_shift: u8, size: u16) -> Self {
+        let AckPacket { ack: next, window, echo, ece, .. } = *ack;
+        let packet = Self::plain_ack(tag, PlainAck { ack: next, window, echo, ece }, window_shift, size);
+        let accecn = ack.accecn.map_or(0, |feedback| accecn_flags(feedback.ace));
+        Self { flags: packet.flags | accecn, ..packet }
+    }
+
+    /// The packet of an ACK without options; the window is shifted right by `window_shift` bits.
     #[allow(clippy::inline_always)] // as a call it would store the ACK and load it again
     #[inline(always)]
     #[must_use]
-    pub fn ack(tag: Tag, ack: &AckPacket, window_shift: u8, size: u16) -> Self {
-        let mut flags = if ack.ece { ACK | ECE } else { ACK };
-        if let Some(feedback) = &ack.accecn {
-            flags |= accecn_flags(feedback.ace);
-        }
+    pub fn plain_ack(tag: Tag, ack: PlainAck, window_shift: u8, size: u16) -> Self {
+        let flags = if ack.ece { ACK | ECE } else { ACK };
         let aux = (ack.window.0 >> window_shift) as u32;
         Self { seq: ack.ack as u32, aux, ..Self::new(flags, tag, ack.echo, size) }
     }

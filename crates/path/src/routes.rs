@@ -20,6 +20,8 @@ pub(crate) enum HopKind {
     Line,
     /// Any other plain link, without packet records.
     Queue,
+    /// A link with a server and without router agents, without packet records.
+    Server,
     /// Any other link.
     Full,
 }
@@ -82,10 +84,9 @@ impl Routes {
             for (direction, path) in [&flow.forward, &flow.reverse].into_iter().enumerate() {
                 begin[direction] = hops.len() as u32;
                 hops.extend(path.iter().enumerate().map(|(at, &link)| {
-                    let plain = links[link].is_plain()
-                        && !plan.packets
-                        && server_of[link] == COMPUTED
-                        && plan.links[link].agents.is_empty();
+                    let observed = plan.packets || !plan.links[link].agents.is_empty();
+                    let served = server_of[link] != COMPUTED;
+                    let plain = links[link].is_plain() && !observed && !served;
                     let delay = links[link].pure_delay().filter(|_| plain);
                     Hop {
                         delay: delay.unwrap_or(Duration::ZERO),
@@ -96,6 +97,7 @@ impl Routes {
                             Some(_) => HopKind::Delay,
                             None if plain && links[link].is_unlimited() => HopKind::Line,
                             None if plain => HopKind::Queue,
+                            None if served && !observed => HopKind::Server,
                             None => HopKind::Full,
                         },
                         next: match path.get(at + 1) {

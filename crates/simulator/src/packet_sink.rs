@@ -5,7 +5,7 @@ use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Stack};
 use cwndlab_transport::accecn::{OPTION_SIZE, SYN_FLAGS};
-use cwndlab_transport::wire::{AckPacket, Data, Output};
+use cwndlab_transport::wire::{AckPacket, Data, Output, PlainAck};
 use cwndlab_units::{Bytes, ConnectionId, Duration, Rate, Time};
 
 use cwndlab_path::network::Network;
@@ -104,6 +104,12 @@ impl PacketSink<'_> {
         })
     }
 
+    /// Sends an ACK of a connection whose ACKs all have options.
+    #[cold]
+    fn ack_with_options(&mut self, ack: PlainAck) {
+        self.ack(&ack.into());
+    }
+
     /// Sends a SYN-ACK with the router header of the SYN, and these flags of Accurate ECN.
     pub(crate) fn syn_ack(&mut self, header: Option<u32>, flags: u8) {
         let packet = Packet::new(SYN_ACK | accecn_flags(flags), self.format.tag, self.now, self.format.ack_size as u16);
@@ -151,6 +157,17 @@ impl Output for PacketSink<'_> {
             packet = packet.with_options(self.ack_options(&copy));
         }
         self.network.forward(self.now, packet);
+    }
+
+    #[allow(clippy::inline_always)] // as a call it would store the ACK and load it again
+    #[inline(always)]
+    fn plain_ack(&mut self, ack: PlainAck) {
+        if self.format.acks_have_options {
+            self.ack_with_options(ack);
+        } else {
+            let packet = Packet::plain_ack(self.format.tag, ack, self.format.window_shift, self.format.ack_size as u16);
+            self.network.forward(self.now, packet);
+        }
     }
 
     fn syn(&mut self) {

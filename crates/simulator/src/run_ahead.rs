@@ -106,10 +106,11 @@ impl CatchUp<'_> {
     fn sender(&mut self, connection: &mut Connection, at: Time) {
         loop {
             let due = connection.due();
-            let first = [SENDER, PACE, APPLICATION].into_iter().min_by_key(|&which| due[which]).unwrap_or(SENDER);
+            let timer = due[SENDER].min(due[PACE]).min(due[APPLICATION]);
             let sample = connection.samples.sender.due(self.times);
-            if due[first] < at && due[first] <= sample {
-                self.run_timer(connection, first, due[first]);
+            if timer < at && timer <= sample {
+                let first = [SENDER, PACE].into_iter().find(|&which| due[which] == timer).unwrap_or(APPLICATION);
+                self.run_timer(connection, first, timer);
             } else if sample < at {
                 connection.samples.sender.store(SenderSample::of(&connection.sender), self.times);
             } else {

@@ -1,7 +1,6 @@
 //! The tables of a run: samples at an interval, totals at the end.
 
 use std::collections::BTreeMap;
-use std::iter::once_with;
 
 use cwndlab_records::declaration::fitting;
 use cwndlab_records::rows::{FindingRow, FlowRow, Records, SampleRow};
@@ -105,21 +104,14 @@ impl Sampler {
             let first = ConnectionId::from(id);
             let Some(connection) = connections.started_mut(first).filter(|one| now >= one.start) else { continue };
             let losses = network.losses[first];
-            // The row is made in its place.
-            self.records.samples.extend(once_with(|| sample_row(now, connection, losses, flow, plan.duration, others)));
+            let row_context = RowContext { now, losses, plan: flow, run: plan.duration, others };
+            push_row(&mut self.records.samples, connection, &row_context);
         }
         for id in connections.ids().skip(plan.flows.len()) {
             let connection = &mut connections[id];
             if is_watch_due(now, connection) {
                 let flow = &plan.flows[connection.owner];
-                observe(
-                    now,
-                    SenderSample::of(&connection.sender).progress(),
-                    connection,
-                    network.losses[id],
-                    flow,
-                    plan.duration,
-                );
+                observe(now, progress_now(connection), connection, network.losses[id], flow, plan.duration);
             }
         }
         simulation.network.station_rows(now, &mut self.records.stations);
@@ -206,8 +198,7 @@ fn stalls(end: Time, simulation: &mut Simulation) -> Vec<FindingRow> {
     for id in simulation.connections.ids() {
         let Some(connection) = simulation.connections.started_mut(id) else { continue };
         let flow = &plan.flows[connection.owner];
-        let progress = SenderSample::of(&connection.sender).progress();
-        observe(end, progress, connection, simulation.network.losses[id], flow, plan.duration);
+        observe(end, progress_now(connection), connection, simulation.network.losses[id], flow, plan.duration);
         let Some(stall) = connection.samples.watch.as_ref().and_then(|watch| watch.worst()) else { continue };
         let worse = |other: &Stall| other.code.severity < stall.code.severity;
         if worst.get(&connection.owner).is_none_or(worse) {
@@ -217,70 +208,92 @@ fn stalls(end: Time, simulation: &mut Simulation) -> Vec<FindingRow> {
     worst.into_iter().map(|(flow, stall)| stall.finding(flow, &simulation.plan.flows[flow].name.to_string())).collect()
 }
 
-/// A row of the table `samples`. `losses`: of the connection; `run`: duration of the run; `others`: the totals of the flow's
-/// other connections.
-#[inline]
-fn sample_row(
+/// What a row of the table `samples` has beside the state of its connection.
+struct RowContext<'a> {
     now: Time,
-    connection: &mut Connection,
+    /// Losses of the connection.
     losses: Losses,
-    plan: &FlowPlan,
+    plan: &'a FlowPlan,
+    /// Duration of the run.
     run: Duration,
+    /// Totals of the flow's other connections.
     others: Option<FlowTotals>,
-) -> SampleRow {
-    // Two copies of the code: a sample that is taken now need not be stored and loaded.
+}
+
+/// Adds a row of the table `samples`.
+#[inline]
+fn push_row(rows: &mut Vec<SampleRow>, connection: &mut Connection, context: &RowContext<'_>) {
+    // Two copies of the code: a sample that is taken now need not be stored and loaded. The watch comes first, so that no
+    // value of the sample has to be kept during its call.
     match connection.samples.sender.take() {
-        Some(sender) => row_of(now, &sender, connection, losses, plan, run, others),
-        None => row_of(now, &SenderSample::of(&connection.sender), connection, losses, plan, run, others),
+        Some(sender) => {
+            watch(connection, context, |_| sender.progress());
+            push_row_of(rows, &sender, connection, context);
+        }
+        None => {
+            watch(connection, context, progress_now);
+            push_row_of(rows, &SenderSample::of(&connection.sender), connection, context);
+        }
+    }
+    if let Some(stacks) = connection.udp.as_ref().and_then(Udp::stacks) {
+        rows.last_mut().into_iter().for_each(|row| stack_rows::set_sample(row, stacks));
     }
 }
 
-/// As [`sample_row`], from the sample `sender` of the sender.
+/// Passes the state of the sender to its watch, if that is due.
+#[inline]
+fn watch(connection: &mut Connection, context: &RowContext<'_>, progress: impl FnOnce(&Connection) -> SenderProgress) {
+    let &RowContext { now, losses, plan, run, .. } = context;
+    if is_watch_due(now, connection) {
+        observe(now, progress(connection), connection, losses, plan, run);
+    }
+}
+
+/// The progress of the sender, for its watch.
+#[cold]
+fn progress_now(connection: &Connection) -> SenderProgress {
+    let sender = &connection.sender;
+    SenderProgress::of(&sender.state_without_threshold(), sender.idle_acks())
+}
+
+/// As [`push_row`], from the sample `sender` of the sender.
 #[allow(clippy::inline_always)] // so that the sample stays in registers
 #[inline(always)]
-fn row_of(
-    now: Time,
+fn push_row_of(
+    rows: &mut Vec<SampleRow>,
     sender: &SenderSample,
     connection: &mut Connection,
-    losses: Losses,
-    plan: &FlowPlan,
-    run: Duration,
-    others: Option<FlowTotals>,
-) -> SampleRow {
-    if is_watch_due(now, connection) {
-        observe(now, sender.progress(), connection, losses, plan, run);
-    }
+    context: &RowContext<'_>,
+) {
     let delivered = connection.samples.receiver.take().unwrap_or_else(|| connection.receiver.delivered());
     let (counts, delivered) = connection.counts(sender.counts(), delivered);
-    let mut sum = FlowTotals { counts, delivered, in_flight: sender.state.in_flight, losses };
-    if let Some(others) = &others {
+    let mut sum = FlowTotals { counts, delivered, in_flight: sender.state.in_flight, losses: context.losses };
+    if let Some(others) = &context.others {
         sum.add(others);
     }
     let FlowTotals { counts, delivered, in_flight, losses } = sum;
-    // Values of a single connection, such as the window, exist only for flows with exactly one.
-    let windowed = plan.algorithm.is_some() && others.is_none();
-    let datagrams = connection.datagram_counters();
-    let mut row = SampleRow { time_ns: now.as_nanos(), flow: connection.owner.into(), ..SampleRow::default() };
+    // The row is made in its place: as the result of a function it would be moved there.
+    rows.push(SampleRow::default());
+    let Some(row) = rows.last_mut() else { return };
+    (row.time_ns, row.flow) = (context.now.as_nanos(), connection.owner.into());
     row.set_sender(&sender.state);
     row.set_counters(&counts.sender);
-    row = SampleRow {
-        cwnd_bytes: row.cwnd_bytes.filter(|_| windowed),
-        in_flight_bytes: datagrams.is_none().then_some(in_flight.0),
-        delivered_bytes: delivered,
-        queue_drops: losses.queue,
-        wire_losses: losses.wire,
-        rtt_sum_ns: fitting(counts.rtt_sum),
-        rtt_count: counts.rtt_count,
-        delay_ns: datagrams.filter(|one| one.delays.count > 0).map(|one| one.delays.last.as_nanos()),
-        delay_sum_ns: datagrams.and_then(|one| fitting(one.delays.sum)),
-        delay_count: datagrams.map(|one| one.delays.count),
-        jitter_ns: datagrams.map(|one| one.delays.jitter().as_nanos()),
-        ..row
-    };
-    if let Some(stacks) = connection.udp.as_ref().and_then(Udp::stacks) {
-        stack_rows::set_sample(&mut row, stacks);
+    row.in_flight_bytes = Some(in_flight.0);
+    row.delivered_bytes = delivered;
+    (row.queue_drops, row.wire_losses) = (losses.queue, losses.wire);
+    (row.rtt_sum_ns, row.rtt_count) = (fitting(counts.rtt_sum), counts.rtt_count);
+    // Values of a single connection, such as the window, exist only for flows with exactly one.
+    if context.plan.algorithm.is_none() || context.others.is_some() {
+        row.cwnd_bytes = None;
     }
-    row
+    if let Some(datagrams) = connection.datagram_counters() {
+        let delays = &datagrams.delays;
+        row.in_flight_bytes = None;
+        row.delay_ns = (delays.count > 0).then(|| delays.last.as_nanos());
+        row.delay_sum_ns = fitting(delays.sum);
+        row.delay_count = Some(delays.count);
+        row.jitter_ns = Some(delays.jitter().as_nanos());
+    }
 }
 
 /// A row of the table `flows`.

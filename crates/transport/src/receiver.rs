@@ -11,7 +11,7 @@ use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
 use crate::stack::{Ecn, Rules, Stack};
 use crate::ticks;
-use crate::wire::{AckPacket, Data, Output, SackBlocks, MAX_BLOCKS};
+use crate::wire::{AckPacket, Data, Output, PlainAck, SackBlocks, MAX_BLOCKS};
 
 /// ACKs of out-of-order segments that are sent at once for each value of RCV.NXT (Linux, `TCP_FASTRETRANS_THRESH`).
 const FAST_RETRANSMIT_THRESHOLD: u32 = 3;
@@ -143,11 +143,8 @@ impl Receiver {
         self.deliver(now, len, data.timestamp);
         let arrival = Arrival { timestamp: data.timestamp, len, push: data.push };
         match self.acks.on_in_order(now, arrival, self.window.advertised(), self.timer, &self.stack) {
-            None => {
-                let mut ack = self.next_ack(now);
-                ack.accecn = self.accecn_feedback(0);
-                out.ack(&ack);
-            }
+            None if self.sends_plain_acks() => out.plain_ack(self.next_plain_ack(now)),
+            None => self.send_ack(now, out, None),
             Some(due) => {
                 if due < self.timer {
                     self.acks.armed = now;
@@ -297,6 +294,10 @@ impl Receiver {
 
     /// Sends an ACK, with SACK blocks where segments are missing, or a D-SACK of a `duplicate`.
     fn send_ack(&mut self, now: Time, out: &mut impl Output, duplicate: Option<(u64, u64)>) {
+        if duplicate.is_none() && self.reassembly.is_none() && self.sends_plain_acks() {
+            out.plain_ack(self.next_plain_ack(now));
+            return;
+        }
         let mut ack = self.next_ack(now);
         let waiting = self.reassembly.as_deref_mut().and_then(Reassembly::on_ack_sent);
         let duplicate = duplicate.or(waiting);
@@ -314,9 +315,22 @@ impl Receiver {
         Some(counters.feedback(blocks, self.stack.timestamps, self.stack.accecn_option))
     }
 
+    /// Whether an ACK without SACK blocks has no options.
+    #[inline]
+    fn sends_plain_acks(&self) -> bool {
+        self.stack.ecn == Ecn::Off && self.feedback.is_none()
+    }
+
     /// The next ACK, without SACK blocks.
     #[inline]
     fn next_ack(&mut self, now: Time) -> AckPacket {
+        let feedback = self.feedback.as_deref().copied();
+        AckPacket { ce_count: self.ce_count, feedback, ..self.next_plain_ack(now).into() }
+    }
+
+    /// The next ACK, without options.
+    #[inline]
+    fn next_plain_ack(&mut self, now: Time) -> PlainAck {
         self.acks.on_ack_sent(&self.stack);
         self.timer = Time::MAX;
         self.acks_sent += 1;
@@ -325,16 +339,7 @@ impl Receiver {
             self.timer = now + self.window.time_to_open(self.stack.mss, read_rate);
             self.acks.armed = Time::MAX;
         }
-        AckPacket {
-            ack: self.expected,
-            window,
-            echo: self.acks.echo(),
-            ece: self.ece,
-            ce_count: self.ce_count,
-            accecn: None,
-            feedback: self.feedback.as_deref().copied(),
-            blocks: SackBlocks::default(),
-        }
+        PlainAck { ack: self.expected, window, echo: self.acks.echo(), ece: self.ece }
     }
 
     /// Fills in the SACK blocks of an ACK, a D-SACK first (RFC 2883).

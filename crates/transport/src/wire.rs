@@ -119,6 +119,11 @@ pub trait Output {
     fn data(&mut self, segment: &Data);
     /// Sends an ACK.
     fn ack(&mut self, ack: &AckPacket);
+    /// Sends an ACK without options.
+    #[inline]
+    fn plain_ack(&mut self, ack: PlainAck) {
+        self.ack(&ack.into());
+    }
     /// Sends a SYN.
     fn syn(&mut self);
     /// Records an event: kind, cause, the window before and after, and the pipe (bandwidth-delay product) that the

@@ -182,10 +182,23 @@ impl Contention {
         }
         let min = min.into_iter().fold(ABSENT, u16::min);
         let common = if min == ABSENT { NEVER } else { self.space.ready + self.slot * u64::from(min) };
+        if !self.own.is_empty() {
+            return self.first_with_own(common.min(limit), (common, min), first);
+        }
+        if min != ABSENT && common <= limit {
+            self.add_functions(min, first);
+        }
+        common.min(limit)
+    }
+
+    /// As [`first`](Self::first), with functions that have an interframe space of their own. `common`: the time and the slots
+    /// of the first of the others.
+    #[cold]
+    fn first_with_own(&self, limit: Time, (common, min): (Time, u16), first: &mut Vec<u32>) -> Time {
         let own = self.own.iter().filter(|one| self.sends(one.function as usize));
         let expiries =
             own.map(|one| (one.space.ready + self.slot * u64::from(self.slots(one.function as usize)), one.function));
-        let start = expiries.clone().map(|one| one.0).fold(common, Time::min).min(limit);
+        let start = expiries.clone().map(|one| one.0).fold(limit, Time::min);
         if min != ABSENT && common == start {
             self.add_functions(min, first);
         }
@@ -216,13 +229,21 @@ impl Contention {
     /// Freezes all counters at the start of a transmission at `at`: subtracts the slots that began before, and `more`.
     /// Access functions with immediate access that did not send by then get the backoff of `draw`, if any.
     #[inline]
-    pub(super) fn freeze(&mut self, at: Time, more: u64, mut draw: impl FnMut(usize) -> Option<u32>) {
-        let mut own = std::mem::take(&mut self.own);
-        for one in &mut own {
-            let slots = self.slots(one.function as usize).saturating_sub(self.counted(one.space, at, more).into());
-            one.remaining = slots as u16;
-        }
+    pub(super) fn freeze(&mut self, at: Time, more: u64, draw: impl FnMut(usize) -> Option<u32>) {
         let counted = self.counted(self.space, at, more);
+        if self.own.is_empty() {
+            self.subtract(counted);
+        } else {
+            self.freeze_own(at, more, counted);
+        }
+        if !self.immediate.is_empty() {
+            self.end_immediate(at, draw);
+        }
+    }
+
+    /// Subtracts slots since the end of the common interframe space.
+    #[inline]
+    fn subtract(&mut self, counted: u16) {
         if self.has_offsets {
             for (slots, offset) in self.slots.as_flattened_mut().iter_mut().zip(self.offsets.as_flattened()) {
                 *slots = slots.saturating_sub(counted.saturating_sub(*offset));
@@ -232,10 +253,26 @@ impl Contention {
                 *slots = slots.saturating_sub(counted);
             }
         }
+    }
+
+    /// Freezes all counters where functions have interframe spaces of their own; `counted`: the slots since the end of the
+    /// common one.
+    #[cold]
+    fn freeze_own(&mut self, at: Time, more: u64, counted: u16) {
+        let mut own = std::mem::take(&mut self.own);
+        for one in &mut own {
+            let slots = self.slots(one.function as usize).saturating_sub(self.counted(one.space, at, more).into());
+            one.remaining = slots as u16;
+        }
+        self.subtract(counted);
         for one in &own {
             self.set_slots(one.function as usize, one.remaining.into());
         }
         self.own = own;
+    }
+
+    /// Ends the immediate access of functions that did not send by `at`.
+    fn end_immediate(&mut self, at: Time, mut draw: impl FnMut(usize) -> Option<u32>) {
         let mut immediate = std::mem::take(&mut self.immediate);
         immediate.retain(|&function| {
             let keeps = self.expiry(function as usize) <= at;

@@ -5,7 +5,7 @@ mod txop;
 
 use cwndlab_units::{Duration, Time};
 
-use super::access_function::{AccessFunction, Airtimes, Path, PendingExchange, State};
+use super::access_function::{AccessFunction, Airtimes, Frame, Path, PendingExchange, State};
 use super::contention::{Contention, Space, NEVER};
 use super::edca::AccessCategory;
 use super::exchange::{Exchange, FrameCounts, Txop};
@@ -54,6 +54,38 @@ pub struct Medium<P> {
     beacons: u64,
 }
 
+/// The outcomes of the frames of an exchange.
+#[derive(Default)]
+struct Tally {
+    /// Attempts for a frame.
+    limit: u32,
+    counts: FrameCounts,
+    /// Bytes of the frames that leave the queue, and of those that were received.
+    departed_bytes: u64,
+    sent_bytes: u64,
+}
+
+impl Tally {
+    /// Counts an attempt for a frame, and sets its state. `which` of its counters counts a failure.
+    #[allow(clippy::inline_always)] // the body of a loop, and of its usual case
+    #[inline(always)]
+    fn attempt<P>(&mut self, frame: &mut Frame<P>, which: usize, fails: bool) {
+        if fails {
+            frame.failures[which] += 1;
+            if frame.failures[which] < self.limit {
+                return;
+            }
+            frame.state = State::Lost;
+            self.counts.lost += 1;
+        } else {
+            frame.state = State::Received;
+            self.counts.received += 1;
+            self.sent_bytes += u64::from(frame.one.size);
+        }
+        self.departed_bytes += u64::from(frame.one.size);
+    }
+}
+
 impl<P: Copy> Medium<P> {
     /// A medium without frames. With EDCA each station has four queues, in the order of [`AccessCategory::ALL`].
     #[must_use]
@@ -90,7 +122,15 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Processes transmissions until `now`, up to the first with outcomes.
+    #[inline]
     pub fn process_until(&mut self, now: Time) {
+        if self.outcomes.is_empty() && self.start <= now {
+            self.process_transmissions(now);
+        }
+    }
+
+    #[inline(never)]
+    fn process_transmissions(&mut self, now: Time) {
         while self.outcomes.is_empty() && self.start <= now {
             self.transmit();
             if self.outcomes.is_empty() {
@@ -223,8 +263,20 @@ impl<P: Copy> Medium<P> {
     /// Processes the transmission that begins at `self.start`.
     fn transmit(&mut self) {
         let at = self.start;
-        let mut winners = std::mem::take(&mut self.winners);
         let beacon = self.rules.beacon.filter(|_| self.beacon_start() == at);
+        match (self.winners.as_slice(), beacon) {
+            (&[only], None) => {
+                self.freeze(at);
+                self.transmit_single(at, only as usize);
+            }
+            _ => self.transmit_others(at, beacon),
+        }
+    }
+
+    /// As [`transmit`](Self::transmit), with several senders or a beacon.
+    #[cold]
+    fn transmit_others(&mut self, at: Time, beacon: Option<Beacon>) {
+        let mut winners = std::mem::take(&mut self.winners);
         if let Some(beacon) = beacon {
             self.prefer_beacon(at, beacon, &mut winners);
         }
@@ -348,26 +400,24 @@ impl<P: Copy> Medium<P> {
             (0, self.rules.short_attempts)
         };
         let path = &mut self.stations.paths[exchange.path as usize];
-        let mut counts = FrameCounts::default();
-        let mut departed_bytes = 0;
-        let mut sent_bytes = 0;
-        let waiting = path.frames.iter_mut().filter(|frame| frame.state == State::Waiting);
-        for frame in waiting.take(exchange.frames as usize) {
-            self.stations.flow_airtimes.add(&mut path.known_flow, frame.one.flow, frame.one.size);
-            if collided || (path.error > 0.0 && self.random.unit() < path.error) {
-                frame.failures[which] += 1;
-                if frame.failures[which] < limit {
-                    continue;
-                }
-                frame.state = State::Lost;
-                counts.lost += 1;
-            } else {
-                frame.state = State::Received;
-                counts.received += 1;
-                sent_bytes += u64::from(frame.one.size);
+        let mut tally = Tally { limit, ..Tally::default() };
+        let error = path.error;
+        let fails = |random: &mut Stream| collided || (error > 0.0 && random.unit() < error);
+        match path.frames.front_mut() {
+            // Without aggregation always: the iterator costs more than the frame.
+            Some(first) if exchange.frames == 1 && first.state == State::Waiting => {
+                self.stations.flow_airtimes.add(&mut path.known_flow, first.one.flow, first.one.size);
+                tally.attempt(first, which, fails(&mut self.random));
             }
-            departed_bytes += u64::from(frame.one.size);
+            _ => {
+                let waiting = path.frames.iter_mut().filter(|frame| frame.state == State::Waiting);
+                for frame in waiting.take(exchange.frames as usize) {
+                    self.stations.flow_airtimes.add(&mut path.known_flow, frame.one.flow, frame.one.size);
+                    tally.attempt(frame, which, fails(&mut self.random));
+                }
+            }
         }
+        let Tally { counts, departed_bytes, sent_bytes, .. } = tally;
         path.totals.sent += counts.received;
         path.totals.sent_bytes += sent_bytes;
         path.totals.given_up += counts.lost;
@@ -406,12 +456,12 @@ impl<P: Copy> Medium<P> {
     /// Moves completed frames from the front of a path's queue to the outcomes.
     fn flush(&mut self, path: u32) {
         let frames = &mut self.stations.paths[path as usize].frames;
-        while frames.front().is_some_and(|frame| frame.state != State::Waiting) {
-            let Some(frame) = frames.pop_front() else { break };
+        while let Some(frame) = frames.front().filter(|frame| frame.state != State::Waiting) {
             self.outcomes.push(match frame.state {
                 State::Received => FrameOutcome::Delivered(frame.one),
                 _ => FrameOutcome::Lost(frame.one),
             });
+            frames.pop_front();
         }
     }
 }

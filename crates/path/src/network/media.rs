@@ -2,7 +2,7 @@
 
 use cwndlab_network::link::Outcome;
 use cwndlab_network::wifi::FrameOutcome;
-use cwndlab_units::{ServerId, Time};
+use cwndlab_units::{LinkId, ServerId, Time};
 
 use super::Network;
 use crate::aqm_links::Server;
@@ -22,54 +22,52 @@ impl Network {
                 let next = cell.serve(now, &mut taken, &mut self.dropped);
                 (taken, next)
             }
-            Server::Line { .. } => return,
+            Server::Line(_) => return,
         };
         match next {
             Some(at) => self.agenda.replace_top(at, self.sources.server(server)),
             None => self.agenda.pop(),
         }
         // Packets that its queues dropped while selecting the next frames precede the last departure.
-        let last = taken.pop();
-        for outcome in taken.drain(..) {
+        for (number, outcome) in (1..).zip(&taken) {
+            if number == taken.len() {
+                self.record_drops();
+            }
             self.leave_medium(now, server, outcome);
         }
         self.record_drops();
-        if let Some(outcome) = last {
-            self.leave_medium(now, server, outcome);
-        }
+        taken.clear();
         match &mut self.servers[server] {
             Server::Wifi(wifi) => wifi.taken = taken,
             Server::Cell(cell) => cell.taken = taken,
-            Server::Line { .. } => {}
+            Server::Line(_) => {}
         }
     }
 
     /// Handles a packet that left a medium or a cell.
-    fn leave_medium(&mut self, now: Time, server: ServerId, outcome: FrameOutcome<Packet>) {
+    #[inline]
+    fn leave_medium(&mut self, now: Time, server: ServerId, outcome: &FrameOutcome<Packet>) {
         let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
-        let link = self.routes.current(&one.packet).link;
+        let hop = self.routes.current(&one.packet);
         if matches!(outcome, FrameOutcome::Delivered(_)) {
-            match &mut self.servers[server] {
-                Server::Wifi(wifi) if one.marked => wifi.count_mark(link),
-                Server::Cell(cell) if one.marked => cell.count_mark(link),
-                _ => {}
+            if one.marked {
+                self.count_mark(server, hop.link);
             }
-            self.on_departure(now, link, one);
+            self.on_departure(now, hop, one);
         } else {
-            self.record(one.since, link, one.packet, Outcome::Lost { departure: now });
-            self.count_loss(now, one.packet, Outcome::Lost { departure: now });
+            let outcome = Outcome::Lost { departure: now };
+            self.record(one.since, hop.link, one.packet, outcome);
+            self.count_loss(now, one.packet, outcome);
         }
     }
 
-    /// Adds an entry of a medium or a cell to the agenda, if it precedes the existing one.
-    pub(super) fn arm_medium(&mut self, server: ServerId) {
-        let next = match &mut self.servers[server] {
-            Server::Wifi(wifi) => wifi.arm(),
-            Server::Cell(cell) => cell.arm(),
-            Server::Line { .. } => None,
-        };
-        if let Some(next) = next {
-            self.agenda.push(next, self.sources.server(server));
+    /// Counts a packet that was delivered on `link` with a CE mark.
+    #[cold]
+    fn count_mark(&mut self, server: ServerId, link: LinkId) {
+        match &mut self.servers[server] {
+            Server::Wifi(wifi) => wifi.count_mark(link),
+            Server::Cell(cell) => cell.count_mark(link),
+            Server::Line(_) => {}
         }
     }
 }

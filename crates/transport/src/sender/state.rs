@@ -11,6 +11,16 @@ impl Sender {
     #[inline(always)]
     #[must_use]
     pub fn state(&self) -> SenderState {
+        // The call comes first, so that no other value has to be kept meanwhile.
+        let ssthresh = self.tcb.controller.algorithm().state(None).ssthresh.bytes();
+        SenderState { ssthresh, ..self.state_without_threshold() }
+    }
+
+    /// The state of the sender without that of the algorithm: its threshold is `None`.
+    #[allow(clippy::inline_always)] // a caller computes the quantities that it reads
+    #[inline(always)]
+    #[must_use]
+    pub fn state_without_threshold(&self) -> SenderState {
         let tcb = &self.tcb;
         let board = &tcb.scoreboard;
         let rtt = &tcb.rtt;
@@ -19,7 +29,7 @@ impl Sender {
             waiting: self.established && !self.closed && !self.is_drained(),
             ca_state: Some(tcb.state),
             cwnd: tcb.controller.bytes(tcb.cwnd),
-            ssthresh: tcb.controller.algorithm().state(None).ssthresh.bytes(),
+            ssthresh: None,
             in_flight: tcb.in_flight(),
             outstanding: Outstanding {
                 unacked: board.flight_size(),
