@@ -301,7 +301,8 @@ def _parse(row: dict[str, str], file: Path) -> Run:
         raise RecordsError(Fault(str(file), what, "name another folder, or remove the file")) from None
 
 
-def _keep(file: Path, runs: Iterable[Run]) -> None:
+def keep(file: Path, runs: Iterable[Run]) -> None:
+    """Adds runs to a file of runs."""
     fresh = not file.is_file()
     with file.open("a", encoding="utf-8", newline="") as lines:
         writer = csv.DictWriter(lines, [field.name for field in fields(Run)], lineterminator="\n")
@@ -365,7 +366,7 @@ def campaign(
             progress(done, len(wanted))
 
     for runs in _emulated(todo, jobs or 2 * available_cores(), one, say):
-        _keep(store, runs)
+        keep(store, runs)
     real = [run for run in kept(store, selected) if run.repetition <= count]
     simulated: list[Run] = []
     for index, records in run_jobs([(trial.document, seed) for trial, seed in wanted], workers=workers):
