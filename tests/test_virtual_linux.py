@@ -1,4 +1,4 @@
-"""Linux in virtual time: paths, results, resumption, judgement and the build. tests/test_linux_hosts.py runs the kernel."""
+"""Linux in virtual time: paths, results, resumption, judgement and the build. No kernel runs here."""
 
 from __future__ import annotations
 
@@ -238,6 +238,7 @@ TREE = {
     "arch/um/Kconfig": KCONFIG,
     "arch/um/drivers/Makefile": "obj-y := stdio_console.o fd.o\ninclude rules\n",
     "arch/um/kernel/time.c": CLOCK,
+    "arch/um/include/linux/time-internal.h": "#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n",
     "tools/include/nolibc/nolibc.h": NOLIBC,
 }
 
@@ -282,6 +283,8 @@ def test_the_build_takes_an_archive_and_has_a_tick_of_a_millisecond(tmp_path: Fi
     # Building again changes nothing more.
     assert build(tmp_path, str(tmp_path / "out"), str(archive)).returncode == 0
     assert (built / "arch/um/kernel/time.c").read_text(encoding="utf-8") == CHANGED
+    steps = (built / "arch/um/include/linux/time-internal.h").read_text(encoding="utf-8")
+    assert steps == "#define TIMER_MULTIPLIER 1\n#define TIMER_MIN_DELTA  500\n"
     drivers = (built / "arch/um/drivers/Makefile").read_text(encoding="utf-8")
     assert drivers == "obj-y := stdio_console.o fd.o\nobj-y += hosted.o\ninclude rules\n"
     assert (built / "arch/um/drivers/hosted.c").is_file()

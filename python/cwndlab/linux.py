@@ -11,9 +11,16 @@ from cwndlab.errors import Fault, ScenarioError
 __all__ = ["with_kernels"]
 
 #: The kernel's congestion control by the name of ours that follows it.
-CONTROLLERS = {"reno": "reno", "cubic": "cubic", "cubic-linux": "cubic", "bbr1": "bbr", "dctcp": "dctcp", "vegas": "vegas"}
-#: Unsent data of a flow that stops, bytes: what the emulator's flows have at least (ten segments), since the simulator's
-#: endless supply ends at once.
+CONTROLLERS = {
+    "reno": "reno",
+    "cubic": "cubic",
+    "cubic-linux": "cubic",
+    "bbr1": "bbr",
+    "dctcp": "dctcp",
+    "vegas": "vegas",
+}
+#: Unsent data of a flow that stops, bytes: what the emulator's flows have at least (ten segments), since the
+#: simulator's endless supply ends at once.
 UNSENT = 14480
 #: Fields of a flow that are as well of one between kernels.
 _KEPT = ("name", "rtt", "start", "stop", "count")
@@ -21,7 +28,9 @@ _KEPT = ("name", "rtt", "start", "stop", "count")
 _OF_THE_SIMULATOR = {"initial_window", "initial_receive_window", "tso_burst", "rto_granularity"}
 
 
-def with_kernels(document: Mapping[str, Any], settings: Mapping[Any, Mapping[str, Any]] | None = None) -> dict[str, Any]:
+def with_kernels(
+    document: Mapping[str, Any], settings: Mapping[Any, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
     """The scenario with two kernels in place of each TCP flow; flows over UDP stay.
 
     Parameters

@@ -41,6 +41,9 @@ cd "$tree"
 # A tick of 1 ms, as on servers. The option has no prompt, so that its default is changed.
 sed -i '/^config HZ$/,/^$/s/default [0-9]*/default 1000/' arch/um/Kconfig
 
+# The clock has steps of a nanosecond: with steps of 256, timers expire before they are due, and are set once more.
+sed -i 's/^#define TIMER_MULTIPLIER .*/#define TIMER_MULTIPLIER 1/' arch/um/include/linux/time-internal.h
+
 # A host of the simulator (hosted/hosted.c): the device, where the clock asks it, and its first process.
 cp "$here/hosted/hosted.c" arch/um/drivers/hosted.c
 grep -q '^obj-y += hosted.o$' arch/um/drivers/Makefile || sed -i '/^obj-y := stdio_console.o/a obj-y += hosted.o' arch/um/drivers/Makefile

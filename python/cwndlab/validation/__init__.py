@@ -20,7 +20,18 @@ if TYPE_CHECKING:
         report_schedule,
     )
 
-__all__ = ["audit", "conformance", "debugger", "identify", "kernel", "linux", "peers", "references", "replay", "report_schedule"]
+__all__ = [
+    "audit",
+    "conformance",
+    "debugger",
+    "identify",
+    "kernel",
+    "linux",
+    "peers",
+    "references",
+    "replay",
+    "report_schedule",
+]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(__name__, {}, public=__all__)

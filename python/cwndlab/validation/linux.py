@@ -1,7 +1,7 @@
 """Validation against Linux in virtual time: kernels as hosts of the simulator's own path (``docs/linux.md``).
 
-The paths are those of `cwndlab.validation.kernel`, whose flows become transfers of the hosted stack ``linux``. Each run is
-lines of ``linux.csv`` in a folder, where a second call resumes.
+The paths are those of `cwndlab.validation.kernel`, whose flows become transfers of the hosted stack ``linux``. Each run
+is lines of ``linux.csv`` in a folder, where a second call resumes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cwndlab.errors import Fault, ScenarioError
 from cwndlab.linux import with_kernels
 from cwndlab.simulate import run_jobs
 from cwndlab.validation import kernel
-from cwndlab.validation.kernel import Verdict
+from cwndlab.validation.kernel import Run, Verdict
 from cwndlab.validation.references.paths import read
 from cwndlab.validation.references.reference import kernel_paths
 
@@ -49,14 +49,16 @@ def campaign(
     file
         Other paths than the bundled ones.
     beside
-        Runs of a machine's kernel, such as ``known-answers/kernel/runs.csv``, which take the place of the simulator.
+        Runs of a machine's kernel, such as ``known-answers/kernel/runs.csv``, beside which those of Linux in virtual
+        time are judged in place of the simulator's.
     progress, say
         Called with the number of runs done and of all, and with what a user should know.
 
     Returns
     -------
     tuple
-        The verdicts, whose ``kernel`` is Linux in virtual time, and notes on it.
+        The verdicts, and notes. ``kernel`` is Linux in virtual time; with ``beside`` it is the machine's, and
+        ``simulator`` is Linux in virtual time.
 
     Raises
     ------
@@ -95,12 +97,15 @@ def campaign(
             progress(done, len(wanted))
     asked = {(trial.path, trial.algorithm, seed) for trial, seed in wanted}
     real = [run for run in kernel.kept(store, selected) if run.key() in asked]
+    note = f"Linux {', '.join(sorted({run.kernel for run in real}))} in virtual time: {len(asked)} runs"
     if beside is not None:
-        others = kernel.kept(beside, selected)
-    else:
-        others = []
-        for index, records in run_jobs([(trial.document, seed) for trial, seed in wanted], workers=workers):
-            trial, seed = wanted[index]
-            others += kernel.measure(records, trial, seed, counts=kernel.counts_simulated(records))
-    kernels = ", ".join(sorted({run.kernel for run in real}))
-    return kernel.judge(selected, others, real), [f"Linux {kernels} in virtual time: {len(asked)} runs"]
+        machine = kernel.kept(beside, selected)
+        return kernel.judge(selected, real, machine), [
+            f"{note}, in the column of the simulator",
+            *kernel.notes(machine),
+        ]
+    simulated: list[Run] = []
+    for index, records in run_jobs([(trial.document, seed) for trial, seed in wanted], workers=workers):
+        trial, seed = wanted[index]
+        simulated += kernel.measure(records, trial, seed, counts=kernel.counts_simulated(records))
+    return kernel.judge(selected, simulated, real), [note]

@@ -1,4 +1,4 @@
-"""``cwndlab validate``: arguments in; `cwndlab.validate`, `cwndlab.validation.kernel` or `.linux` called; tables out."""
+"""``cwndlab validate``: arguments in, a campaign of `cwndlab.validation` called, tables out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def validate(
         bool, Option(help="Compare with Linux in virtual time (docs/linux.md), over the same paths.")
     ] = False,
     beside: Annotated[
-        Path | None, Option("FILE", "With --linux: runs of a machine's kernel in place of the simulator.")
+        Path | None, Option("FILE", "With --linux: judge these kernels, not the simulator, beside a machine's runs.")
     ] = None,
     out: Annotated[
         Path | None,
