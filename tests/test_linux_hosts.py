@@ -226,8 +226,9 @@ def test_runs_of_the_kernel_have_the_same_bits_beside_another_flow(controller: s
 
 @pytest.mark.usefixtures("_kernel")
 def test_marks_reach_a_kernel_with_ecn() -> None:
-    """With ECN a queue that marks above ten packets loses none after slow start; without it, nothing is marked."""
-    scenario = transfer(controller="reno", options="net.ipv4.tcp_ecn=1", peer_options="net.ipv4.tcp_ecn=1")
+    """A queue that marks above ten packets and holds 500 loses none. The receiver's kernel uses ECN if the sender's asks
+    for it (tcp_ecn = 2, the default, of ip-sysctl.rst); else nothing is marked."""
+    scenario = transfer(controller="reno", options="net.ipv4.tcp_ecn=1")
     scenario["dumbbell"]["bottleneck"]["queue"] = {
         "kind": "step-ecn",
         "mark_above": 10,
@@ -235,7 +236,7 @@ def test_marks_reach_a_kernel_with_ecn() -> None:
     }
     records = cwndlab.run(scenario, seed=1)
     assert records.links["marked_packets"][0] > 0 == records.flows["retransmitted_packets"][0]
-    del scenario["flow"][0]["workload"]["peer_options"]
+    del scenario["flow"][0]["workload"]["options"]
     assert cwndlab.run(scenario, seed=1).links["marked_packets"][0] == 0
 
 

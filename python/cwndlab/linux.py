@@ -57,7 +57,8 @@ def with_kernels(
     {'kind': 'hosted', 'stack': 'linux', 'controller': 'bbr'}
     """
     given = settings or {}
-    flows, faults = [], []
+    flows: list[Mapping[str, Any]] = []
+    faults: list[Fault] = []
     for index, flow in enumerate(document.get("flow", [])):
         if flow.get("transport", "tcp") != "tcp":
             flows.append(flow)

@@ -428,7 +428,12 @@ def markdown(verdicts: Sequence[Verdict], notes: Sequence[str]) -> str:
     lines += [
         f"| `{one['algorithm']}` | {one['judged']} | {one['hold']} | {one['share']:.0%} |" for one in shares(verdicts)
     ]
-    lines += ["", f"| {' | '.join(COLUMNS)} |", "|---|---|---|" + "---:|" * 5 + "---|"]
+    return "\n".join([*lines, "", *table(verdicts)]) + "\n"
+
+
+def table(verdicts: Iterable[Verdict], columns: Sequence[str] = COLUMNS) -> list[str]:
+    """Lines of a table in Markdown, in units that people read; ``columns`` are its headings."""
+    lines = [f"| {' | '.join(columns)} |", "|---|---|---|" + "---:|" * 5 + "---|"]
     for one in verdicts:
         name, scale, unit, digits = _SHOWN[one.quantity]
         numbers = [one.simulator, one.kernel, one.spread, one.deviation, one.tolerance]
@@ -437,4 +442,4 @@ def markdown(verdicts: Sequence[Verdict], notes: Sequence[str]) -> str:
         label = f"{name}{f'[{one.part}]' if one.part else ''}{f', {unit}' if unit else ''}"
         verdict = "holds" if one.holds else "**no**"
         lines.append(f"| {one.path} | `{one.algorithm}` | {label} | {' | '.join(cells)} | {verdict} |")
-    return "\n".join(lines) + "\n"
+    return lines
