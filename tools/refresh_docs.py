@@ -139,7 +139,9 @@ def _linux_hosts() -> str:
         out += [f"{ours[0].upper()}{ours[1:]} beside {theirs}. {notes[0].split(', in the')[0]}.", ""]
         out += ["| algorithm | judged | hold | within the spread |", "|---|---:|---:|---:|"]
         for one in kernel.shares(verdicts):
-            near = [each for each in verdicts if each.algorithm == one["algorithm"] and abs(each.deviation) <= each.spread]
+            near = [
+                each for each in verdicts if each.algorithm == one["algorithm"] and abs(each.deviation) <= each.spread
+            ]
             out.append(f"| `{one['algorithm']}` | {one['judged']} | {one['hold']} | {len(near)} |")
         worst = sorted(verdicts, key=lambda each: -abs(each.deviation) / each.tolerance)[:10]
         out += ["", "The ten largest deviations, by tolerance:", ""]
