@@ -226,8 +226,8 @@ def test_runs_of_the_kernel_have_the_same_bits_beside_another_flow(controller: s
 
 @pytest.mark.usefixtures("_kernel")
 def test_marks_reach_a_kernel_with_ecn() -> None:
-    """A queue that marks above ten packets and holds 500 loses none. The receiver's kernel uses ECN if the sender's asks
-    for it (tcp_ecn = 2, the default, of ip-sysctl.rst); else nothing is marked."""
+    """A queue that marks above ten packets and holds 500 loses none. The receiver's kernel uses ECN if the sender's
+    asks for it (tcp_ecn = 2, the default, of ip-sysctl.rst); else nothing is marked."""
     scenario = transfer(controller="reno", options="net.ipv4.tcp_ecn=1")
     scenario["dumbbell"]["bottleneck"]["queue"] = {
         "kind": "step-ecn",
