@@ -13,7 +13,7 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build dev dist epoch demo test fuzz faults check fmt bench bench-instructions bench-peers stacks hosts interop virtual-linux docs site playground clean
+.PHONY: help system build dev dist epoch demo test fuzz faults check fmt bench bench-instructions bench-peers stacks hosts interop linux docs site playground clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
@@ -32,7 +32,7 @@ help:
 	@echo 'make stacks       audits of other QUIC stacks and of this kernel over the emulator; compiles them first (tools/stacks/README.md)'
 	@echo 'make hosts        other stacks as programs that the simulator hosts, in build/stacks/bin (docs/host.md)'
 	@echo 'make interop      the workloads of applications beside programs of Debian and PyPI over the emulator, which it installs (docs/interop.md)'
-	@echo 'make virtual-linux  Linux in virtual time, from the sources of a kernel; SOURCE=ARCHIVE: this one (docs/validity.md)'
+	@echo 'make linux        the Linux kernel as a host of the simulator, from its sources; SOURCE=ARCHIVE: these (docs/linux.md)'
 	@echo 'make docs         makes the generated parts of docs/ and README.md anew; ONLY=WORD: those of this name or page'
 	@echo 'make site         the documentation as pages with search, in build/site; they open without a network'
 	@echo 'make playground   the engine in a page, in build/playground; it opens without a server; takes Node.js and a Rust for WebAssembly'
@@ -177,8 +177,11 @@ interop: build
 	$(BIN)/python tools/refresh_docs.py interop
 
 # Optional, and no part of the tests; some minutes. SOURCE: the archive of another kernel.
-virtual-linux:
+linux:
 	tools/virtual_linux/build.sh build/virtual-linux $(SOURCE)
+	mkdir -p build/stacks/bin
+	printf '#!/bin/sh\nexec python3 "$(CURDIR)/tools/virtual_linux/hosted/cwndlab-stack-linux" "$(CURDIR)/build/virtual-linux/linux"\n' > build/stacks/bin/cwndlab-stack-linux
+	chmod 755 build/stacks/bin/cwndlab-stack-linux
 
 # ONLY='bench README': these parts.
 docs: build

@@ -122,6 +122,33 @@ def _kernel() -> str:
     return shown + (f"\n\nNot measured yet: {', '.join(missing)}." if missing else "")
 
 
+def _linux_hosts() -> str:
+    """The kept runs of Linux in virtual time, beside those of a machine's kernel, and the simulator beside them."""
+    from cwndlab.validation import kernel, linux
+
+    folder = ROOT / "known-answers" / "linux-hosts"
+    lines = (folder / linux.FILE).read_text(encoding="utf-8").splitlines()[1:]
+    paths = sorted({line.split(",")[0] for line in lines})
+    repetitions = max(int(line.split(",")[2]) for line in lines)
+    out = []
+    for beside, ours, theirs in (
+        (ROOT / "known-answers" / "kernel" / "runs.csv", "Linux in virtual time", "the machine's kernel"),
+        (None, "the simulator", "Linux in virtual time"),
+    ):
+        verdicts, notes = linux.campaign(folder, paths=paths, repetitions=repetitions, beside=beside)
+        out += [f"{ours[0].upper()}{ours[1:]} beside {theirs}. {notes[0].split(', in the')[0]}.", ""]
+        out += ["| algorithm | judged | hold | within the spread |", "|---|---:|---:|---:|"]
+        for one in kernel.shares(verdicts):
+            near = [
+                each for each in verdicts if each.algorithm == one["algorithm"] and abs(each.deviation) <= each.spread
+            ]
+            out.append(f"| `{one['algorithm']}` | {one['judged']} | {one['hold']} | {len(near)} |")
+        worst = sorted(verdicts, key=lambda each: -abs(each.deviation) / each.tolerance)[:10]
+        out += ["", "The ten largest deviations, by tolerance:", ""]
+        out += [*kernel.table(worst, ("path", "algorithm", "quantity", ours, theirs, *kernel.COLUMNS[5:])), ""]
+    return "\n".join(out)
+
+
 def _virtual_linux() -> str:
     """The kept runs of the virtual Linux, compared with the current simulator."""
     kept = ROOT / "known-answers" / "virtual-linux.jsonl"
@@ -338,6 +365,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "slow starts": _slow_starts,
     "validate": _validity,
     "validate --kernel": _kernel,
+    "linux hosts": _linux_hosts,
     "virtual linux": _virtual_linux,
     "applications": _applications,
     "bench": lambda: _text(sys.executable, "benches/engine.py", "engine"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cwndlab import files as files
     from cwndlab import gym as gym
     from cwndlab import kernel as kernel
+    from cwndlab import linux as linux
     from cwndlab import live as live
     from cwndlab import metrics as metrics
     from cwndlab import plot as plot
@@ -126,6 +127,7 @@ _PUBLIC = (
     "export",
     "gym",
     "kernel",
+    "linux",
     "live",
     "metrics",
     "plot",

@@ -6,10 +6,11 @@
 # are built by the same call with their archive. It takes flex, bison, bc, a C compiler, make and xz.
 set -eu
 
+here=$(cd "$(dirname "$0")" && pwd)
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
 source=${2:-}
 fail() {
-    echo "virtual-linux: $1" >&2
+    echo "linux: $1" >&2
     exit 1
 }
 
@@ -21,7 +22,7 @@ if [ -z "$source" ]; then
     source=$(find /usr/src "$folder/package" -name 'linux-source-*.tar.xz' 2>/dev/null | sort -V | tail -1)
 fi
 if [ -z "$source" ]; then
-    command -v apt-get >/dev/null || fail "no kernel; name an archive: make virtual-linux SOURCE=linux-6.12.tar.xz"
+    command -v apt-get >/dev/null || fail "no kernel; name an archive: make linux SOURCE=linux-6.12.tar.xz"
     package=$(apt-cache depends linux-source | sed -n 's/.*Depends: \(linux-source-[0-9.]*\)$/\1/p' | head -1)
     [ -n "$package" ] || fail "apt-get knows no package linux-source; apt-get update, or SOURCE=ARCHIVE"
     (cd "$folder" && apt-get download -qq "$package" && dpkg-deb -x "$package"_*.deb package)
@@ -39,13 +40,40 @@ cd "$tree"
 
 # A tick of 1 ms, as on servers. The option has no prompt, so that its default is changed.
 sed -i '/^config HZ$/,/^$/s/default [0-9]*/default 1000/' arch/um/Kconfig
-options='UML_TIME_TRAVEL_SUPPORT HOSTFS TMPFS PROC_FS SYSFS NET_NS VETH NET_SCHED NET_SCH_NETEM
+
+# The clock has steps of a nanosecond: with steps of 256, timers expire before they are due, and are set once more.
+sed -i 's/^#define TIMER_MULTIPLIER .*/#define TIMER_MULTIPLIER 1/' arch/um/include/linux/time-internal.h
+
+# A host of the simulator (hosted/hosted.c): the device, where the clock asks it, and its first process.
+cp "$here/hosted/hosted.c" arch/um/drivers/hosted.c
+grep -q '^obj-y += hosted.o$' arch/um/drivers/Makefile || sed -i '/^obj-y := stdio_console.o/a obj-y += hosted.o' arch/um/drivers/Makefile
+if ! grep -q hosted_wait arch/um/kernel/time.c; then
+    sed -i -e '/^#include <shared\/init.h>$/a bool hosted_wait(u64 present, u64 until, bool is_idle);' \
+        -e 's/^\t\ttime_travel_ext_wait(idle);$/&\n\telse if (hosted_wait(time_travel_time, ns, idle))\n\t\treturn;/' arch/um/kernel/time.c
+fi
+[ "$(grep -c hosted_wait arch/um/kernel/time.c)" = 2 ] || fail "arch/um/kernel/time.c of this kernel is unknown"
+gcc -Os -static -nostdlib -fno-asynchronous-unwind-tables -fno-stack-protector -include tools/include/nolibc/nolibc.h \
+    -o "$folder/init" "$here/hosted/init.c" -lgcc
+cat >"$folder/initramfs" <<EOF
+dir /dev 0755 0 0
+nod /dev/console 0600 0 0 c 5 1
+nod /dev/hosted 0600 0 0 c 10 240
+file /hosted $folder/init 0755 0 0
+EOF
+
+# As little as a host needs: the build takes a minute or two.
+with='EXPERT 64BIT PRINTK BUG MULTIUSER SYSCTL PROC_FS PROC_SYSCTL BINFMT_ELF BLK_DEV_INITRD RD_GZIP POSIX_TIMERS
+HIGH_RES_TIMERS NO_HZ_IDLE CC_OPTIMIZE_FOR_PERFORMANCE INIT_STACK_NONE UML_TIME_TRAVEL_SUPPORT NULL_CHAN NET INET
 TCP_CONG_ADVANCED TCP_CONG_CUBIC TCP_CONG_BBR TCP_CONG_DCTCP TCP_CONG_VEGAS'
-make -s ARCH=um defconfig
-# shellcheck disable=SC2046,SC2086 # a list of options
-scripts/config $(printf -- '-e %s ' $options)
+without='CC_OPTIMIZE_FOR_SIZE HZ_PERIODIC INIT_STACK_ALL_ZERO BLOCK IPV6 WIRELESS WLAN ETHERNET NETDEVICES IO_URING AIO
+ELF_CORE COREDUMP INPUT UNIX98_PTYS RD_BZIP2 RD_LZMA RD_XZ RD_LZO RD_LZ4 RD_ZSTD KALLSYMS NETWORK_FILESYSTEMS FW_LOADER
+PTP_1588_CLOCK ETHTOOL_NETLINK VM_EVENT_COUNTERS SIGNALFD TIMERFD EVENTFD FHANDLE SYSFS_SYSCALL ADVISE_SYSCALLS
+MEMBARRIER PROC_PAGE_MONITOR PPS'
+make -s ARCH=um allnoconfig
+# shellcheck disable=SC2046,SC2086 # lists of options
+scripts/config $(printf -- '-d %s ' $without) $(printf -- '-e %s ' $with) --set-str INITRAMFS_SOURCE "$folder/initramfs"
 make -s ARCH=um olddefconfig
-for option in $options; do
+for option in $with; do
     grep -q "^CONFIG_$option=y" .config || fail "this kernel has no CONFIG_$option"
 done
 grep -q '^CONFIG_HZ=1000$' .config || fail "the tick of this kernel is not 1 ms"

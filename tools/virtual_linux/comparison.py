@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from virtual_linux.paths import ETHERNET, PACKET, Path
-from virtual_linux.runs import Row
+from virtual_linux.runs import Row, measured
 
 #: By quantity, how far the simulator may deviate: a part of the kernel's mean, or an absolute value; the larger counts.
 TOLERANCES = {"goodput_bps": (0.05, 50e3), "mean_srtt_s": (0.08, 2e-3), "retransmissions": (0.25, 12)}
@@ -64,14 +64,11 @@ class Deviation:
 def simulate(path: Path, algorithm: str, seconds: float, seeds: Sequence[int]) -> dict[str, float]:
     """Means of the quantities over the seeds."""
     import cwndlab
-    from cwndlab import metrics
 
     values: dict[str, list[float]] = {name: [] for name in TOLERANCES}
     for seed in seeds:
-        records = cwndlab.run(path.scenario(algorithm, seconds), seed=seed)
-        values["goodput_bps"].append(metrics.goodput(records)["goodput_bps"][0])
-        values["mean_srtt_s"].append(statistics.fmean(records.samples["srtt_ns"].drop_nulls()) / 1e9)
-        values["retransmissions"].append(records.flows["retransmitted_packets"][0])
+        for name, value in measured(cwndlab.run(path.scenario(algorithm, seconds), seed=seed)).items():
+            values[name].append(value)
     return {name: statistics.fmean(numbers) for name, numbers in values.items()}
 
 

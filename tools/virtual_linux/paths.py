@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -15,8 +15,9 @@ ALGORITHMS = {"reno": "reno(abc=1, base=cwnd)+standard/rack", "cubic": "cubic-li
 PACKET = 1500
 ETHERNET = 14
 
-#: Initial receive buffer of the virtual Linux, bytes (`guest.BUFFERS`, which imports nothing of this file).
+#: Initial receive buffer of the kernels, bytes; the buffers limit no window.
 RECEIVE_BUFFER = 8 << 20
+BUFFERS = {f"net.ipv4.tcp_{name}": f"4096 {RECEIVE_BUFFER} {64 << 20}" for name in ("rmem", "wmem")}
 
 
 @dataclass(frozen=True)
@@ -74,18 +75,15 @@ class Path:
             ],
         }
 
-    def varied(self, repetition: int) -> Path:
-        """The path of a repetition: from the second one on, RTT and rate differ by up to 0.5 and 0.1 %, as seeds of the
-        simulator do with `perturb`. The virtual Linux itself repeats a run without random losses to the last packet, so
-        that equal repetitions would be one result, which the phase of its losses decides."""
-        if repetition == 1:
-            return self
-        draw = Random(f"repetition {self.name} {repetition}")
-        return replace(
-            self,
-            rtt_ms=self.rtt_ms * (1 + draw.uniform(-0.005, 0.005)),
-            rate_mbps=self.rate_mbps * (1 + draw.uniform(-0.001, 0.001)),
-        )
+    def hosted(self, algorithm: str, seconds: float, settings: dict[str, str]) -> dict[str, Any]:
+        """The same scenario with two kernels in place of the flow; ``settings`` are of both."""
+        document = self.scenario(algorithm, seconds)
+        options = ",".join(f"{name}={value}" for name, value in {**BUFFERS, **settings}.items())
+        workload = {"kind": "hosted", "stack": "linux", "controller": algorithm}
+        workload |= {"options": options, "peer_options": options}
+        return document | {
+            "flow": [{"transport": "udp", "rtt": document["flow"][0]["rtt"], "workload": workload}],
+        }
 
 
 def random_path(seed: int, index: int) -> Path:

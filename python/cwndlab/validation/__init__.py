@@ -1,4 +1,4 @@
-"""Validation: audits of logs, conformance of algorithms, references of peers, the kernel, and replays."""
+"""Validation: audits of logs, conformance of algorithms, references of peers, kernels, and replays."""
 
 from __future__ import annotations
 
@@ -13,13 +13,25 @@ if TYPE_CHECKING:
         debugger,
         identify,
         kernel,
+        linux,
         peers,
         references,
         replay,
         report_schedule,
     )
 
-__all__ = ["audit", "conformance", "debugger", "identify", "kernel", "peers", "references", "replay", "report_schedule"]
+__all__ = [
+    "audit",
+    "conformance",
+    "debugger",
+    "identify",
+    "kernel",
+    "linux",
+    "peers",
+    "references",
+    "replay",
+    "report_schedule",
+]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = _lazy.attach(__name__, {}, public=__all__)

@@ -301,7 +301,8 @@ def _parse(row: dict[str, str], file: Path) -> Run:
         raise RecordsError(Fault(str(file), what, "name another folder, or remove the file")) from None
 
 
-def _keep(file: Path, runs: Iterable[Run]) -> None:
+def keep(file: Path, runs: Iterable[Run]) -> None:
+    """Adds runs to a file of runs."""
     fresh = not file.is_file()
     with file.open("a", encoding="utf-8", newline="") as lines:
         writer = csv.DictWriter(lines, [field.name for field in fields(Run)], lineterminator="\n")
@@ -365,7 +366,7 @@ def campaign(
             progress(done, len(wanted))
 
     for runs in _emulated(todo, jobs or 2 * available_cores(), one, say):
-        _keep(store, runs)
+        keep(store, runs)
     real = [run for run in kept(store, selected) if run.repetition <= count]
     simulated: list[Run] = []
     for index, records in run_jobs([(trial.document, seed) for trial, seed in wanted], workers=workers):
@@ -427,7 +428,12 @@ def markdown(verdicts: Sequence[Verdict], notes: Sequence[str]) -> str:
     lines += [
         f"| `{one['algorithm']}` | {one['judged']} | {one['hold']} | {one['share']:.0%} |" for one in shares(verdicts)
     ]
-    lines += ["", f"| {' | '.join(COLUMNS)} |", "|---|---|---|" + "---:|" * 5 + "---|"]
+    return "\n".join([*lines, "", *table(verdicts)]) + "\n"
+
+
+def table(verdicts: Iterable[Verdict], columns: Sequence[str] = COLUMNS) -> list[str]:
+    """Lines of a table in Markdown, in units that people read; ``columns`` are its headings."""
+    lines = [f"| {' | '.join(columns)} |", "|---|---|---|" + "---:|" * 5 + "---|"]
     for one in verdicts:
         name, scale, unit, digits = _SHOWN[one.quantity]
         numbers = [one.simulator, one.kernel, one.spread, one.deviation, one.tolerance]
@@ -436,4 +442,4 @@ def markdown(verdicts: Sequence[Verdict], notes: Sequence[str]) -> str:
         label = f"{name}{f'[{one.part}]' if one.part else ''}{f', {unit}' if unit else ''}"
         verdict = "holds" if one.holds else "**no**"
         lines.append(f"| {one.path} | `{one.algorithm}` | {label} | {' | '.join(cells)} | {verdict} |")
-    return "\n".join(lines) + "\n"
+    return lines

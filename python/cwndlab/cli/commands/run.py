@@ -29,7 +29,12 @@ def run(
     report: Annotated[Path | None, "HTML page with figures; both engines side by side."] = None,
     pcap: Annotated[Path | None, Option("FILE", "Packet capture at the senders (pcapng).")] = None,
     engine: Annotated[
-        str, Option("simulate|emulate|both", "The simulator, real TCP between namespaces, or both.", noun="an engine")
+        str,
+        Option(
+            "simulate|emulate|both|linux",
+            "The simulator, real TCP between namespaces, both, or Linux kernels in virtual time.",
+            noun="an engine",
+        ),
     ] = "simulate",
     accept_late: Annotated[bool, "Keep an emulation with late deliveries."] = False,
     datapath: Annotated[
@@ -43,17 +48,19 @@ def run(
 ) -> None:
     """Run a scenario once; print its flows and links."""
     if engine != "simulate" and pcap is not None:
-        raise ScenarioError(Fault("--pcap", "the emulator does not capture packets", "leave out one of the two"))
+        raise ScenarioError(Fault("--pcap", "only the simulator captures packets", "leave out one of the two"))
 
     described = scenario_of(scenario, set_, classes_of(algorithm_file)).perturbed(perturb)
     if pcap is not None:
         described = described.with_(packets=True)
     runs: dict[str, cwndlab.Records] = {}
-    if engine != "simulate":
+    if engine in ("emulate", "both"):
         cwndlab.emulation.become_root()
+    if engine == "linux":
+        described = cwndlab.scenario.like.scenario_of(cwndlab.linux.with_kernels(described.document))
     if engine != "emulate":
         runs["simulate"] = cwndlab.run(described, seed=seed)
-    if engine != "simulate":
+    if engine in ("emulate", "both"):
         whose: Datapath = "cwndlab" if datapath == "cwndlab" else "kernel"
         runs["emulate"] = cwndlab.emulation.emulate(described, seed=seed, accept_late=accept_late, datapath=whose)
         if whose == "cwndlab":

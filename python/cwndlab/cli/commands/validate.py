@@ -1,4 +1,4 @@
-"""``cwndlab validate``: arguments in, `cwndlab.validate` or `cwndlab.validation.kernel` called, tables out."""
+"""``cwndlab validate``: arguments in, a campaign of `cwndlab.validation` called, tables out."""
 
 from __future__ import annotations
 
@@ -23,11 +23,18 @@ def validate(
     kernel: Annotated[
         bool, Option(help="Compare with this machine's kernel, through the emulator; takes an hour.")
     ] = False,
-    out: Annotated[
-        Path | None, "With --kernel: folder of its runs, where a second call resumes; kernel-runs by default."
+    linux: Annotated[
+        bool, Option(help="Compare with Linux in virtual time (docs/linux.md), over the same paths.")
+    ] = False,
+    beside: Annotated[
+        Path | None, Option("FILE", "With --linux: judge these kernels, not the simulator, beside a machine's runs.")
     ] = None,
-    paths: Annotated[str | None, Option("A,B,C", "With --kernel: names of paths, joined by commas.")] = None,
-    repetitions: Annotated[int | None, "With --kernel: runs of each; 5 by default."] = None,
+    out: Annotated[
+        Path | None,
+        "With --kernel or --linux: folder of the runs, where a second call resumes; kernel-runs or linux-runs.",
+    ] = None,
+    paths: Annotated[str | None, Option("A,B,C", "With --kernel or --linux: names of paths, joined by commas.")] = None,
+    repetitions: Annotated[int | None, "With --kernel or --linux: runs of each; 5 by default."] = None,
     jobs: Annotated[
         int | None, Option("N", "With --kernel: emulations in parallel; two per core by default.", least=1, most=4096)
     ] = None,
@@ -37,9 +44,29 @@ def validate(
 ) -> None:
     """Validate the simulator against reference data.
 
-    With --kernel: against the TCP of this machine's kernel.
+    With --kernel: against the TCP of this machine's kernel. With --linux: against kernels that run in virtual time.
     """
-    if kernel:
+    if beside is not None and not linux:
+        raise ScenarioError(Fault("--beside", "belongs to --linux", "add it, or leave out this option"))
+    if linux:
+        for option, value in {"--kernel": kernel, "--reference": reference, "--jobs": jobs}.items():
+            if value:
+                raise ScenarioError(Fault(option, "excludes --linux", "leave out one"))
+
+        with progress_bar() as progress:
+            verdicts, notes = cwndlab.validation.linux.campaign(
+                out or Path("linux-runs"),
+                paths=listed(paths),
+                algorithms=listed(algorithms),
+                repetitions=repetitions,
+                workers=workers,
+                beside=beside,
+                progress=progress,
+                say=say,
+            )
+        write_rows([one.as_dict() for one in verdicts], cwndlab.validation.kernel.COLUMNS, format)
+        totals = cwndlab.validation.kernel.shares(verdicts)
+    elif kernel:
         if reference:
             raise ScenarioError(Fault("--kernel", "has its own paths and excludes --reference", "leave out one"))
 
@@ -59,7 +86,7 @@ def validate(
     else:
         given = {"--out": out, "--paths": paths, "--repetitions": repetitions, "--jobs": jobs}
         for option in (option for option, value in given.items() if value is not None):
-            raise ScenarioError(Fault(option, "belongs to --kernel", "add it, or leave out this option"))
+            raise ScenarioError(Fault(option, "belongs to --kernel or --linux", "add it, or leave out this option"))
 
         with progress_bar() as progress:
             rows, notes = cwndlab.validate(reference, algorithms=listed(algorithms), progress=progress, workers=workers)

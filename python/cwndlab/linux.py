@@ -1,0 +1,108 @@
+"""Linux kernels in place of the TCP flows of a scenario (``docs/linux.md``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cwndlab.errors import Fault, ScenarioError
+
+__all__ = ["with_kernels"]
+
+#: The kernel's congestion control by the name of ours that follows it.
+CONTROLLERS = {
+    "reno": "reno",
+    "cubic": "cubic",
+    "cubic-linux": "cubic",
+    "bbr1": "bbr",
+    "dctcp": "dctcp",
+    "vegas": "vegas",
+}
+#: Unsent data of a flow that stops, bytes: what the emulator's flows have at least (ten segments), since the
+#: simulator's endless supply ends at once.
+UNSENT = 14480
+#: Fields of a flow that are as well of one between kernels.
+_KEPT = ("name", "rtt", "start", "stop", "count")
+#: Fields of a stack by which the simulator follows the kernel: kernels need no telling.
+_OF_THE_SIMULATOR = {"initial_window", "initial_receive_window", "tso_burst", "rto_granularity"}
+
+
+def with_kernels(
+    document: Mapping[str, Any], settings: Mapping[Any, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """The scenario with two kernels in place of each TCP flow; flows over UDP stay.
+
+    Parameters
+    ----------
+    document
+        A scenario, in the shape of its TOML.
+    settings
+        Kernel settings (sysctl) of the sides ``sender`` and ``receiver``.
+
+    Returns
+    -------
+    dict
+        The scenario, whose flows are transfers of the hosted stack ``linux``.
+
+    Raises
+    ------
+    ScenarioError
+        Where a flow has an algorithm, a workload or a field of its stack that kernels do not have here.
+
+    Examples
+    --------
+    >>> flow = {"algorithm": "bbr1", "rtt": "40 ms"}
+    >>> with_kernels({"flow": [flow]})["flow"][0]["workload"]
+    {'kind': 'hosted', 'stack': 'linux', 'controller': 'bbr'}
+    """
+    given = settings or {}
+    flows: list[Mapping[str, Any]] = []
+    faults: list[Fault] = []
+    for index, flow in enumerate(document.get("flow", [])):
+        if flow.get("transport", "tcp") != "tcp":
+            flows.append(flow)
+            continue
+        at = f"flow[{index}]"
+        faults += _faults(at, flow)
+        flows.append({name: flow[name] for name in _KEPT if name in flow} | _transfer(flow, given))
+    if faults:
+        raise ScenarioError(*faults)
+    return dict(document) | {"flow": flows}
+
+
+def _base(algorithm: str) -> str:
+    """The name of the congestion avoidance in ``cubic-linux+hystart-linux/rack``."""
+    return re.split(r"[(+/]", algorithm, maxsplit=1)[0].strip()
+
+
+def _transfer(flow: Mapping[str, Any], given: Mapping[Any, Mapping[str, Any]]) -> dict[str, Any]:
+    stack = flow.get("stack", {})
+    both = {"net.ipv4.tcp_ecn": 1} if stack.get("ecn", "off") != "off" else {}
+    if "sack" in stack:
+        both["net.ipv4.tcp_sack"] = int(stack["sack"])
+    sender = {"net.ipv4.tcp_notsent_lowat": UNSENT} if "stop" in flow else {}
+    receiver = {"net.ipv4.tcp_comp_sack_nr": stack["sack_compression"]} if "sack_compression" in stack else {}
+    workload: dict[str, Any] = {"kind": "hosted", "stack": "linux"}
+    workload["controller"] = CONTROLLERS.get(_base(flow.get("algorithm", "cubic")), "")
+    for key, side, own in (("options", "sender", sender), ("peer_options", "receiver", receiver)):
+        if all_of_it := both | own | dict(given.get(side, {})):
+            workload[key] = ",".join(f"{name}={value}" for name, value in all_of_it.items())
+    if size := flow.get("workload", {}).get("bytes"):
+        workload["bytes"] = size
+    return {"transport": "udp", "workload": workload}
+
+
+def _faults(at: str, flow: Mapping[str, Any]) -> Iterator[Fault]:
+    algorithm = flow.get("algorithm", "cubic")
+    if _base(algorithm) not in CONTROLLERS:
+        what = f"the kernel has no '{algorithm}' of its own"
+        yield Fault(f"{at}.algorithm", what, f"write one of {', '.join(CONTROLLERS)}")
+    if flow.get("workload", {}).get("kind", "bulk") != "bulk":
+        what = f"kernels have no workload '{flow['workload']['kind']}' here"
+        yield Fault(f"{at}.workload.kind", what, "write bulk, or use --engine emulate")
+    if flow.get("stack", {}).get("ecn", "off") not in ("off", "classic", "dctcp"):
+        yield Fault(f"{at}.stack.ecn", "kernels have classic ECN here", "write classic")
+    for name in flow.get("stack", {}):
+        if name not in _OF_THE_SIMULATOR | {"ecn", "sack", "sack_compression"}:
+            yield Fault(f"{at}.stack.{name}", "is no setting of kernels here", "leave it out, or use --engine emulate")

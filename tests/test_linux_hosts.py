@@ -1,0 +1,246 @@
+"""Linux kernels as hosts of the simulator: their command lines, the campaign, and the kernel if it is built."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from typing import Any
+
+import cwndlab
+import pytest
+from cwndlab.errors import ScenarioError
+from cwndlab.linux import with_kernels
+from cwndlab.validation import linux
+from cwndlab.validation.references.paths import read
+from cwndlab.validation.references.reference import kernel_paths
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAM = ROOT / "tools" / "virtual_linux" / "hosted" / "cwndlab-stack-linux"
+#: Where `make linux` puts the stack.
+BUILT = ROOT / "build" / "stacks" / "bin"
+
+
+def launcher() -> Any:
+    loader = SourceFileLoader("cwndlab_stack_linux", str(PROGRAM))
+    module = module_from_spec(spec_from_loader(loader.name, loader))  # type: ignore[arg-type]
+    loader.exec_module(module)
+    return module
+
+
+def call(controller: str = "bbr", options: str = "", version: int = 1) -> bytes:
+    """START of docs/host.md: a receiver with seed 7 and datagrams of 1472 bytes."""
+    texts = b"".join(struct.pack("<H", len(text)) + text.encode() for text in (controller, options))
+    return struct.pack("<BBBQH", 1, version, 1, 7, 1472) + texts
+
+
+def test_the_first_call_becomes_the_command_line_of_the_kernel() -> None:
+    words = launcher().command("/k/linux", call(options="net.ipv4.tcp_ecn=1,net.ipv4.tcp_rmem=4096 87380 6291456"))
+    assert words[:2] == ["/k/linux", "hosted=10,11,1,7,1472,bbr"]
+    assert {"time-travel=inf-cpu", "time-travel-start=0", "rdinit=/hosted"} < set(words)
+    # A value with spaces is one argument of the kernel (Documentation/admin-guide/kernel-parameters.rst).
+    assert '"sysctl.net.ipv4.tcp_rmem=4096 87380 6291456"' in words
+    assert '"sysctl.net.ipv4.tcp_ecn=1"' in words
+    assert launcher().command("linux", call(controller=""))[1] == "hosted=10,11,1,7,1472"
+
+
+@pytest.mark.parametrize(
+    ("first", "what"),
+    [
+        (call("BBR v3"), "'BBR v3' is not the name of a congestion control of Linux, such as cubic"),
+        (call(options="kernel.panic=1"), "'kernel.panic=1' is not a setting of the kernel; write net.ipv4.tcp_ecn=1"),
+        (call(options='net.ipv4.tcp_ecn=1" init=/x'), "is not a setting of the kernel; write net.ipv4.tcp_ecn=1"),
+        (call(version=2), "the first call is not START of version 1"),
+    ],
+)
+def test_a_bad_first_call_is_answered_by_what_is_wrong(first: bytes, what: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), "/bin/false"],
+        input=struct.pack("<I", len(first)) + first,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    length, kind, text = struct.unpack_from("<IBH", done.stdout)
+    assert (length, kind, text) == (len(done.stdout) - 4, 23, len(done.stdout) - 7)
+    assert what in done.stdout[7:].decode()
+
+
+def kernels(path: str, algorithm: str = "cubic") -> dict[str, Any]:
+    (trial,) = read(kernel_paths(), paths=[path], algorithms=[algorithm]).trials
+    return with_kernels(trial.document, trial.settings)
+
+
+def test_kernels_take_the_place_of_flows() -> None:
+    """mixed-50 has CUBIC beside BBR, ecn-20 has classic ECN at both ends, stops-10 a flow that ends after 10 s."""
+    mixed = kernels("mixed-50")
+    assert mixed["dumbbell"]["bottleneck"]["rate"] == "50 Mbps"
+    assert [flow["workload"]["controller"] for flow in mixed["flow"]] == ["cubic", "bbr"]
+    assert [flow["rtt"] for flow in mixed["flow"]] == ["80 ms", "80 ms"]
+    marked = kernels("ecn-20", "reno")
+    workload = marked["flow"][0]["workload"]
+    assert workload["controller"] == "reno"
+    assert workload["options"] == workload["peer_options"] == "net.ipv4.tcp_ecn=1"
+    stops = kernels("stops-10")
+    assert [flow.get("stop") for flow in stops["flow"]] == ["10 s", None]
+    assert ["options" in flow["workload"] for flow in stops["flow"]] == [True, False]
+    settings = kernels("fast-100-all-acks")
+    assert settings["flow"][0]["workload"]["peer_options"] == "net.ipv4.tcp_comp_sack_nr=0"
+    for one in (mixed, marked, stops, settings):
+        cwndlab.Scenario.from_json(json.dumps(one))
+
+
+def test_sizes_and_flows_over_udp_stay() -> None:
+    source = {"transport": "udp", "rtt": "20 ms", "workload": {"kind": "cbr", "rate": "1 Mbps"}}
+    flow = {"algorithm": "vegas", "rtt": "20 ms", "workload": {"kind": "bulk", "bytes": "1 MB"}, "name": "one"}
+    found = with_kernels({"flow": [flow | {"stack": {"sack": False, "ecn": "classic"}}, source]})["flow"]
+    assert found[1] == source
+    assert found[0] == {
+        "name": "one",
+        "rtt": "20 ms",
+        "transport": "udp",
+        "workload": {
+            "kind": "hosted",
+            "stack": "linux",
+            "controller": "vegas",
+            "options": "net.ipv4.tcp_ecn=1,net.ipv4.tcp_sack=0",
+            "peer_options": "net.ipv4.tcp_ecn=1,net.ipv4.tcp_sack=0",
+            "bytes": "1 MB",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("flow", "what"),
+    [
+        (
+            {"algorithm": "bbr3"},
+            "flow[0].algorithm: the kernel has no 'bbr3' of its own\n  hint: write one of reno, cubic, ",
+        ),
+        ({"workload": {"kind": "transfers"}}, "flow[0].workload.kind: kernels have no workload 'transfers' here"),
+        ({"stack": {"mss": "500 B"}}, "flow[0].stack.mss: is no setting of kernels here"),
+        ({"stack": {"ecn": "accecn"}}, "flow[0].stack.ecn: kernels have classic ECN here\n  hint: write classic"),
+    ],
+)
+def test_what_kernels_do_not_have_is_an_error(flow: dict[str, Any], what: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        with_kernels({"flow": [flow]})
+    assert what in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["web-20", "pauses-20"])
+def test_a_campaign_leaves_out_transfers_and_pauses(path: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(ScenarioError, match="no path is one of flows that always have data"):
+        linux.campaign(tmp_path, paths=[path], say=said.append)
+    assert said == [f"left out: {path}: transfers and pauses are not of hosted stacks"]
+
+
+class Simulated:
+    """In place of the kernels: the simulator with the trial's own flows."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, int, bool]] = []
+
+    def run_jobs(self, jobs: list[tuple[dict[str, Any], int]], **_: Any) -> Iterator[tuple[int, Any]]:
+        for index, (document, seed) in enumerate(jobs):
+            is_kernel = "transport" in document["flow"][0]
+            self.calls.append((document["title"], seed, is_kernel))
+            flow = {"algorithm": "cubic", "rtt": "30 ms"}
+            yield index, cwndlab.run({**document, "flow": [flow], "duration": "2 s"}, seed=seed)
+
+
+def test_a_campaign_goes_on_where_it_was_and_judges_kernels_beside_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Simulated()
+    monkeypatch.setattr(import_module("cwndlab.validation.linux"), "run_jobs", machine.run_jobs)
+    asked: dict[str, Any] = {"paths": ["slow-5"], "algorithms": ["cubic"], "repetitions": 2}
+    verdicts, notes = linux.campaign(tmp_path, **asked)
+    assert [one.quantity for one in verdicts] == ["goodput_bps", "mean_rtt_s", "congestion_events"]
+    assert all(one.deviation == 0 for one in verdicts)
+    assert notes[0].endswith("in virtual time: 2 runs")
+    assert [is_kernel for _, _, is_kernel in machine.calls] == [True, True, False, False]
+    linux.campaign(tmp_path, **(asked | {"repetitions": 3}))
+    assert [one for one in machine.calls[4:] if one[2]] == [("slow-5 cubic", 3, True)]
+    # Beside a machine's kernel, the simulator does not run.
+    machine.calls.clear()
+    kept = ROOT / "known-answers" / "kernel" / "runs.csv"
+    beside, _ = linux.campaign(tmp_path, **asked, beside=kept)
+    assert machine.calls == []
+    assert beside[0].kernel == pytest.approx(4.824e6, rel=1e-3)
+
+
+@pytest.fixture
+def _kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (BUILT / "cwndlab-stack-linux").is_file():
+        pytest.skip("the kernel is not built: make linux")
+    monkeypatch.setenv("CWNDLAB_STACKS", str(BUILT))
+
+
+def transfer(duration: str = "3 s", **changes: Any) -> dict[str, Any]:
+    """10 Mbit/s, 40 ms, 50 packets."""
+    workload = {"kind": "hosted", "stack": "linux"} | changes
+    bottleneck = {"rate": "10 Mbps", "delay": "20 ms", "queue": {"capacity": "50 packets"}}
+    flow = {"transport": "udp", "rtt": "40 ms", "workload": workload}
+    return {"schema_version": 1, "duration": duration, "dumbbell": {"bottleneck": bottleneck}, "flow": [flow]}
+
+
+@pytest.mark.usefixtures("_kernel")
+def test_the_kernel_fills_a_line_with_segments_of_1448_bytes() -> None:
+    """By hand: 1448 of 1500 bytes are payload, 9.653 Mbit/s; the shortest RTT is that of SYN and SYN-ACK, 60 bytes
+    each, in whole microseconds."""
+    records = cwndlab.run(transfer("10 s", controller="cubic"), seed=1)
+    (flow,) = records.rows("flows")
+    assert (flow["algorithm"], flow["profile"][:6]) == ("cubic", "Linux ")
+    assert 0.93 < flow["delivered_bytes"] * 8 / 10 / 9.653e6 <= 1
+    least = 40_000_000 + 2 * 48_000
+    assert least <= flow["min_rtt_ns"] < least + 10_000
+    assert flow["recoveries"] > 0
+    assert flow["timeouts"] == 0
+
+
+@pytest.mark.usefixtures("_kernel")
+def test_a_transfer_of_the_kernel_ends_with_its_last_acknowledgement() -> None:
+    """By hand: ten segments and the handshake take two round trips, and ten packets 12 ms on the line."""
+    records = cwndlab.run(transfer(bytes="14480 B"), seed=1)
+    assert records.flows["delivered_bytes"].to_list() == [14480]
+    (end,) = records.transfers["end_ns"]
+    assert 60_000_000 + 12_000_000 <= end < 60_000_000 + 14_000_000
+
+
+@pytest.mark.usefixtures("_kernel")
+@pytest.mark.parametrize("controller", ["reno", "cubic", "bbr"])
+def test_runs_of_the_kernel_have_the_same_bits_beside_another_flow(controller: str) -> None:
+    scenario = transfer(controller=controller)
+    scenario["flow"].append({"algorithm": "cubic", "rtt": "40 ms", "name": "beside"})
+    assert len({cwndlab.run(scenario, seed=1).hash() for _ in range(3)}) == 1
+    assert cwndlab.run(scenario, seed=1).hash() != cwndlab.run(scenario, seed=2).hash()
+
+
+@pytest.mark.usefixtures("_kernel")
+def test_marks_reach_a_kernel_with_ecn() -> None:
+    """A queue that marks above ten packets and holds 500 loses none. The receiver's kernel uses ECN if the sender's
+    asks for it (tcp_ecn = 2, the default, of ip-sysctl.rst); else nothing is marked."""
+    scenario = transfer(controller="reno", options="net.ipv4.tcp_ecn=1")
+    scenario["dumbbell"]["bottleneck"]["queue"] = {
+        "kind": "step-ecn",
+        "mark_above": 10,
+        "capacity": "500 packets",
+    }
+    records = cwndlab.run(scenario, seed=1)
+    assert records.links["marked_packets"][0] > 0 == records.flows["retransmitted_packets"][0]
+    del scenario["flow"][0]["workload"]["options"]
+    assert cwndlab.run(scenario, seed=1).links["marked_packets"][0] == 0
+
+
+@pytest.mark.usefixtures("_kernel")
+def test_a_congestion_control_that_the_kernel_lacks_is_an_error() -> None:
+    with pytest.raises(cwndlab.RunError, match="this kernel does not have the congestion control"):
+        cwndlab.run(transfer(controller="tahoe"), seed=1)

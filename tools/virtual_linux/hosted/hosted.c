@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+/*
+ * A host whose clock and network are a simulator: docs/host.md has the protocol, docs/linux.md the design.
+ *
+ * User-mode Linux with time-travel=inf-cpu lets time jump to the next event when it is idle. With hosted=... it first
+ * asks the simulator, over two pipes: the answer to the last call goes out, with all packets that were sent and the
+ * time of the next event, and the next call says what time it is and what arrived. One process opens /dev/hosted, which
+ * starts the application, a kernel thread with one TCP connection.
+ */
+#include <linux/completion.h>
+#include <linux/etherdevice.h>
+#include <linux/fs.h>
+#include <linux/if_arp.h>
+#include <linux/inetdevice.h>
+#include <linux/init.h>
+#include <linux/kthread.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/skbuff.h>
+#include <linux/utsname.h>
+#include <linux/wait.h>
+#include <net/ip.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+#include <init.h>
+#include <os.h>
+#include <linux/time-internal.h>
+#include <asm/unaligned.h>
+
+enum { CALL_NOW = 2, CALL_TIMER, CALL_DATAGRAM, CALL_WRITE, CALL_FINISH };
+enum { ANSWER_READY = 17, ANSWER_SEND, ANSWER_NEXT, ANSWER_DELIVERED, ANSWER_VALUE, ANSWER_DONE, ANSWER_FAILURE };
+enum {
+	VALUE_CWND = 1, VALUE_SSTHRESH, VALUE_IN_FLIGHT, VALUE_SRTT, VALUE_RTT, VALUE_PACING, VALUE_LOST, VALUE_EVENTS,
+	VALUE_LOST_BYTES, VALUE_TIMEOUTS, VALUE_MIN_RTT, VALUES
+};
+
+/* What the answer to a call may grow to, and a call, bytes. */
+#define MAX_ANSWER (16 << 20)
+#define MAX_CALL (1 << 20)
+/* What the application writes at once, bytes. */
+#define CHUNK (1 << 14)
+#define ENDLESS U64_MAX
+
+/* The header of TCP without its ports, checksum and urgent pointer, which every packet has alike; these eight bytes and
+ * the 20 of IP are the 28 that the simulator adds to each datagram. */
+#define PORTS 4
+#define KEPT 12
+#define HEADERS 28
+#define ADDRESS(receiver) (0x0a000001 + (receiver))
+#define PORT(receiver) (5000 + (receiver))
+
+static int in = -1, out;
+static bool is_receiver;
+static unsigned int mtu;
+static char controller[TCP_CA_NAME_MAX];
+static u64 random_state;
+
+static u8 answer[MAX_ANSWER], call[MAX_CALL];
+static size_t answer_length = 4, call_length;
+/* The call is answered once the application is ready, and no more once the simulator has closed the pipe. */
+static bool is_ready, is_closed;
+/* Our time at the simulator's zero, and the time until which ours may go without a question. */
+static u64 zero, granted;
+static bool has_zero;
+
+static struct net_device *device;
+static struct sk_buff_head arrived;
+static struct time_travel_event arrival;
+static DECLARE_WAIT_QUEUE_HEAD(orders);
+static DECLARE_COMPLETION(closed);
+
+/* What the application is to write, and has written. */
+static u64 ordered, written;
+static bool is_finished, is_done;
+static struct sock *connection;
+static u64 reported[VALUES], delivered;
+static u64 last_rtt_mstamp;
+
+/* Everything random in the kernel comes from here: the same seed gives the same run. Without the option, from the
+ * machine. The kernel's program finds this function before that of the C library. */
+extern long syscall(long number, ...);
+ssize_t getrandom(void *buffer, size_t length, unsigned int flags);
+ssize_t getrandom(void *buffer, size_t length, unsigned int flags)
+{
+	u8 *bytes = buffer;
+	size_t at;
+
+	if (in < 0)
+		return syscall(318, buffer, length, flags);
+	for (at = 0; at < length; at++) {
+		/* SplitMix64 (Steele, Lea, Flood 2014). */
+		u64 z = random_state += 0x9e3779b97f4a7c15ULL;
+
+		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+		z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+		bytes[at] = z ^ (z >> 31);
+	}
+	return length;
+}
+
+static void put_bytes(const void *bytes, size_t length)
+{
+	if (answer_length + length > MAX_ANSWER)
+		panic("hosted: an answer of more than %d bytes\n", MAX_ANSWER);
+	memcpy(answer + answer_length, bytes, length);
+	answer_length += length;
+}
+
+static void put_number(u8 kind, u64 number)
+{
+	u8 item[9] = { kind };
+
+	put_unaligned_le64(number, item + 1);
+	put_bytes(item, sizeof(item));
+}
+
+static void put_text(const char *text)
+{
+	u8 length[2];
+
+	put_unaligned_le16(strlen(text), length);
+	put_bytes(length, sizeof(length));
+	put_bytes(text, strlen(text));
+}
+
+static void put_value(u8 code, u64 number)
+{
+	u8 item[10] = { ANSWER_VALUE, code };
+
+	if (reported[code] == number)
+		return;
+	reported[code] = number;
+	put_unaligned_le64(number, item + 2);
+	put_bytes(item, sizeof(item));
+}
+
+static void fail(const char *what, int error)
+{
+	char text[128];
+	u8 kind = ANSWER_FAILURE;
+
+	snprintf(text, sizeof(text), "%s (error %d)", what, -error);
+	put_bytes(&kind, 1);
+	put_text(text);
+	is_ready = true;
+}
+
+static u64 counter(int field)
+{
+	return snmp_fold_field(init_net.mib.net_statistics, field);
+}
+
+/* What the connection says about itself. */
+static void report_connection(void)
+{
+	const struct tcp_sock *tp = tcp_sk(connection);
+	u64 mss = tp->mss_cache, rtt = tcp_min_rtt(tp);
+
+	if (is_receiver) {
+		u64 read = tp->bytes_received - (tp->rcv_nxt - tp->copied_seq);
+
+		if (connection->sk_state >= TCP_ESTABLISHED && read != delivered && read <= tp->bytes_received) {
+			delivered = read;
+			put_number(ANSWER_DELIVERED, delivered);
+		}
+		return;
+	}
+	put_value(VALUE_CWND, tcp_snd_cwnd(tp) * mss);
+	if (tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
+		put_value(VALUE_SSTHRESH, tp->snd_ssthresh * mss);
+	put_value(VALUE_IN_FLIGHT, tcp_packets_in_flight(tp) * mss);
+	if (tp->srtt_us)
+		put_value(VALUE_SRTT, (u64)(tp->srtt_us >> 3) * 1000);
+	if (tp->rack.mstamp != last_rtt_mstamp) {
+		last_rtt_mstamp = tp->rack.mstamp;
+		reported[VALUE_RTT] = 0;
+		put_value(VALUE_RTT, (u64)tp->rack.rtt_us * 1000);
+	}
+	if (rtt != ~0U)
+		put_value(VALUE_MIN_RTT, rtt * 1000);
+	if (connection->sk_pacing_rate != ~0UL)
+		put_value(VALUE_PACING, connection->sk_pacing_rate * 8);
+	put_value(VALUE_LOST, tp->total_retrans);
+	put_value(VALUE_LOST_BYTES, tp->bytes_retrans);
+	put_value(VALUE_EVENTS, counter(LINUX_MIB_TCPRENORECOVERY) + counter(LINUX_MIB_TCPSACKRECOVERY));
+	put_value(VALUE_TIMEOUTS, counter(LINUX_MIB_TCPTIMEOUTS));
+	if (is_finished && !is_done && written >= ordered && tp->snd_una == tp->write_seq) {
+		u8 kind = ANSWER_DONE;
+
+		is_done = true;
+		put_bytes(&kind, 1);
+	}
+}
+
+static void write_answer(void)
+{
+	size_t at = 0;
+
+	put_unaligned_le32(answer_length - 4, answer);
+	while (at < answer_length) {
+		int count = os_write_file(out, answer + at, answer_length - at);
+
+		if (count == -EINTR)
+			continue;
+		if (count <= 0) {
+			is_closed = true;
+			break;
+		}
+		at += count;
+	}
+	answer_length = 4;
+}
+
+/* Reads until `count` bytes of the call are there; false at the end of the pipe. */
+static bool read_until(size_t count)
+{
+	if (count > MAX_CALL)
+		panic("hosted: a call of %zu bytes\n", count);
+	while (call_length < count) {
+		int more = os_read_file(in, call + call_length, MAX_CALL - call_length);
+
+		if (more == -EINTR)
+			continue;
+		if (more <= 0)
+			return false;
+		call_length += more;
+	}
+	return true;
+}
+
+static void packet_arrives(u8 ecn, const u8 *payload, size_t length)
+{
+	size_t total = length + HEADERS;
+	struct sk_buff *skb = netdev_alloc_skb(device, total);
+	struct iphdr *ip;
+	u8 *tcp;
+
+	if (length < KEPT + 0UL)
+		panic("hosted: a datagram of %zu bytes is no segment\n", length);
+	if (!skb)
+		return;
+	ip = skb_put_zero(skb, total);
+	ip->version = 4;
+	ip->ihl = 5;
+	ip->tos = ecn;
+	ip->tot_len = htons(total);
+	ip->ttl = 64;
+	ip->protocol = IPPROTO_TCP;
+	ip->saddr = htonl(ADDRESS(!is_receiver));
+	ip->daddr = htonl(ADDRESS(is_receiver));
+	ip->check = ip_fast_csum(ip, ip->ihl);
+	tcp = (u8 *)(ip + 1);
+	put_unaligned_be16(PORT(!is_receiver), tcp);
+	put_unaligned_be16(PORT(is_receiver), tcp + 2);
+	memcpy(tcp + PORTS, payload, KEPT);
+	memcpy(tcp + PORTS + KEPT + 4, payload + KEPT, length - KEPT);
+	skb->protocol = htons(ETH_P_IP);
+	skb->ip_summed = CHECKSUM_UNNECESSARY;
+	skb_reset_mac_header(skb);
+	skb_reset_network_header(skb);
+	__skb_queue_tail(&arrived, skb);
+}
+
+/* Reads a call; returns its time. */
+static u64 read_call(void)
+{
+	u64 now = 0;
+	u8 *at, *end;
+
+	if (!read_until(4) || !read_until(4 + get_unaligned_le32(call))) {
+		is_closed = true;
+		return 0;
+	}
+	end = call + 4 + get_unaligned_le32(call);
+	for (at = call + 4; at < end;) {
+		size_t length;
+
+		switch (*at++) {
+		case CALL_NOW:
+			now = get_unaligned_le64(at);
+			at += 8;
+			break;
+		case CALL_TIMER:
+			break;
+		case CALL_DATAGRAM:
+			length = get_unaligned_le16(at + 1);
+			packet_arrives(*at, at + 3, length);
+			at += 3 + length;
+			break;
+		case CALL_WRITE:
+			ordered = get_unaligned_le64(at);
+			at += 8;
+			break;
+		case CALL_FINISH:
+			if (ordered == ENDLESS)
+				ordered = written;
+			is_finished = true;
+			break;
+		default:
+			panic("hosted: no item of a call has the kind %d\n", at[-1]);
+		}
+	}
+	call_length -= end - call;
+	memmove(call, end, call_length);
+	return now;
+}
+
+/* What the last call brought, at its time. */
+static void deliver(struct time_travel_event *event)
+{
+	struct sk_buff *skb;
+
+	while ((skb = __skb_dequeue(&arrived))) {
+		skb->dev = device;
+		netif_rx(skb);
+	}
+	wake_up(&orders);
+	if (is_closed)
+		complete_all(&closed);
+}
+
+/*
+ * The clock is to go from `present` to `until`. Asks the simulator, where the kernel is idle and the simulator has not
+ * said that it is later already. Returns whether something comes first, which is an event then.
+ */
+bool hosted_wait(u64 present, u64 until, bool is_idle)
+{
+	u64 now;
+
+	if (in < 0 || !is_idle || !is_ready || is_closed || until <= granted)
+		return false;
+	if (has_zero) {
+		if (connection)
+			report_connection();
+		if (until < S64_MAX)
+			put_number(ANSWER_NEXT, until - zero);
+	} else {
+		/* The phase of the kernel's tick, 1 ms, is by seed. */
+		u64 phase;
+
+		getrandom(&phase, sizeof(phase), 0);
+		zero = present + phase % NSEC_PER_MSEC;
+		has_zero = true;
+	}
+	write_answer();
+	now = read_call();
+	granted = max(zero + now, present);
+	arrival.fn = deliver;
+	time_travel_add_event_rel(&arrival, granted - present);
+	return granted < until;
+}
+
+static netdev_tx_t transmit(struct sk_buff *skb, struct net_device *dev)
+{
+	const struct iphdr *ip = ip_hdr(skb);
+
+	if (skb->protocol == htons(ETH_P_IP) && ip->protocol == IPPROTO_TCP && ip->ihl == 5) {
+		size_t length = skb->len - HEADERS;
+		u8 item[4] = { ANSWER_SEND, ip->tos & 3, length & 255, length >> 8 };
+
+		put_bytes(item, sizeof(item));
+		if (answer_length + length > MAX_ANSWER)
+			panic("hosted: an answer of more than %d bytes\n", MAX_ANSWER);
+		skb_copy_bits(skb, 20 + PORTS, answer + answer_length, KEPT);
+		skb_copy_bits(skb, 20 + PORTS + KEPT + 4, answer + answer_length + KEPT, length - KEPT);
+		answer_length += length;
+	}
+	dev->stats.tx_packets++;
+	consume_skb(skb);
+	return NETDEV_TX_OK;
+}
+
+static const struct net_device_ops operations = { .ndo_start_xmit = transmit };
+
+static void prepare_device(struct net_device *dev)
+{
+	dev->netdev_ops = &operations;
+	dev->type = ARPHRD_NONE;
+	dev->mtu = mtu;
+	dev->max_mtu = 65535;
+	dev->flags = IFF_NOARP | IFF_POINTOPOINT;
+	dev->priv_flags |= IFF_NO_QUEUE;
+	dev->features = dev->hw_features = NETIF_F_SG | NETIF_F_HW_CSUM;
+}
+
+static int start_device(void)
+{
+	struct ifreq request = { .ifr_name = "host0" };
+	struct sockaddr_in *address = (struct sockaddr_in *)&request.ifr_addr;
+	int error;
+
+	device = alloc_netdev(0, "host0", NET_NAME_UNKNOWN, prepare_device);
+	if (!device)
+		return -ENOMEM;
+	error = register_netdev(device);
+	if (error)
+		return error;
+	rtnl_lock();
+	error = dev_change_flags(device, device->flags | IFF_UP, NULL);
+	rtnl_unlock();
+	if (error)
+		return error;
+	address->sin_family = AF_INET;
+	address->sin_addr.s_addr = htonl(ADDRESS(is_receiver));
+	error = devinet_ioctl(&init_net, SIOCSIFADDR, &request);
+	if (error)
+		return error;
+	address->sin_addr.s_addr = htonl(0xffffff00);
+	return devinet_ioctl(&init_net, SIOCSIFNETMASK, &request);
+}
+
+static void send_data(struct socket *sock)
+{
+	static u8 zeros[CHUNK];
+	struct sockaddr_in peer = {
+		.sin_family = AF_INET,
+		.sin_port = htons(PORT(1)),
+		.sin_addr.s_addr = htonl(ADDRESS(1)),
+	};
+	int count;
+
+	wait_event_idle(orders, ordered);
+	connection = sock->sk;
+	count = kernel_connect(sock, (struct sockaddr *)&peer, sizeof(peer), 0);
+	while (count >= 0) {
+		struct msghdr message = {};
+		struct kvec data = { .iov_base = zeros };
+
+		wait_event_idle(orders, written < ordered);
+		data.iov_len = min_t(u64, CHUNK, ordered - written);
+		count = kernel_sendmsg(sock, &message, &data, 1, data.iov_len);
+		if (count > 0)
+			written += count;
+	}
+	fail("the connection failed", count);
+}
+
+static int discard(read_descriptor_t *reader, struct sk_buff *skb, unsigned int offset, size_t length)
+{
+	return length;
+}
+
+/* Reads at once what has arrived, as an application does that has nothing else to do, but without a process: a switch
+ * for each packet would take as much time as TCP does. */
+static void read_data(struct sock *sk)
+{
+	read_descriptor_t reader = { .count = 1 };
+
+	tcp_read_sock(sk, &reader, discard);
+}
+
+static void receive_data(struct socket *listener)
+{
+	struct socket *sock;
+	int error = kernel_accept(listener, &sock, 0);
+
+	if (error) {
+		fail("accept failed", error);
+		return;
+	}
+	lock_sock(sock->sk);
+	connection = sock->sk;
+	connection->sk_data_ready = read_data;
+	read_data(connection);
+	release_sock(connection);
+}
+
+/* The application. It says that it is ready before the first call, and then does as the calls say. */
+static int application(void *unused)
+{
+	struct socket *sock;
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(PORT(is_receiver)),
+		.sin_addr.s_addr = htonl(ADDRESS(is_receiver)),
+	};
+	char release[sizeof(utsname()->release) + 6];
+	u8 kind = ANSWER_READY;
+	int error = start_device();
+
+	if (!error)
+		error = sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (!error)
+		error = kernel_bind(sock, (struct sockaddr *)&address, sizeof(address));
+	if (error) {
+		fail("the network does not start", error);
+		return 0;
+	}
+	if (*controller) {
+		error = sock->ops->setsockopt(sock, SOL_TCP, TCP_CONGESTION, KERNEL_SOCKPTR(controller),
+					      strlen(controller));
+		if (error) {
+			fail("this kernel does not have the congestion control", error);
+			return 0;
+		}
+	}
+	if (is_receiver) {
+		error = kernel_listen(sock, 1);
+		if (error) {
+			fail("listen failed", error);
+			return 0;
+		}
+	}
+	snprintf(release, sizeof(release), "Linux %s", utsname()->release);
+	put_bytes(&kind, 1);
+	put_text(release);
+	put_text(inet_csk(sock->sk)->icsk_ca_ops->name);
+	is_ready = true;
+	if (is_receiver)
+		receive_data(sock);
+	else
+		send_data(sock);
+	return 0;
+}
+
+/* Opened by the first process: starts the application, and returns when the simulator has closed the pipe. */
+static int open_hosted(struct inode *inode, struct file *file)
+{
+	struct task_struct *thread;
+
+	if (in < 0)
+		return -ENODEV;
+	thread = kthread_run(application, NULL, "application");
+	if (IS_ERR(thread))
+		return PTR_ERR(thread);
+	wait_for_completion(&closed);
+	return -ESHUTDOWN;
+}
+
+static const struct file_operations file_operations = { .owner = THIS_MODULE, .open = open_hosted };
+static struct miscdevice misc = { .minor = 240, .name = "hosted", .fops = &file_operations };
+
+static int __init start_hosted(void)
+{
+	if (in < 0)
+		return 0;
+	__skb_queue_head_init(&arrived);
+	return misc_register(&misc);
+}
+late_initcall(start_hosted);
+
+static int __init hosted_setup(char *text, int *add)
+{
+	unsigned int role;
+
+	*add = 0;
+	if (sscanf(text, "%d,%d,%u,%llu,%u,%15s", &in, &out, &role, &random_state, &mtu, controller) < 5)
+		return 1;
+	is_receiver = role;
+	mtu += HEADERS;
+	return 0;
+}
+__uml_setup("hosted=", hosted_setup,
+"hosted=IN,OUT,ROLE,SEED,PAYLOAD[,CONTROLLER]\n"
+"    The host is at the end of two pipes with a simulator: docs/host.md of cwndlab.\n\n"
+);
