@@ -106,3 +106,7 @@ def _faults(at: str, flow: Mapping[str, Any]) -> Iterator[Fault]:
     for name in flow.get("stack", {}):
         if name not in _OF_THE_SIMULATOR | {"ecn", "sack", "sack_compression"}:
             yield Fault(f"{at}.stack.{name}", "is no setting of kernels here", "leave it out, or use --engine emulate")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -38,6 +38,14 @@ struct Forwarded {
     bytes: u64,
 }
 
+impl Forwarded {
+    #[inline]
+    fn add(&mut self, size: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+    }
+}
+
 /// Losses and duplicates of packets whose contents the caller stores.
 #[derive(Debug, Default)]
 pub struct Observed {
@@ -270,9 +278,7 @@ impl Network {
                     at
                 }
                 HopKind::Delay => {
-                    let crossed = &mut self.crossed[link];
-                    crossed.packets += 1;
-                    crossed.bytes += u64::from(packet.size);
+                    self.crossed[link].add(packet.size);
                     Time::from_nanos(now.as_nanos() + delay.as_nanos())
                 }
                 HopKind::Server => {

@@ -225,15 +225,12 @@ struct RowContext<'a> {
 fn push_row(rows: &mut Vec<SampleRow>, connection: &mut Connection, context: &RowContext<'_>) {
     // Two copies of the code: a sample that is taken now need not be stored and loaded. The watch comes first, so that no
     // value of the sample has to be kept during its call.
-    match connection.samples.sender.take() {
-        Some(sender) => {
-            watch(connection, context, |_| sender.progress());
-            push_row_of(rows, &sender, connection, context);
-        }
-        None => {
-            watch(connection, context, progress_now);
-            push_row_of(rows, &SenderSample::of(&connection.sender), connection, context);
-        }
+    if let Some(sender) = connection.samples.sender.take() {
+        watch(connection, context, |_| sender.progress());
+        push_row_of(rows, &sender, connection, context);
+    } else {
+        watch(connection, context, progress_now);
+        push_row_of(rows, &SenderSample::of(&connection.sender), connection, context);
     }
     if let Some(stacks) = connection.udp.as_ref().and_then(Udp::stacks) {
         rows.last_mut().into_iter().for_each(|row| stack_rows::set_sample(row, stacks));

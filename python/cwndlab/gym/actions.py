@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from cwndlab import engine
 from cwndlab.errors import Fault, Parameter, ScenarioError, parameter_fault, unknown_name
+from cwndlab.files import json_text
 from cwndlab.gym.intervals import Array
 
 __all__ = ["ACTIONS", "Action"]
@@ -72,4 +72,4 @@ class Action:
     def factor(self, actions: ArrayLike) -> Array:
         """The factor by which window or rate change; actions beyond [−1, 1] count as −1 or 1."""
         given = np.asarray(actions, dtype=np.float64)
-        return np.array(engine.action_factors(json.dumps(asdict(self)), given.ravel().tolist())).reshape(given.shape)
+        return np.array(engine.action_factors(json_text(asdict(self)), given.ravel().tolist())).reshape(given.shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab import engine
+from cwndlab.files import json_text
 from cwndlab.gym.actions import Action
 from cwndlab.gym.intervals import Array, Intervals
 from cwndlab.gym.observations import Observation
@@ -55,7 +55,7 @@ class Agents:
         self._facts = PathFacts(np.ones(count), np.ones(count))
         arrays = (self.intervals.values, self.observations, self._rewards)
         #: The same for the engine.
-        self.handle = engine.Agents(*arrays, json.dumps(asdict(observation)), json.dumps(asdict(action)), name)
+        self.handle = engine.Agents(*arrays, json_text(asdict(observation)), json_text(asdict(action)), name)
 
     def restart(self, row: int, *, fair_rate: float, base_rtt: float) -> None:
         """Forgets the intervals of a flow whose connection begins anew, on a path with these facts."""

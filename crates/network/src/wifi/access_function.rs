@@ -46,6 +46,12 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Counts an acknowledged frame of `size` bytes.
+    pub(super) fn add_sent(&mut self, size: u32) {
+        self.sent += 1;
+        self.sent_bytes += u64::from(size);
+    }
+
     /// Adds the counters of another access function.
     pub(super) fn merge(&mut self, other: &Self) {
         self.attempts += other.attempts;
@@ -69,6 +75,12 @@ impl Counters {
 }
 
 impl PathTotals {
+    /// Counts an acknowledged frame of `size` bytes.
+    pub(super) fn add_sent(&mut self, size: u32) {
+        self.sent += 1;
+        self.sent_bytes += u64::from(size);
+    }
+
     /// Adds the counters of another access category.
     pub(super) fn merge(&mut self, other: &Self) {
         self.accepted += other.accepted;
@@ -214,6 +226,14 @@ pub(super) struct Frame<P> {
     pub(super) in_window: bool,
     /// Its outcome was returned, while its sender waits for the acknowledgement.
     pub(super) reported: bool,
+}
+
+impl<P> Frame<P> {
+    /// Counts a failed attempt, without RTS (0) or with it (1): whether it was the last one of `limit`.
+    pub(super) fn fails(&mut self, which: usize, limit: u32) -> bool {
+        self.failures[which] += 1;
+        self.failures[which] >= limit
+    }
 }
 
 /// Airtimes of the frames of a path.

@@ -478,20 +478,14 @@ impl<P: Copy> Neighbourhood<P> {
             }
             if acknowledged && received {
                 sent += 1;
-                function.counters.sent += 1;
-                function.counters.sent_bytes += u64::from(frame.one.size);
-                path.totals.sent += 1;
-                path.totals.sent_bytes += u64::from(frame.one.size);
+                function.counters.add_sent(frame.one.size);
+                path.totals.add_sent(frame.one.size);
             } else if exchange.is_request {
                 continue; // its failure was counted with the data
             } else {
                 frame.in_window |= in_window;
                 function.counters.errors += u64::from(exchange.overlapped == [false; 2]);
-                if unlimited {
-                    continue;
-                }
-                frame.failures[which] += 1;
-                if frame.failures[which] < limit {
+                if unlimited || !frame.fails(which, limit) {
                     continue;
                 }
                 lost = true;
@@ -504,8 +498,9 @@ impl<P: Copy> Neighbourhood<P> {
             path.queue_length.drop_one(at, frame.one.size);
             function.queue_length.drop_one(at, frame.one.size);
         }
-        flow_airtimes.end(end - exchange.start);
-        function.counters.airtime_ns += (end - exchange.start).as_nanos();
+        let airtime = end - exchange.start;
+        flow_airtimes.end(airtime);
+        function.counters.airtime_ns += airtime.as_nanos();
         if departed && function.queue.is_some() {
             function.pending = true;
             pending.push(exchange.function);
