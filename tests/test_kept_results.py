@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -352,6 +353,21 @@ def test_two_processes_do_not_write_the_same_results(tmp_path: Path) -> None:
     KeptResults(tmp_path)  # reads
     first.close()
     KeptResults(tmp_path, write=True).close()
+
+
+def test_a_run_without_curves_does_not_replace_the_same_one_with_curves(tmp_path: Path) -> None:
+    """Two figures may show the same run, one of them with its course: whichever comes last, the course is kept."""
+    case = tiny().cases(Size(2.0, 2))[0]
+    with closing(KeptResults(tmp_path, write=True)) as results:
+        probe = Probe.of(case)
+        with_curves = {"values": {}, "curves": {"cwnd": ([0.0, 1.0], [1.0, 2.0])}}
+        for payload in (with_curves, with_curves | {"curves": {}}):
+            results.add("a", 1, probe, payload)
+        (row,) = results.rows("a", 1)
+        assert results.has_curves(row)
+        results.add("a", 1, replace(probe, records="other"), with_curves | {"curves": {}})
+        (row,) = results.rows("a", 1)
+        assert not results.has_curves(row)
 
 
 def test_a_plan_counts_what_is_left(tmp_path: Path, runs_made: Callable[[], int]) -> None:

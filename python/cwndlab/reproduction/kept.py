@@ -258,7 +258,11 @@ class KeptResults:
         return '"curves":{}' not in row["payload"]
 
     def add(self, scenario: str, seed: int, probe: Probe, payload: Mapping[str, Any]) -> None:
-        """Keeps the row of a run, from what the study's store has of it; it replaces an older one of the same run."""
+        """Keeps the row of a run, from what the study's store has of it; it replaces an older one of the same run, but
+        never one of the same behaviour that has curves by one that has none."""
+        known = self._rows.get(scenario, {}).get((seed, probe.measure))
+        if known is not None and known["engine"] == probe.digest and not payload["curves"] and self.has_curves(known):
+            return
         curves = {name: [_thinned(x), _thinned(y)] for name, (x, y) in payload["curves"].items()}
         key = hashlib.sha256(f"{scenario} {seed} {probe.measure}".encode()).hexdigest()[:32]
         row: Row = {"key": key, "scenario_hash": scenario, "seed": seed, "engine": probe.digest}
