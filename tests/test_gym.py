@@ -601,11 +601,12 @@ def test_all_agents_end_together() -> None:
     while environment.agents:
         agents = list(environment.agents)
         actions = {agent: environment.action_space(agent).sample() for agent in agents}
-        observations, _, terminated, truncated, _ = environment.step(actions)
+        observations, rewards, terminated, truncated, _ = environment.step(actions)
         assert all(environment.observation_space(agent).contains(observations[agent]) for agent in agents)
         assert not any(terminated.values())
         assert len(set(truncated.values())) == 1
     assert set(truncated.values()) == {True}
+    assert set(rewards.values()) == {0.0}  # no interval ended with the episode, and none is rewarded twice
     with pytest.raises(RuntimeError, match=r"call reset\(\) before step"):
         environment.step(actions)
 

@@ -11,7 +11,7 @@ class Datapath:
         report: str | None = None,
         timeout_s: float = 0.0,
         policies: list[tuple[str, str]] = ...,
-        classes: list[tuple[str, str, str, str, Any]] = ...,
+        classes: list[tuple[str, str, str, str, bool, Any]] = ...,
     ) -> Self: ...
     @property
     def real_time(self) -> bool: ...

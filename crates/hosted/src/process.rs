@@ -1,11 +1,12 @@
 //! The process of a stack at one end of a flow. It reads calls on its standard input, and answers each on its standard
 //! output; what it writes to standard error is shown.
 
-use std::env;
 use std::ffi::OsString;
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, thread};
 
 use cwndlab_units::Fault;
 
@@ -18,6 +19,9 @@ pub const PREFIX: &str = "cwndlab-stack-";
 
 /// Bytes that are read from the pipe at once.
 const BUFFER: usize = 1 << 16;
+/// For how long a stack may write its logs after the end of its input, and how often it is looked at.
+const PATIENCE: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_micros(200);
 
 /// The program of a stack in these folders, which are lists as in `PATH`.
 #[must_use]
@@ -35,7 +39,7 @@ pub struct StackProcess {
     child: Child,
     /// `None` once the process is to end.
     calls: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    answers: Option<BufReader<ChildStdout>>,
     /// The last answer.
     answer: Vec<u8>,
 }
@@ -63,7 +67,7 @@ impl StackProcess {
             return Err(Fault::new("stack", "its pipes are missing", ""));
         };
         let answers = BufReader::with_capacity(BUFFER, answers);
-        Ok(Self { stack: stack.to_owned(), child, calls: Some(calls), answers, answer: Vec::new() })
+        Ok(Self { stack: stack.to_owned(), child, calls: Some(calls), answers: Some(answers), answer: Vec::new() })
     }
 
     /// A fault of this stack.
@@ -85,23 +89,32 @@ impl StackProcess {
 
     fn exchange(&mut self, call: &mut Call) -> std::io::Result<()> {
         let calls = self.calls.as_mut().ok_or(ErrorKind::BrokenPipe)?;
+        let answers = self.answers.as_mut().ok_or(ErrorKind::BrokenPipe)?;
         calls.write_all(call.frame())?;
         let mut length = [0; 4];
-        self.answers.read_exact(&mut length)?;
+        answers.read_exact(&mut length)?;
         let length = u32::from_le_bytes(length) as usize;
         if length > MAX_FRAME {
             let what = format!("an answer of {length} bytes is longer than {MAX_FRAME}");
             return Err(std::io::Error::new(ErrorKind::InvalidData, what));
         }
         self.answer.resize(length, 0);
-        self.answers.read_exact(&mut self.answer)
+        answers.read_exact(&mut self.answer)
     }
 }
 
-/// Closes its standard input, at whose end a stack exits, and waits for that.
+/// Closes both pipes, at whose end a stack exits, and waits for that; a stack that does not exit is killed.
 impl Drop for StackProcess {
     fn drop(&mut self) {
-        drop(self.calls.take());
+        drop((self.calls.take(), self.answers.take()));
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(POLL);
+        }
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
@@ -128,5 +141,14 @@ mod tests {
         let mut echo = StackProcess::start_program("echo", Path::new("/bin/cat")).expect("it starts");
         let items: Vec<_> = echo.call(&mut call).expect("it answers").collect();
         assert_eq!(items, [Err("no item of an answer has the kind 0x02".to_owned())]);
+    }
+
+    /// `yes` never reads, and writes until nobody reads: it ends since its output is closed, too.
+    #[cfg(unix)]
+    #[test]
+    fn a_stack_that_writes_without_end_ends_with_its_flow() {
+        let began = Instant::now();
+        drop(StackProcess::start_program("yes", Path::new("/usr/bin/yes")).expect("it starts"));
+        assert!(began.elapsed() < PATIENCE, "it had to be killed");
     }
 }

@@ -72,6 +72,5 @@ class Agents:
 
     def rewards(self, ended: NDArray[np.bool_]) -> Array:
         """The reward of the last interval of each flow; 0 where it has ended."""
-        if self._function is None:
-            return self._rewards[:, 0].copy()
-        return np.where(ended, 0, self._function(self.intervals, self._facts))
+        found = self._rewards[:, 0] if self._function is None else self._function(self.intervals, self._facts)
+        return np.where(ended, 0, found)

@@ -331,7 +331,9 @@ def read_baseline(path: Path) -> dict[str, Any]:
         read = parsed(text_of(path, "`cwndlab host STACK --save FILE` writes one"))
     except ValueError as error:
         raise ScenarioError(Fault(str(path), f"is not JSON: {error}", "")) from None
-    if not isinstance(read, dict) or read.get("format") != _FORMAT:
+    names = {"cell", "controller", "hash", "holds", *LIMITS}
+    rows = read.get("cells") if isinstance(read, dict) and read.get("format") == _FORMAT else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and names <= row.keys() for row in rows):
         raise ScenarioError(Fault(str(path), "is not a baseline of this version", "write it again with --save"))
     return read
 

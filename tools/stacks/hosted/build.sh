@@ -20,7 +20,10 @@ $1 is left out: $2"
 
 # A crate of the workspace of stacks. What compiles first has nothing to do with the next one.
 rust() {
-    if cargo build --release --locked --manifest-path "$source/Cargo.toml" --target-dir build/stacks/hosted \
+    rm -f "$bin/cwndlab-stack-$1"
+    if ! command -v cargo > /dev/null; then
+        leave_out "$1" "there is no Rust; https://rustup.rs installs it"
+    elif cargo build --release --locked --manifest-path "$source/Cargo.toml" --target-dir build/stacks/hosted \
         --package "cwndlab-stack-$1"; then
         install -m 755 "build/stacks/hosted/release/cwndlab-stack-$1" "$bin"
     else
@@ -55,8 +58,9 @@ for stack in $stacks; do
     ngtcp2) c ngtcp2 'libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev' -lngtcp2_crypto_gnutls -lngtcp2 -lgnutls ;;
     lwip) c lwip liblwip-dev -llwip ;;
     aioquic)
-        test -x build/stacks/venv/bin/python || "$python" -m venv build/stacks/venv
-        if build/stacks/venv/bin/python -m pip install --quiet --disable-pip-version-check aioquic==1.7.2; then
+        rm -f "$bin/cwndlab-stack-aioquic"
+        if { test -x build/stacks/venv/bin/python || "$python" -m venv build/stacks/venv; } &&
+            build/stacks/venv/bin/python -m pip install --quiet --disable-pip-version-check aioquic==1.7.2; then
             printf '#!/bin/sh\nexec "%s/build/stacks/venv/bin/python" "%s/%s/python/cwndlab-stack-aioquic"\n' "$PWD" "$PWD" \
                 "$source" > "$bin/cwndlab-stack-aioquic"
             chmod 755 "$bin/cwndlab-stack-aioquic"
@@ -70,4 +74,8 @@ for stack in $stacks; do
         ;;
     esac
 done
+# Those that were asked for by name have to be there.
+status=0
+test -z "$left_out" || test $# -eq 0 || status=1
 echo "in $bin: $(cd "$bin" && ls | sed -n 's/^cwndlab-stack-//p' | tr '\n' ' ')$left_out"
+exit $status

@@ -172,6 +172,17 @@ void stack_finish(void) {
     }
 }
 
+static void report(void) {
+    if (!is_connected || connection == NULL) {
+        return;
+    }
+    answer_value(VALUE_CWND, connection->cwnd);
+    answer_value(VALUE_SSTHRESH, connection->ssthresh);
+    answer_value(VALUE_IN_FLIGHT, (u32_t)(connection->snd_nxt - connection->lastack));
+    answer_value(VALUE_LOST_PACKETS, retransmitted);
+    answer_value(VALUE_LOST_BYTES, retransmitted_bytes);
+}
+
 static void open_and_write(void) {
     static const uint8_t data[CHUNK];
     if (!is_open && (to_write > 0 || is_finishing)) {
@@ -196,18 +207,11 @@ static void open_and_write(void) {
     if (is_connected) {
         tcp_output(connection);
     }
-    is_done |= is_closed && connection->unacked == NULL && connection->unsent == NULL;
-}
-
-static void report(void) {
-    if (!is_connected || connection == NULL) {
-        return;
+    if (is_closed && connection->unacked == NULL && connection->unsent == NULL) {
+        report();
+        is_done = true;
+        connection = NULL; /* lwIP frees it at the end of TIME-WAIT, and tells nobody */
     }
-    answer_value(VALUE_CWND, connection->cwnd);
-    answer_value(VALUE_SSTHRESH, connection->ssthresh);
-    answer_value(VALUE_IN_FLIGHT, (u32_t)(connection->snd_nxt - connection->lastack));
-    answer_value(VALUE_LOST_PACKETS, retransmitted);
-    answer_value(VALUE_LOST_BYTES, retransmitted_bytes);
 }
 
 void stack_answer(uint64_t now) {
