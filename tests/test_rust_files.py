@@ -171,6 +171,105 @@ def test_an_empty_window_ends_the_run(tmp_path: Path) -> None:
 
 @needs_cargo
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("window", "bytes_of_it"),
+    # docs/conformance.md: a window must be above 0 and at most 10^9 segments, here of 1448 B.
+    [("0.0", "0"), ("2e9", "2896000000000")],
+)
+def test_a_constructor_with_an_invalid_window_ends_the_run(tmp_path: Path, window: str, bytes_of_it: str) -> None:
+    text = EXAMPLE.read_text(encoding="utf-8")
+    changed = re.sub(r"Bytes\(\(.*\) as u64\)", f"Bytes(({window} * self.mss) as u64)", text)
+    assert changed != text
+    file = tmp_path / "mine.rs"
+    file.write_text(changed, encoding="utf-8")
+    with pytest.raises(AlgorithmError, match=rf"cwnd\(\) is {bytes_of_it} B after the constructor, at 0\.0+ s"):
+        cwndlab.run(scenario("delay-aimd", load(file)), seed=3)
+
+
+@needs_cargo
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("needs", "refused"),
+    [
+        ("Need::Pacing, Need::EveryAck", None),
+        ("Need::Pacing, Need::Spacing", r"needs segments sent separately \(`Need::Spacing`\), which"),
+        ("Need::Ecn, Need::L4s", r"needs ECN \(`Need::Ecn`\), L4S \(`Need::L4s`\), which"),
+        ('Need::Agent("rcp")', r"needs an agent in the routers \(`Need::Agent`\), which"),
+    ],
+)
+def test_needs_that_a_class_cannot_have_are_refused(tmp_path: Path, needs: str, refused: str | None) -> None:
+    """Without them copa and prague would run otherwise than in the tree."""
+    file = tmp_path / "mine.rs"
+    text = EXAMPLE.read_text(encoding="utf-8").replace("needs: &[]", f"needs: &[{needs}]")
+    file.write_text(text.replace("Need::", "cwndlab_control::Need::"), encoding="utf-8")
+    if refused is None:
+        assert list(load(file)) == ["delay-aimd"]
+        return
+    with pytest.raises(ScenarioError, match=refused):
+        load(file)
+
+
+@needs_cargo
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["lambda", "path", "cls", "self"])
+def test_a_parameter_that_python_cannot_name_is_refused(tmp_path: Path, name: str) -> None:
+    text = EXAMPLE.read_text(encoding="utf-8")
+    file = tmp_path / "mine.rs"
+    parameters = re.sub(
+        "parameters: Options::PARAMETERS",
+        'parameters: &[cwndlab_control::Parameter { name: "NAME", ..Options::PARAMETERS[0] }]',
+        text,
+    )
+    assert parameters != text
+    file.write_text(parameters.replace("NAME", name), encoding="utf-8")
+    with pytest.raises(ScenarioError, match=rf"'{name}' cannot be the name of a parameter(.|\n)*'{name}_value'"):
+        load(file)
+
+
+@needs_cargo
+@pytest.mark.timeout(600)
+def test_the_kernel_refuses_a_rust_file(cli: Cli, tmp_path: Path) -> None:
+    """Its module is another extension, whose types are not those of the engine."""
+    refused = "algorithm 'delay-aimd': is the algorithm of a Rust file, which the kernel's datapath does not run"
+    status, out, errors = cli("kernel", "run", "--algorithm", str(EXAMPLE), "--for", "1s")
+    assert (status, out) == (2, "")
+    assert refused in errors
+    path = tmp_path / "path.toml"
+    scenario("reno", {}, duration="2 s").save(path)
+    chosen = ("--algorithm-file", str(EXAMPLE), "--set", "flow[0].algorithm=delay-aimd")
+    status, out, errors = cli("run", str(path), "--engine", "emulate", "--datapath", "cwndlab", "--seed", "1", *chosen)
+    assert (status, out) == (2, "")
+    assert refused in errors
+
+
+@needs_cargo
+@pytest.mark.timeout(600)
+def test_the_configuration_of_cargo_changes_neither_panics_nor_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`panic = "abort"` would end the process, and for a target the library is in another folder."""
+    version = subprocess.run(["rustc", "--version", "--verbose"], capture_output=True, text=True, check=True).stdout
+    host = next(line.removeprefix("host: ") for line in version.splitlines() if line.startswith("host: "))
+    monkeypatch.setenv("CARGO_BUILD_TARGET", host)
+    monkeypatch.setenv("CARGO_PROFILE_RELEASE_PANIC", "abort")
+    file = with_line(tmp_path, "let n = ack.acked", 'assert!(ack.now.as_secs() < 0.4, "too late");')
+    with pytest.raises(AlgorithmError, match="too late"):
+        cwndlab.run(scenario("delay-aimd", load(file)), seed=3)
+
+
+@needs_cargo
+@pytest.mark.timeout(600)
+def test_a_build_without_a_library_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stub = tmp_path / "cargo"
+    stub.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    stub.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(ScenarioError, match=r"was compiled, but there is no library .*own_algorithm_"):
+        load(EXAMPLE)
+
+
+@needs_cargo
+@pytest.mark.timeout(600)
 def test_a_parameter_out_of_its_range_is_an_error_of_the_constructor() -> None:
     """The range of the example's entry is 1 to 10."""
     with pytest.raises(AlgorithmError, match=r"g.*20"):

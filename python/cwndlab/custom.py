@@ -155,6 +155,11 @@ class CustomAlgorithm:
         return {one.name: one.default for one in named if isinstance(one.default, int | float)}
 
     @property
+    def is_rust(self) -> bool:
+        """It is the algorithm of a Rust file."""
+        return issubclass(self.kind, RustAlgorithm)
+
+    @property
     def model_based(self) -> bool:
         """It has a model of the path; only a file in Rust says so."""
         return issubclass(self.kind, RustAlgorithm) and self.kind.model_based
@@ -357,7 +362,7 @@ def merged(sources: Iterable[Classes]) -> dict[str, type]:
 
 
 def selected(texts: Iterable[str], files: Iterable[str | File] = ()) -> tuple[list[str], dict[str, type]]:
-    """The algorithms that texts name, of which a Python file stands for all of its classes, and all classes.
+    """The algorithms that texts name, of which a file stands for all of its classes, and all classes.
 
     This is the syntax of every command that takes algorithms: ``cubic,mine.py``, beside files whose classes the texts
     name.
@@ -391,7 +396,7 @@ def selected(texts: Iterable[str], files: Iterable[str | File] = ()) -> tuple[li
 
 
 def selected_one(text: str, files: Iterable[str | File] = ()) -> tuple[str, dict[str, type]]:
-    """The algorithm that a text names, of which a Python file stands for its only class, and all classes.
+    """The algorithm that a text names, of which a file stands for its only class, and all classes.
 
     Raises
     ------
@@ -478,14 +483,14 @@ def load(file: str | File) -> dict[str, type]:
     >>> load("missing.py")
     Traceback (most recent call last):
     cwndlab.errors.ScenarioError: missing.py: there is no such file
-      hint: name a Python file with a class in it
+      hint: name a Python file with a class in it, or a Rust file with an algorithm
     """
     file = File(file)
     if is_rust(file):
         classes = rust_algorithm(file)
         validate_classes(classes)
         return classes
-    text = text_of(file, "name a Python file with a class in it")
+    text = text_of(file, "name a Python file with a class in it, or a Rust file with an algorithm")
     module = ModuleType(f"cwndlab_custom_{hashlib.sha256(text.encode()).hexdigest()[:16]}_{file.stem}")
     module.__file__ = str(file)
     # Tracebacks and hashes are of what was run, even if the file changes meanwhile.

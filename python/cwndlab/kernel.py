@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cwndlab.closing import Closing
 from cwndlab.custom import Classes, CongestionControl, bound, classes_named, described, name_of
 from cwndlab.engine import canonical_algorithm
-from cwndlab.errors import AlgorithmError, Fault, RunError
+from cwndlab.errors import AlgorithmError, Fault, RunError, ScenarioError
 
 if TYPE_CHECKING:
     from cwndlab_kernel import Datapath
@@ -108,10 +108,16 @@ def attach(
         If the module, a capability or the kernel's BTF is missing, if an algorithm needs router assistance, or
         if a name is taken.
     ScenarioError
-        If an algorithm does not exist, or a policy or a class is not valid.
+        If an algorithm does not exist, a policy or a class is not valid, or an algorithm is that of a Rust file.
     """
     texts = [one if isinstance(one, str) else name_of(one) for one in algorithms]
     custom = classes_named(algorithms, classes)
+    # The module of the datapath is an extension of its own: the engine's libraries have another type there.
+    rust = [name for name, one in custom.items() if one.is_rust]
+    if rust:
+        what = "is the algorithm of a Rust file, which the kernel's datapath does not run"
+        hint = "run it in the simulator or over QUIC; in the kernel, a class in Python or an algorithm of the tree"
+        raise ScenarioError(*(Fault(f"algorithm '{name}'", what, hint) for name in rust))
     documents = {name: dict(document) for name, document in (policies or {}).items()}
     entries = {name: {"policy": document} for name, document in documents.items()}
     known = described(custom, json.dumps({"schema_version": 1, "algorithms": entries}) if entries else None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import keyword
 import os
 import re
 import shutil
@@ -28,6 +29,13 @@ __all__ = ["RustAlgorithm", "is_rust", "load"]
 
 #: The crates that an algorithm is compiled with.
 CRATES = ("units", "control", "plugin")
+#: Needs that a class cannot have: they set the flow's ECN, or the sending of its segments, or the path's routers.
+_REFUSED = {
+    "spacing": "segments sent separately (`Need::Spacing`)",
+    "ecn": "ECN (`Need::Ecn`)",
+    "l4s": "L4S (`Need::L4s`)",
+    "agent": "an agent in the routers (`Need::Agent`)",
+}
 _PAGE = "docs/add-an-algorithm.md, 'A file in Rust', shows one"
 
 
@@ -75,7 +83,8 @@ def load(file: File) -> dict[str, type]:
     Raises
     ------
     ScenarioError
-        There is no such file or no Rust, the file does not compile, or its entry is not that of a whole algorithm.
+        There is no such file or no Rust, the file does not compile, or its entry is not that of a whole algorithm, has
+        needs that a class cannot have, or a parameter whose name a constructor in Python cannot take.
     """
     text = text_of(file, "name a Rust file with an algorithm in it")
     try:
@@ -85,8 +94,16 @@ def load(file: File) -> dict[str, type]:
     if not library.whole:
         what = f"'{library.name}' is a part of an algorithm, and only a whole one can be loaded"
         raise ScenarioError(Fault(str(file), what, "write a `CongestionControl` with `Kind::Whole` and `Build::Whole`"))
+    needs = [_REFUSED[need] for need in library.needs if need in _REFUSED]
+    if needs:
+        what = f"'{library.name}' needs {', '.join(needs)}, which only an entry of the tree can"
+        hint = "put the file into the tree (docs/add-an-algorithm.md, section 2), or leave the need out of its entry"
+        raise ScenarioError(Fault(str(file), what, hint))
     defaults: dict[str, float | bool] = {}
     for name, number, word in library.parameters:
+        if not name.isidentifier() or keyword.iskeyword(name) or name in ("cls", "path", "self"):
+            what = f"'{name}' cannot be the name of a parameter: constructors in Python do not take it"
+            raise ScenarioError(Fault(str(file), what, f"rename it, such as '{re.sub('[^a-z0-9]+', '_', name)}_value'"))
         if number is not None:
             defaults[name] = number
         elif word in ("on", "off"):
@@ -138,13 +155,19 @@ def compiled(file: File, text: str) -> File:
     wrapper = "mod algorithm;\n\ncwndlab_plugin::export!(algorithm::SPEC);\n"
     (crate / "src" / "lib.rs").write_text(wrapper, encoding="utf-8")
     environment = {**os.environ, "CARGO_TARGET_DIR": str(folder / "target"), "CARGO_TERM_COLOR": "never"}
+    environment.pop("CARGO_BUILD_TARGET", None)  # for a target, the library would be in another folder
     arguments = [cargo, "build", "--release", "--quiet", "--manifest-path", str(crate / "Cargo.toml")]
+    # A library that aborts at a panic would end the process, whatever the user's configuration of cargo says.
+    arguments += ["--config", 'profile.release.panic="unwind"']
     done = subprocess.run([*arguments, "--offline"], env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0 and "--offline" in done.stderr:  # cargo proposes to retry without it
         done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         messages = done.stderr.replace("src/algorithm.rs", str(file)).strip()
         raise ScenarioError(Fault(str(file), f"does not compile:\n{messages}", _PAGE))
+    if not library.is_file():
+        hint = "does a configuration of cargo (`build.target`) change the folder or the kind of its libraries?"
+        raise ScenarioError(Fault(str(file), f"was compiled, but there is no library {library}", hint))
     return library
 
 

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
 use std::sync::Once;
 
-use cwndlab_control::{Catalogue, CongestionControl, Spec, Value};
+use cwndlab_control::{Catalogue, CongestionControl, Need, Spec, Value};
 
 use crate::abi::{CAck, CCongestion, CEvent, COutputs, CPath, CSent, CWindow, Text};
 use crate::table::{CParameter, Handle, Put, Sizes, Table, VERSION};
@@ -55,6 +55,18 @@ fn handle(control: Control) -> Handle {
 
 fn outputs(control: &dyn CongestionControl) -> COutputs {
     COutputs::new(control.cwnd(), control.pacing_rate(), control.state(None))
+}
+
+/// The bit of a need, as [`NEEDS`](crate::table::NEEDS) names it.
+fn bit(need: &Need) -> u32 {
+    match need {
+        Need::Pacing => 1,
+        Need::Spacing => 1 << 1,
+        Need::Ecn => 1 << 2,
+        Need::L4s => 1 << 3,
+        Need::Agent(_) => 1 << 4,
+        Need::EveryAck => 1 << 5,
+    }
 }
 
 /// The functions of one entry. [`export!`](crate::export!) implements it.
@@ -157,6 +169,7 @@ pub unsafe fn enter<G: Guest>(version: u32, sizes: *const Sizes, table: *mut Tab
         name: Text::new(G::SPEC.name),
         kind: Text::new(kind),
         model_based: G::SPEC.model_based.into(),
+        needs: G::SPEC.needs.iter().map(bit).fold(0, std::ops::BitOr::bitor),
         parameters: G::SPEC.parameters.len() as u32,
         parameter: parameter::<G>,
         create: create::<G>,

@@ -9,7 +9,7 @@ use cwndlab_units::{Bytes, Rate};
 use libloading::Library;
 
 use crate::abi::{CAck, CCongestion, CEvent, COutputs, CPath, CSent, CWindow, Text};
-use crate::table::{CParameter, Entry, Handle, Sizes, Table, ENTRY, VERSION};
+use crate::table::{CParameter, Entry, Handle, Sizes, Table, ENTRY, NEEDS, VERSION};
 
 /// A library whose version and sizes are those of the engine. It is never unloaded: its texts are used as `'static`.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl Plugin {
     /// Loads a library.
     ///
     /// # Errors
-    /// It cannot be loaded, exports no algorithm, or was compiled for another version of the interface.
+    /// It cannot be loaded, exports no algorithm, or was compiled for another version or layout of the interface.
     pub fn load(file: &File) -> Result<Self, String> {
         // SAFETY: the code of the library runs in this process, as the user demands by naming its source.
         let library = unsafe { Library::new(file) }.map_err(|error| error.to_string())?;
@@ -46,7 +46,7 @@ impl Plugin {
         // SAFETY: the library writes the table only where its size is the one here.
         let version = unsafe { entry(VERSION, std::ptr::from_ref(&Sizes::HERE), table.as_mut_ptr()) };
         if version != VERSION {
-            return Err(format!("was compiled for another version of the interface than {VERSION}"));
+            return Err(format!("was compiled for another version or layout of the interface than {VERSION}"));
         }
         // SAFETY: the library has written it.
         Ok(Self { table: Box::leak(Box::new(unsafe { table.assume_init() })) })
@@ -70,6 +70,11 @@ impl Plugin {
     #[must_use]
     pub fn is_model_based(&self) -> bool {
         self.table.model_based != 0
+    }
+
+    /// Names of its needs.
+    pub fn needs(&self) -> impl Iterator<Item = &'static str> + '_ {
+        NEEDS.into_iter().enumerate().filter(|(at, _)| self.table.needs >> at & 1 != 0).map(|(_, name)| name)
     }
 
     /// Names and defaults of its parameters.

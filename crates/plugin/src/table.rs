@@ -5,13 +5,13 @@ use std::ffi::c_void;
 use crate::abi::{CAck, CCongestion, CEvent, COutputs, CPath, CSent, CWindow, Text};
 
 /// The version of the interface; a change of any meaning is another one.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The name of the function that a library exports.
 pub const ENTRY: &[u8] = b"cwndlab_algorithm";
 
 /// The function that a library exports: version and sizes of the caller, and the place of the table. It returns
-/// [`VERSION`] where it wrote the table, otherwise 0 after writing its own version and sizes into `sizes`' place.
+/// [`VERSION`] where it wrote the table, otherwise 0, and writes nothing.
 pub type Entry = unsafe extern "C" fn(version: u32, sizes: *const Sizes, table: *mut Table) -> u32;
 
 /// The sizes of all values, bytes.
@@ -45,6 +45,9 @@ pub struct CParameter {
     pub word: Text,
 }
 
+/// The names of the bits of [`Table::needs`], from the lowest.
+pub const NEEDS: [&str; 6] = ["pacing", "spacing", "ecn", "l4s", "agent", "every-ack"];
+
 /// An algorithm of a library, in its own memory.
 pub type Handle = *mut c_void;
 
@@ -62,6 +65,8 @@ pub struct Table {
     pub kind: Text,
     /// `Spec::model_based`.
     pub model_based: u8,
+    /// `Spec::needs`: a bit for each, as [`NEEDS`] names them. The scheme of an agent is not in it.
+    pub needs: u32,
     /// Number of parameters.
     pub parameters: u32,
     /// A parameter by its index.

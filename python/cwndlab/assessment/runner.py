@@ -52,7 +52,7 @@ def assess(
     Parameters
     ----------
     algorithm
-        Text of an algorithm, as a flow names it; a custom class (`cwndlab.custom`); or a Python file with one.
+        Text of an algorithm, as a flow names it; a custom class (`cwndlab.custom`); or a Python or Rust file with one.
     quick
         Eight cells in place of 125 of each surface, and 3 seeds in place of 10.
     sections

@@ -95,7 +95,7 @@ SHARED: dict[str, Option | Argument] = {
     "algorithm_file": Option(
         "FILE", "Python file with your own classes, or Rust file with an algorithm, for flows by name. May be repeated."
     ),
-    "algorithms": Option("A,B,FILE", "Names of algorithms or Python files, joined by commas."),
+    "algorithms": Option("A,B,FILE", "Names of algorithms, or Python or Rust files, joined by commas."),
     "by": Option("AXIS"),
     "connection": Option("NAME", "The connection, if the log has several."),
     "figure": Option("FILE"),
@@ -210,7 +210,7 @@ def classes_of(files: Sequence[Path] | None) -> dict[str, type]:
 
 
 def algorithms_of(text: str | None, files: Sequence[Path] | None) -> tuple[list[str], dict[str, type]]:
-    """The names of ``--algorithms``, each Python file replaced by its classes; and all classes."""
+    """The names of ``--algorithms``, each file replaced by its classes; and all classes."""
     return cwndlab.custom.selected(listed(text) or (), files or ())
 
 

@@ -58,8 +58,8 @@ def run(
     name
         Name of the suite, such as ``"bbr-draft"``.
     algorithm
-        Text of an algorithm, as a flow names it; a custom class (`cwndlab.custom`); or a Python file with one. By
-        default the algorithm of the catalogue that implements the suite's source.
+        Text of an algorithm, as a flow names it; a custom class (`cwndlab.custom`); or a Python or Rust file with one.
+        By default the algorithm of the catalogue that implements the suite's source.
     algorithms
         Custom classes by the names that ``algorithm`` may use.
     workers

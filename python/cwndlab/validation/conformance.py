@@ -177,7 +177,7 @@ def select(names: Sequence[str], *, everything: bool = False, files: Sequence[st
     Parameters
     ----------
     names
-        Algorithms, or Python files, each of which stands for all of its classes.
+        Algorithms, or Python or Rust files, each of which stands for all of its classes.
     everything
         Add all algorithms of the catalogue that the battery covers.
     files

@@ -34,8 +34,8 @@ pub fn create(
     };
     let object = construct().map_err(|error| raised(py, name, "__init__", Time::ZERO, error))?;
     let library = object.cast::<RustControl>().ok();
-    if let Some(control) = library.and_then(|library| library.get().take(name)) {
-        return Ok(Box::new(control));
+    if let Some(control) = library.and_then(|library| library.get().take(name, path)) {
+        return Ok(Box::new(control.created()?));
     }
     Ok(Box::new(PyController::of(name, path, &object)?))
 }

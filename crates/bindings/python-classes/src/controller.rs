@@ -19,7 +19,10 @@ use crate::events::{self, segments};
 use crate::intern::intern as intern_text;
 
 /// Maximum window, segments, beyond the BDP of every path. A larger window is an error of the algorithm.
-const MAX_SEGMENTS: f64 = 1e9;
+pub(crate) const MAX_SEGMENTS: f64 = 1e9;
+
+/// The hint at the windows that an algorithm may return.
+pub(crate) const WINDOWS: &str = "a window must be above 0 and at most 10^9 segments";
 
 /// The failure of an algorithm that ended its run.
 #[derive(Debug)]
@@ -186,7 +189,7 @@ impl PyController {
                 // NaN and windows below a segment violate one rule, too large windows another.
                 if w > MAX_SEGMENTS { "bounded" } else { "one-segment" },
                 format!("cwnd() is {} segments after {method}", repr(&returned)),
-                "a window must be above 0 and at most 10^9 segments",
+                WINDOWS,
             ));
         }
         // As in `Composed`: with a small increment, so that k segments stored as a sum of fractions are k segments.

@@ -5,13 +5,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use cwndlab_control::{Ack, Change, Congestion, CongestionControl, Event, Extra, Sent, State, Window};
+use cwndlab_control::{Ack, Change, Congestion, CongestionControl, Event, Extra, Path, Sent, State, Window};
 use cwndlab_plugin::host::{Control, Default as Initial, Plugin};
 use cwndlab_units::{Bytes, Rate, Time};
 use pyo3::exceptions::{PyImportError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::controller::{fail, Failure};
+use crate::controller::{fail, CallResult, Failure, MAX_SEGMENTS, WINDOWS};
 use crate::events;
 
 /// A loaded library.
@@ -45,6 +45,12 @@ impl RustLibrary {
         self.plugin.is_model_based()
     }
 
+    /// Names of its needs: `pacing`, `spacing`, `ecn`, `l4s`, `agent`, `every-ack`.
+    #[getter]
+    fn needs(&self) -> Vec<&'static str> {
+        self.plugin.needs().collect()
+    }
+
     /// Names and defaults of its parameters, numbers or words.
     #[getter]
     fn parameters(&self) -> Vec<(&'static str, Option<f64>, Option<&'static str>)> {
@@ -70,9 +76,10 @@ pub struct RustControl {
 
 impl RustControl {
     /// The algorithm; `None` where it was taken before.
-    pub(crate) fn take(&self, name: &'static str) -> Option<RustFile> {
+    pub(crate) fn take(&self, name: &'static str, path: &Path) -> Option<RustFile> {
         let control = self.control.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some(RustFile { name, now: Time::ZERO, control })
+        let max_window = Bytes((MAX_SEGMENTS * path.mss.0 as f64) as u64);
+        Some(RustFile { name, now: Time::ZERO, max_window, control })
     }
 }
 
@@ -80,6 +87,7 @@ impl RustControl {
 pub struct RustFile {
     name: &'static str,
     now: Time,
+    max_window: Bytes,
     control: Control,
 }
 
@@ -90,21 +98,48 @@ impl fmt::Debug for RustFile {
 }
 
 impl RustFile {
-    #[cold]
-    fn failed(&self, rule: &'static str, what: String) -> ! {
-        let (name, now) = (self.name, self.now);
-        fail(Failure { name, what, hint: "", now, cause: None, rule, place: String::new() })
+    fn failure(&self, rule: &'static str, what: String, hint: &'static str) -> Failure {
+        Failure { name: self.name, what, hint, now: self.now, cause: None, rule, place: String::new() }
     }
 
-    /// The outcome of a call of `method`, whose window must not be empty.
+    #[cold]
+    fn failed(&self, text: &str) -> ! {
+        fail(self.failure("no-panic", text.to_owned(), ""))
+    }
+
+    #[inline]
+    fn has_valid_window(&self) -> bool {
+        let window = self.control.cwnd();
+        window > Bytes::ZERO && window <= self.max_window
+    }
+
+    #[cold]
+    fn invalid_window(&self, method: &str) -> Failure {
+        let window = self.control.cwnd();
+        let rule = if window > self.max_window { "bounded" } else { "one-segment" };
+        self.failure(rule, format!("cwnd() is {} B after {method}", window.0), WINDOWS)
+    }
+
+    /// The algorithm after its construction.
+    ///
+    /// # Errors
+    ///
+    /// An invalid window.
+    pub(crate) fn created(self) -> CallResult<Self> {
+        if self.has_valid_window() {
+            Ok(self)
+        } else {
+            Err(Box::new(self.invalid_window("the constructor")))
+        }
+    }
+
+    /// The outcome of a call of `method`, whose window must be valid.
     #[inline]
     fn after<T>(&self, method: &str, outcome: Result<T, String>) -> T {
         match outcome {
-            Ok(_) if self.control.cwnd() == Bytes::ZERO => {
-                self.failed("one-segment", format!("cwnd() is 0 B after {method}"))
-            }
-            Ok(value) => value,
-            Err(text) => self.failed("no-panic", format!("{method} {text}")),
+            Ok(value) if self.has_valid_window() => value,
+            Ok(_) => fail(self.invalid_window(method)),
+            Err(text) => self.failed(&format!("{method} {text}")),
         }
     }
 }
@@ -113,7 +148,7 @@ impl Clone for RustFile {
     fn clone(&self) -> Self {
         match self.control.copy() {
             Ok(control) => Self { control, ..*self },
-            Err(text) => self.failed("no-panic", format!("clone {text}")),
+            Err(text) => self.failed(&format!("clone {text}")),
         }
     }
 }

@@ -15,7 +15,7 @@ from cwndlab.cli.show import show_attack
 
 
 def attack(
-    algorithm: Annotated[str, Argument("ALGORITHM|FILE", "The algorithm, or a Python file with one.")],
+    algorithm: Annotated[str, Argument("ALGORITHM|FILE", "The algorithm, or a Python or Rust file with one.")],
     against: Annotated[str, "The baseline in its place."] = "cubic",
     path: Annotated[
         Path | None,

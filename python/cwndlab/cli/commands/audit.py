@@ -42,7 +42,8 @@ def _percent(text: str) -> float:
 def audit(
     log: Annotated[Path, Argument("LOG", "A qlog file or a capture of the sender.")],
     algorithm: Annotated[
-        str, Option("ALGORITHM|FILE", "The reference, such as 'cubic', or a Python file with one.", flags=("--as",))
+        str,
+        Option("ALGORITHM|FILE", "The reference, such as 'cubic', or a Python or Rust file with one.", flags=("--as",)),
     ],
     connection: str | None = None,
     samples: Path | None = None,

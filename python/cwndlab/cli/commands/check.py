@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def check(
     names: Annotated[
         list[str] | None,
-        Argument("NAME|FILE…", "Algorithms, such as 'cubic+ccm-ss', or Python files with classes of your own."),
+        Argument("NAME|FILE…", "Algorithms, such as 'cubic+ccm-ss', or Python or Rust files with your own."),
     ] = None,
     all_: Annotated[bool, "Check every algorithm and every slow start."] = False,
     quick: Annotated[bool, "Fewer ACKs: thousands instead of 10 million."] = False,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def conform(
-    names: Annotated[list[str], Argument("NAME|FILE…", "Algorithms, such as 'cubic', or Python files with classes.")],
+    names: Annotated[list[str], Argument("NAME|FILE…", "Algorithms, such as 'cubic', or Python or Rust files.")],
     replay: Annotated[bool, "Only replay events; run nothing in real time."] = False,
     algorithm_file: list[Path] | None = None,
     format: Format = Format.table,

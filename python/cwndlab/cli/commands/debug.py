@@ -36,7 +36,7 @@ def debug(
         str | None,
         Option(
             "ALGORITHM|FILE|RECORDS",
-            "An algorithm, a Python file with one, or a folder of records: the first difference from --at on.",
+            "An algorithm, a Python or Rust file with one, or records: the first difference from --at on.",
         ),
     ] = None,
     tolerance: Annotated[

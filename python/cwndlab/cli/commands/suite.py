@@ -22,7 +22,7 @@ def _command(name: str) -> Callable[..., None]:
     def run(
         algorithm: Annotated[
             str | None,
-            Option("NAME|FILE", "An algorithm, or a Python file with one; by default that of the source."),
+            Option("NAME|FILE", "An algorithm, or a Python or Rust file with one; by default that of the source."),
         ] = None,
         case: Annotated[list[str] | None, Option("CASE", "Only this case. May be repeated.")] = None,
         path: Annotated[list[str] | None, Option("PATH", "Only this path. May be repeated.")] = None,
