@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{env, thread};
 
 use cwndlab_units::Fault;
@@ -19,9 +19,10 @@ pub const PREFIX: &str = "cwndlab-stack-";
 
 /// Bytes that are read from the pipe at once.
 const BUFFER: usize = 1 << 16;
-/// For how long a stack may write its logs after the end of its input, and how often it is looked at.
+/// For how long a stack may write its logs after the end of its input, and the pauses between looks at it.
 const PATIENCE: Duration = Duration::from_secs(10);
-const POLL: Duration = Duration::from_micros(200);
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
 /// The program of a stack in these folders, which are lists as in `PATH`.
 #[must_use]
@@ -101,21 +102,28 @@ impl StackProcess {
         self.answer.resize(length, 0);
         answers.read_exact(&mut self.answer)
     }
-}
 
-/// Closes both pipes, at whose end a stack exits, and waits for that; a stack that does not exit is killed.
-impl Drop for StackProcess {
-    fn drop(&mut self) {
+    /// Closes both pipes, at whose end a stack exits, and waits for that; a stack that does not exit is killed. Returns
+    /// whether it exited.
+    fn end(&mut self) -> bool {
         drop((self.calls.take(), self.answers.take()));
-        let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        let (mut waited, mut pause) = (Duration::ZERO, FIRST_PAUSE);
+        while waited < PATIENCE {
             if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
+                return true;
             }
-            thread::sleep(POLL);
+            thread::sleep(pause);
+            (waited, pause) = (waited + pause, (2 * pause).min(LONGEST_PAUSE));
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
+        false
+    }
+}
+
+impl Drop for StackProcess {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -147,8 +155,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_stack_that_writes_without_end_ends_with_its_flow() {
-        let began = Instant::now();
-        drop(StackProcess::start_program("yes", Path::new("/usr/bin/yes")).expect("it starts"));
-        assert!(began.elapsed() < PATIENCE, "it had to be killed");
+        let mut endless = StackProcess::start_program("yes", Path::new("/usr/bin/yes")).expect("it starts");
+        assert!(endless.end(), "it had to be killed");
     }
 }
