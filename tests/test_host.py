@@ -73,6 +73,14 @@ def test_an_application_with_a_rate_writes_every_ten_milliseconds() -> None:
     assert records.flows["end_ns"].to_list() == [10_000_000 + 40_000_000 + line + 28_800]
 
 
+def test_what_the_application_writes_is_added_to_what_waits() -> None:
+    """By hand: ten writes in 90 ms, of a datagram each, wait for a window of one: a datagram in each round trip."""
+    records = cwndlab.run(path(rate="1 Mbps", bytes="12500 B", options="window=1"), seed=1)
+    assert records.flows["delivered_bytes"].to_list() == [10_000]
+    round_trip = 40_000_000 + 822_400 + 28_800
+    assert records.flows["end_ns"].to_list() == [10 * round_trip]
+
+
 def test_marks_reach_the_receiver_of_datagrams_that_are_ecn_capable() -> None:
     """A window of 100 packets on a path that holds 49 keeps the queue of CoDel above its target."""
     scenario = path("5 s", options="window=100,ecn=2")

@@ -15,7 +15,7 @@ from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab.errors import ScenarioError
+from cwndlab.errors import RecordsError, ScenarioError
 from cwndlab.linux import with_kernels
 from cwndlab.validation import linux
 from cwndlab.validation.references.paths import read
@@ -45,8 +45,8 @@ def test_the_first_call_becomes_the_command_line_of_the_kernel() -> None:
     assert words[:2] == ["/k/linux", "hosted=10,11,1,7,1472,bbr"]
     assert {"time-travel=inf-cpu", "time-travel-start=0", "rdinit=/hosted"} < set(words)
     # A value with spaces is one argument of the kernel (Documentation/admin-guide/kernel-parameters.rst).
-    assert '"sysctl.net.ipv4.tcp_rmem=4096 87380 6291456"' in words
-    assert '"sysctl.net.ipv4.tcp_ecn=1"' in words
+    assert '"hosted.sysctl.net.ipv4.tcp_rmem=4096 87380 6291456"' in words
+    assert '"hosted.sysctl.net.ipv4.tcp_ecn=1"' in words
     assert launcher().command("linux", call(controller=""))[1] == "hosted=10,11,1,7,1472"
 
 
@@ -60,8 +60,25 @@ def test_the_first_call_becomes_the_command_line_of_the_kernel() -> None:
     ],
 )
 def test_a_bad_first_call_is_answered_by_what_is_wrong(first: bytes, what: str) -> None:
+    assert what in failure(first, "/bin/false")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["/absent/linux"], "'/absent/linux' is no program; make linux builds the kernel"),
+        ([str(ROOT / "Makefile")], "Makefile' is no program; make linux builds the kernel"),
+        ([], "name the kernel: cwndlab-stack-linux KERNEL"),
+    ],
+)
+def test_a_kernel_that_is_missing_is_answered_by_what_is_wrong(arguments: list[str], what: str) -> None:
+    assert what in failure(call(), *arguments)
+
+
+def failure(first: bytes, *arguments: str) -> str:
+    """The text of FAILURE."""
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), "/bin/false"],
+        [sys.executable, str(PROGRAM), *arguments],
         input=struct.pack("<I", len(first)) + first,
         capture_output=True,
         check=True,
@@ -69,12 +86,12 @@ def test_a_bad_first_call_is_answered_by_what_is_wrong(first: bytes, what: str) 
     )
     length, kind, text = struct.unpack_from("<IBH", done.stdout)
     assert (length, kind, text) == (len(done.stdout) - 4, 23, len(done.stdout) - 7)
-    assert what in done.stdout[7:].decode()
+    return done.stdout[7:].decode()
 
 
 def kernels(path: str, algorithm: str = "cubic") -> dict[str, Any]:
     (trial,) = read(kernel_paths(), paths=[path], algorithms=[algorithm]).trials
-    return with_kernels(trial.document, trial.settings)
+    return linux.between_kernels(trial)
 
 
 def test_kernels_take_the_place_of_flows() -> None:
@@ -116,9 +133,40 @@ def test_sizes_and_flows_over_udp_stay() -> None:
     }
 
 
+def test_what_is_not_of_the_ends_stays() -> None:
+    """Route, class and number of a flow are of the network, and its times of the application."""
+    kept = {
+        "name": "one",
+        "from": "a",
+        "to": "b",
+        "route": ["l"],
+        "dscp": "EF",
+        "direction": "reverse",
+        "enter": 1,
+        "start_step": "1 s",
+        "start_jitter": "1 ms",
+        "hold": "5 s",
+        "count": 2,
+    }
+    (found,) = with_kernels({"flow": [{"algorithm": "cubic-linux+hystart-linux/rack", "profile": "linux"} | kept]})[
+        "flow"
+    ]
+    workload = {"kind": "hosted", "stack": "linux", "controller": "cubic"}
+    workload["options"] = "net.ipv4.tcp_notsent_lowat=14480"
+    assert found == kept | {"transport": "udp", "workload": workload}
+
+
 @pytest.mark.parametrize(
     ("flow", "what"),
     [
+        (
+            {"algorithm": "cubic(beta=0.5)"},
+            "flow[0].algorithm: algorithms of the kernel have no parameters here\n  hint: write cubic, ",
+        ),
+        ({"algorithm": "cubic+standard"}, "flow[0].algorithm: slow start and recovery cannot be chosen: the kernel's"),
+        ({"algorithm": "reno/newreno"}, "flow[0].algorithm: slow start and recovery cannot be chosen: the kernel's"),
+        ({"control": {"delay": "1 ms"}}, "flow[0].control: the kernel's algorithm is within the kernel"),
+        ({"stack": {"initial_window": 4}}, "flow[0].stack.initial_window: is no setting of kernels here"),
         (
             {"algorithm": "bbr3"},
             "flow[0].algorithm: the kernel has no 'bbr3' of its own\n  hint: write one of reno, cubic, ",
@@ -160,7 +208,9 @@ def test_a_campaign_goes_on_where_it_was_and_judges_kernels_beside_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = Simulated()
-    monkeypatch.setattr(import_module("cwndlab.validation.linux"), "run_jobs", machine.run_jobs)
+    module = import_module("cwndlab.validation.linux")
+    monkeypatch.setattr(module, "run_jobs", machine.run_jobs)
+    monkeypatch.setattr(module, "release", lambda: None)
     asked: dict[str, Any] = {"paths": ["slow-5"], "algorithms": ["cubic"], "repetitions": 2}
     verdicts, notes = linux.campaign(tmp_path, **asked)
     assert [one.quantity for one in verdicts] == ["goodput_bps", "mean_rtt_s", "congestion_events"]
@@ -175,6 +225,37 @@ def test_a_campaign_goes_on_where_it_was_and_judges_kernels_beside_others(
     beside, _ = linux.campaign(tmp_path, **asked, beside=kept)
     assert machine.calls == []
     assert beside[0].kernel == pytest.approx(4.824e6, rel=1e-3)
+    # The runs of another kernel do not count as those of the stack.
+    monkeypatch.setattr(module, "release", lambda: "9.9")
+    with pytest.raises(RecordsError, match=r"linux\.csv: has runs of Linux .*, and the stack is Linux 9\.9"):
+        linux.campaign(tmp_path, **asked)
+    # What is kept is judged without a kernel, and the rest is named.
+    kept_runs = (tmp_path / linux.FILE).read_bytes()
+    machine.calls.clear()
+    verdicts, notes = linux.judge_kept(tmp_path, repetitions=2)
+    assert len(verdicts) == 3
+    assert notes[-1].startswith("Not measured yet: slow-5 reno 1, slow-5 bbr 1, ")
+    assert ", slow-5 bbr 2, city-50, ecn-20, " in notes[-1]
+    assert not any(is_kernel for _, _, is_kernel in machine.calls)
+    assert (tmp_path / linux.FILE).read_bytes() == kept_runs
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_runs_of_a_machine_that_are_missing_are_an_error_before_any_run(
+    is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Simulated()
+    monkeypatch.setattr(import_module("cwndlab.validation.linux"), "run_jobs", machine.run_jobs)
+    file = tmp_path / "runs.csv"
+    what = "no such file"
+    if is_there:
+        kept = (ROOT / "known-answers" / "kernel" / "runs.csv").read_text(encoding="utf-8")
+        file.write_text(kept.partition("\n")[0] + "\n", encoding="utf-8")
+        what = "has no run of these paths and algorithms"
+    with pytest.raises(RecordsError, match=rf"runs\.csv: {what}"):
+        linux.campaign(tmp_path / "out", paths=["slow-5"], algorithms=["cubic"], repetitions=1, beside=file)
+    assert machine.calls == []
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture
@@ -244,3 +325,32 @@ def test_marks_reach_a_kernel_with_ecn() -> None:
 def test_a_congestion_control_that_the_kernel_lacks_is_an_error() -> None:
     with pytest.raises(cwndlab.RunError, match="this kernel does not have the congestion control"):
         cwndlab.run(transfer(controller="tahoe"), seed=1)
+
+
+@pytest.mark.usefixtures("_kernel")
+@pytest.mark.parametrize("setting", ["net.ipv4.tcp_enc=1", "net.ipv4.tcp_ecn=77"])
+def test_a_setting_that_the_kernel_does_not_take_is_an_error(setting: str) -> None:
+    with pytest.raises(cwndlab.RunError, match=f"this kernel does not take {setting}"):
+        cwndlab.run(transfer(options=setting), seed=1)
+
+
+@pytest.mark.usefixtures("_kernel")
+def test_an_application_of_the_kernel_with_a_rate_delivers_it() -> None:
+    """By hand: 2 Mbit/s are 2500 bytes in each 10 ms, of which the last write is at 1.99 s; the handshake and the way
+    to the receiver take 60 ms, and Nagle's algorithm may hold less than a segment for a round trip."""
+    records = cwndlab.run(transfer("2 s", rate="2 Mbps"), seed=1)
+    (delivered,) = records.flows["delivered_bytes"]
+    assert 500_000 - 250 * 60 - 1448 <= delivered <= 500_000
+
+
+@pytest.mark.usefixtures("_kernel")
+def test_the_stack_says_its_release() -> None:
+    found = cwndlab.linux.release()
+    assert found is not None
+    assert cwndlab.run(transfer("1 s"), seed=1).flows["profile"].to_list() == [f"Linux {found}"]
+
+
+def test_without_the_stack_there_is_no_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CWNDLAB_STACKS", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert cwndlab.linux.release() is None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.simulate import run
 
-__all__ = ["with_kernels"]
+__all__ = ["release", "with_kernels"]
 
 #: The kernel's congestion control by the name of ours that follows it.
 CONTROLLERS = {
@@ -22,10 +25,12 @@ CONTROLLERS = {
 #: Unsent data of a flow that stops, bytes: what the emulator's flows have at least (ten segments), since the
 #: simulator's endless supply ends at once.
 UNSENT = 14480
-#: Fields of a flow that are as well of one between kernels.
-_KEPT = ("name", "rtt", "start", "stop", "count")
-#: Fields of a stack by which the simulator follows the kernel: kernels need no telling.
-_OF_THE_SIMULATOR = {"initial_window", "initial_receive_window", "tso_burst", "rto_granularity"}
+#: The slow starts that the kernel's congestion control has of itself; others have the standard one.
+SLOW_STARTS = {"cubic": ("hystart-linux", "hystart")}
+#: What a flow between kernels does not have, or has of its own.
+_OF_THE_ENDS = ("algorithm", "transport", "profile", "stack", "control", "workload")
+#: Fields of a stack that are settings of the kernel.
+_SETTINGS = ("ecn", "sack", "sack_compression")
 
 
 def with_kernels(
@@ -48,7 +53,8 @@ def with_kernels(
     Raises
     ------
     ScenarioError
-        Where a flow has an algorithm, a workload or a field of its stack that kernels do not have here.
+        Where a flow has an algorithm, a parameter or a part of it, a workload, a ``control`` or a field of its stack
+        that kernels do not have here.
 
     Examples
     --------
@@ -63,12 +69,40 @@ def with_kernels(
         if flow.get("transport", "tcp") != "tcp":
             flows.append(flow)
             continue
-        at = f"flow[{index}]"
-        faults += _faults(at, flow)
-        flows.append({name: flow[name] for name in _KEPT if name in flow} | _transfer(flow, given))
+        if found := list(_faults(f"flow[{index}]", flow)):
+            faults += found
+            continue
+        flows.append({name: value for name, value in flow.items() if name not in _OF_THE_ENDS} | _transfer(flow, given))
     if faults:
         raise ScenarioError(*faults)
     return dict(document) | {"flow": flows}
+
+
+def release() -> str | None:
+    """The kernel of the stack ``linux``, which it says when it starts.
+
+    Returns
+    -------
+    str or None
+        As ``uname -r``; ``None`` where the stack is in no folder of ``CWNDLAB_STACKS`` and ``PATH``.
+
+    Raises
+    ------
+    RunError
+        Where the stack fails.
+
+    Examples
+    --------
+    >>> release()  # doctest: +SKIP
+    '6.1.192'
+    """
+    folders = os.pathsep.join(filter(None, (os.environ.get(name) for name in ("CWNDLAB_STACKS", "PATH"))))
+    if shutil.which("cwndlab-stack-linux", path=folders) is None:
+        return None
+    line = {"rate": "10 Mbps", "delay": "1 ms", "queue": {"capacity": "10 packets"}}
+    document = {"schema_version": 1, "duration": "1 ms", "dumbbell": {"bottleneck": line}}
+    records = run(with_kernels(document | {"flow": [{"algorithm": "reno", "rtt": "2 ms"}]}), seed=1)
+    return str(records.flows["profile"][0]).removeprefix("Linux ")
 
 
 def _base(algorithm: str) -> str:
@@ -81,7 +115,7 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[Any, Mapping[str, Any]]) -
     both = {"net.ipv4.tcp_ecn": 1} if stack.get("ecn", "off") != "off" else {}
     if "sack" in stack:
         both["net.ipv4.tcp_sack"] = int(stack["sack"])
-    sender = {"net.ipv4.tcp_notsent_lowat": UNSENT} if "stop" in flow else {}
+    sender = {"net.ipv4.tcp_notsent_lowat": UNSENT} if "stop" in flow or "hold" in flow else {}
     receiver = {"net.ipv4.tcp_comp_sack_nr": stack["sack_compression"]} if "sack_compression" in stack else {}
     workload: dict[str, Any] = {"kind": "hosted", "stack": "linux"}
     workload["controller"] = CONTROLLERS.get(_base(flow.get("algorithm", "cubic")), "")
@@ -94,18 +128,35 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[Any, Mapping[str, Any]]) -
 
 
 def _faults(at: str, flow: Mapping[str, Any]) -> Iterator[Fault]:
-    algorithm = flow.get("algorithm", "cubic")
-    if _base(algorithm) not in CONTROLLERS:
-        what = f"the kernel has no '{algorithm}' of its own"
-        yield Fault(f"{at}.algorithm", what, f"write one of {', '.join(CONTROLLERS)}")
+    yield from _faults_of_algorithm(f"{at}.algorithm", flow.get("algorithm", "cubic"))
     if flow.get("workload", {}).get("kind", "bulk") != "bulk":
         what = f"kernels have no workload '{flow['workload']['kind']}' here"
         yield Fault(f"{at}.workload.kind", what, "write bulk, or use --engine emulate")
     if flow.get("stack", {}).get("ecn", "off") not in ("off", "classic", "dctcp"):
         yield Fault(f"{at}.stack.ecn", "kernels have classic ECN here", "write classic")
     for name in flow.get("stack", {}):
-        if name not in _OF_THE_SIMULATOR | {"ecn", "sack", "sack_compression"}:
-            yield Fault(f"{at}.stack.{name}", "is no setting of kernels here", "leave it out, or use --engine emulate")
+        if name not in _SETTINGS:
+            yield Fault(f"{at}.stack.{name}", "is no setting of kernels here", "leave it out, or use --engine simulate")
+    if "control" in flow:
+        what = "the kernel's algorithm is within the kernel"
+        yield Fault(f"{at}.control", what, "leave it out, or use --engine simulate")
+
+
+def _faults_of_algorithm(at: str, algorithm: Any) -> Iterator[Fault]:
+    """What the kernel's congestion control cannot be told: its parameters, slow start and recovery."""
+    if not isinstance(algorithm, str) or _base(algorithm) not in CONTROLLERS:
+        yield Fault(at, f"the kernel has no '{algorithm}' of its own", f"write one of {', '.join(CONTROLLERS)}")
+        return
+    base = _base(algorithm)
+    if "(" in algorithm:
+        yield Fault(at, "algorithms of the kernel have no parameters here", f"write {base}, or use --engine simulate")
+        return
+    growth, _, recovery = algorithm.partition("/")
+    start = growth.partition("+")[2]
+    own = SLOW_STARTS.get(CONTROLLERS[base], ("standard",))
+    if start.strip() not in ("", *own) or recovery.strip() not in ("", "rack"):
+        what = f"the kernel's own are {own[0]} and rack"
+        yield Fault(at, f"slow start and recovery cannot be chosen: {what}", f"write {base}, or use --engine simulate")
 
 
 def __dir__() -> list[str]:

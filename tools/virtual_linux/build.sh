@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds User-mode Linux with virtual time: build.sh FOLDER [SOURCE]. The program is FOLDER/linux.
 #
-# SOURCE is an archive of a kernel, such as /usr/src/linux-source-6.1.tar.xz, or its unpacked folder. By default it is the
-# newest archive of Debian's package linux-source-*, which this script downloads where none is installed; other kernels
-# are built by the same call with their archive. It takes flex, bison, bc, a C compiler, make and xz.
+# SOURCE is an archive of a kernel, such as /usr/src/linux-source-6.1.tar.xz, or its unpacked folder, which is changed. By
+# default it is the newest archive of Debian's package linux-source-*, which this script downloads where none is
+# installed; other kernels are built by the same call with their archive. It takes flex, bison, bc, a C compiler, make
+# and xz.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

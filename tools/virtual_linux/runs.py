@@ -23,7 +23,7 @@ KEY = ("path", "repetition", "seconds", "settings", "algorithm")
 
 
 class VirtualLinuxError(Exception):
-    """A file of results that cannot be read; the message says why."""
+    """A file of results that cannot be read, or has those of another kernel; the message says why."""
 
 
 def measured(records: Records) -> dict[str, float]:
@@ -85,10 +85,20 @@ def campaign(
         Runs in parallel, each with two kernels; one per core by default.
     say
         Called with a line for each run.
+
+    Raises
+    ------
+    VirtualLinuxError
+        Where the file has a line that cannot be read, or results of another kernel than the stack's.
     """
+    from cwndlab.linux import release
     from cwndlab.simulate import run_jobs
 
-    have = {_key(row) for row in read(file)}
+    rows = read(file)
+    if rows and (built := release()) is not None and (others := {row["kernel"] for row in rows} - {built}):
+        what = f"has results of Linux {', '.join(sorted(others))}, and the stack is Linux {built}"
+        raise VirtualLinuxError(f"{file}: {what}; name another file")
+    have = {_key(row) for row in rows}
     todo = []
     for repetition in range(1, repetitions + 1):
         for path in paths:

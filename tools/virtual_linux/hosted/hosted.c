@@ -16,6 +16,8 @@
 #include <linux/kthread.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/mount.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
@@ -42,6 +44,8 @@ enum {
 /* What the application writes at once, bytes. */
 #define CHUNK (1 << 14)
 #define ENDLESS U64_MAX
+/* Before the name of a setting on the command line. */
+#define SETTING "hosted.sysctl."
 
 /* The header of TCP without its ports, checksum and urgent pointer, which every packet has alike; these eight bytes and
  * the 20 of IP are the 28 that the simulator adds to each datagram. */
@@ -266,7 +270,7 @@ static void packet_arrives(u8 ecn, const u8 *payload, size_t length)
 /* Reads a call; returns its time. */
 static u64 read_call(void)
 {
-	u64 now = 0;
+	u64 now = 0, more;
 	u8 *at, *end;
 
 	if (!read_until(4) || !read_until(4 + get_unaligned_le32(call))) {
@@ -290,7 +294,8 @@ static u64 read_call(void)
 			at += 3 + length;
 			break;
 		case CALL_WRITE:
-			ordered = get_unaligned_le64(at);
+			more = get_unaligned_le64(at);
+			ordered = more > ENDLESS - ordered ? ENDLESS : ordered + more;
 			at += 8;
 			break;
 		case CALL_FINISH:
@@ -467,6 +472,49 @@ static void receive_data(struct socket *listener)
 	release_sock(connection);
 }
 
+/* A word of the command line. Those with the prefix are settings, which the kernel's own option `sysctl.` would set as
+ * well, but where it cannot, it says so to a console only. */
+static int apply_setting(char *name, char *value, const char *unused, void *proc)
+{
+	char path[96], what[96];
+	struct file *file;
+	ssize_t error;
+	loff_t at = 0;
+
+	if (!value || !str_has_prefix(name, SETTING))
+		return 0;
+	name += strlen(SETTING);
+	snprintf(path, sizeof(path), "sys/%s", name);
+	strreplace(path, '.', '/');
+	file = file_open_root_mnt(proc, path, O_WRONLY, 0);
+	error = PTR_ERR_OR_ZERO(file);
+	if (!error) {
+		error = kernel_write(file, value, strlen(value), &at);
+		filp_close(file, NULL);
+	}
+	if (error >= 0)
+		return 0;
+	snprintf(what, sizeof(what), "this kernel does not take %s=%s", name, value);
+	fail(what, error);
+	return error;
+}
+
+/* Whether a setting could not be applied, which is reported then. */
+static bool apply_settings(void)
+{
+	struct vfsmount *proc = kern_mount(get_fs_type("proc"));
+	char *words = kstrdup(saved_command_line, GFP_KERNEL);
+
+	if (IS_ERR(proc) || !words) {
+		fail("the settings cannot be applied", -ENOMEM);
+		return true;
+	}
+	parse_args("hosted", words, NULL, 0, -1, -1, proc, apply_setting);
+	kfree(words);
+	kern_unmount(proc);
+	return is_ready;
+}
+
 /* The application. It says that it is ready before the first call, and then does as the calls say. */
 static int application(void *unused)
 {
@@ -478,8 +526,11 @@ static int application(void *unused)
 	};
 	char release[sizeof(utsname()->release) + 6];
 	u8 kind = ANSWER_READY;
-	int error = start_device();
+	int error;
 
+	if (apply_settings())
+		return 0;
+	error = start_device();
 	if (!error)
 		error = sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP, &sock);
 	if (!error)
@@ -554,5 +605,6 @@ static int __init hosted_setup(char *text, int *add)
 }
 __uml_setup("hosted=", hosted_setup,
 "hosted=IN,OUT,ROLE,SEED,PAYLOAD[,CONTROLLER]\n"
-"    The host is at the end of two pipes with a simulator: docs/host.md of cwndlab.\n\n"
+"    The host is at the end of two pipes with a simulator: docs/host.md of cwndlab. Its settings are\n"
+"    hosted.sysctl.NAME=VALUE.\n\n"
 );
