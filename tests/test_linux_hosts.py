@@ -345,7 +345,7 @@ def test_an_application_of_the_kernel_with_a_rate_delivers_it() -> None:
 
 @pytest.mark.usefixtures("_kernel")
 def test_the_stack_says_its_release() -> None:
-    found = cwndlab.linux.release()
+    found = linux.release()
     assert found is not None
     assert cwndlab.run(transfer("1 s"), seed=1).flows["profile"].to_list() == [f"Linux {found}"]
 
@@ -353,4 +353,4 @@ def test_the_stack_says_its_release() -> None:
 def test_without_the_stack_there_is_no_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CWNDLAB_STACKS", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert cwndlab.linux.release() is None
+    assert linux.release() is None

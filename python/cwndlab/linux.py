@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.simulate import run
 
-__all__ = ["release", "with_kernels"]
+__all__ = ["with_kernels"]
 
 #: The kernel's congestion control by the name of ours that follows it.
 CONTROLLERS = {
@@ -76,33 +73,6 @@ def with_kernels(
     if faults:
         raise ScenarioError(*faults)
     return dict(document) | {"flow": flows}
-
-
-def release() -> str | None:
-    """The kernel of the stack ``linux``, which it says when it starts.
-
-    Returns
-    -------
-    str or None
-        As ``uname -r``; ``None`` where the stack is in no folder of ``CWNDLAB_STACKS`` and ``PATH``.
-
-    Raises
-    ------
-    RunError
-        Where the stack fails.
-
-    Examples
-    --------
-    >>> release()  # doctest: +SKIP
-    '6.1.192'
-    """
-    folders = os.pathsep.join(filter(None, (os.environ.get(name) for name in ("CWNDLAB_STACKS", "PATH"))))
-    if shutil.which("cwndlab-stack-linux", path=folders) is None:
-        return None
-    line = {"rate": "10 Mbps", "delay": "1 ms", "queue": {"capacity": "10 packets"}}
-    document = {"schema_version": 1, "duration": "1 ms", "dumbbell": {"bottleneck": line}}
-    records = run(with_kernels(document | {"flow": [{"algorithm": "reno", "rtt": "2 ms"}]}), seed=1)
-    return str(records.flows["profile"][0]).removeprefix("Linux ")
 
 
 def _base(algorithm: str) -> str:

@@ -6,14 +6,16 @@ is lines of ``linux.csv`` in a folder, where a second call resumes.
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError, ScenarioError
-from cwndlab.linux import CONTROLLERS, release, with_kernels
-from cwndlab.simulate import run_jobs
+from cwndlab.linux import CONTROLLERS, with_kernels
+from cwndlab.simulate import run, run_jobs
 from cwndlab.validation import kernel
 from cwndlab.validation.kernel import Run, Verdict
 from cwndlab.validation.references.paths import Paths, Trial, read
@@ -43,6 +45,33 @@ def between_kernels(trial: Trial) -> dict[str, Any]:
         stack = {name: value for name, value in flow.get("stack", {}).items() if name not in _OF_THE_SIMULATOR}
         flows.append(flow | {"algorithm": _OURS[sender], "stack": stack})
     return with_kernels(trial.document | {"flow": flows}, trial.settings)
+
+
+def release() -> str | None:
+    """The kernel of the stack ``linux``, which it says when it starts.
+
+    Returns
+    -------
+    str or None
+        As ``uname -r``; ``None`` where the stack is in no folder of ``CWNDLAB_STACKS`` and ``PATH``.
+
+    Raises
+    ------
+    RunError
+        Where the stack fails.
+
+    Examples
+    --------
+    >>> release()  # doctest: +SKIP
+    '6.1.192'
+    """
+    folders = os.pathsep.join(filter(None, (os.environ.get(name) for name in ("CWNDLAB_STACKS", "PATH"))))
+    if shutil.which("cwndlab-stack-linux", path=folders) is None:
+        return None
+    line = {"rate": "10 Mbps", "delay": "1 ms", "queue": {"capacity": "10 packets"}}
+    document = {"schema_version": 1, "duration": "1 ms", "dumbbell": {"bottleneck": line}}
+    records = run(with_kernels(document | {"flow": [{"algorithm": "reno", "rtt": "2 ms"}]}), seed=1)
+    return str(records.flows["profile"][0]).removeprefix("Linux ")
 
 
 def campaign(
