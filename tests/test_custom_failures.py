@@ -228,7 +228,10 @@ def test_a_file_without_an_algorithm_is_reported(cli: Cli, tmp_path: Path, path:
         return err.replace(str(file), "mine.py")
 
     hint = "  hint: `python mine.py` shows details\n"
-    assert reported(None) == "mine.py: there is no such file\n  hint: name a Python file with a class in it\n"
+    assert (
+        reported(None) == "mine.py: there is no such file\n"
+        "  hint: name a Python file with a class in it, or a Rust file with an algorithm\n"
+    )
     assert reported("x = 1\nclass Mine:\n  def") == (
         f"mine.py, line 3: cannot be imported: SyntaxError: invalid syntax (mine.py, line 3)\n{hint}"
     )
@@ -237,7 +240,8 @@ def test_a_file_without_an_algorithm_is_reported(cli: Cli, tmp_path: Path, path:
     )
     assert reported("import sys\n\nsys.exit(7)\n") == f"mine.py, line 3: cannot be imported: SystemExit: 7\n{hint}"
     assert reported(b"\xff\xfe") == (
-        "mine.py: is not UTF-8 text (byte 0)\n  hint: name a Python file with a class in it\n"
+        "mine.py: is not UTF-8 text (byte 0)\n"
+        "  hint: name a Python file with a class in it, or a Rust file with an algorithm\n"
     )
     assert reported("x = 1\n") == (
         "mine.py: holds no class with a method 'on_ack'\n  hint: docs/add-an-algorithm.md shows a complete class\n"
