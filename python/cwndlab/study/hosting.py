@@ -332,10 +332,11 @@ def read_baseline(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ScenarioError(Fault(str(path), f"is not JSON: {error}", "")) from None
     names = {"cell", "controller", "hash", "holds", *LIMITS}
-    rows = read.get("cells") if isinstance(read, dict) and read.get("format") == _FORMAT else None
+    content: dict[str, Any] = read if isinstance(read, dict) and read.get("format") == _FORMAT else {}
+    rows = content.get("cells")
     if not isinstance(rows, list) or not all(isinstance(row, dict) and names <= row.keys() for row in rows):
         raise ScenarioError(Fault(str(path), "is not a baseline of this version", "write it again with --save"))
-    return read
+    return content
 
 
 def table(found: Sequence[HostedRun], verdicts: Sequence[Verdict] = ()) -> Table:
