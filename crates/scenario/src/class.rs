@@ -236,7 +236,10 @@ mod tests {
         let classes = read(Some(&json!({ "mine": { "class": "Mine", "kind": "part" } })), &mut faults);
         assert_eq!(classes.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["mine"]);
         let messages: Vec<String> = faults.0.iter().map(ToString::to_string).collect();
-        assert_eq!(messages, ["algorithms.mine.kind: 'part' is not a valid value\n  hint: one of whole, model, growth"]);
+        assert_eq!(
+            messages,
+            ["algorithms.mine.kind: 'part' is not a valid value\n  hint: one of whole, model, growth"]
+        );
     }
 
     #[test]
