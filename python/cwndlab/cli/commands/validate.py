@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -48,35 +49,23 @@ def validate(
     """
     if beside is not None and not linux:
         raise ScenarioError(Fault("--beside", "belongs to --linux", "add it, or leave out this option"))
-    if linux:
-        for option, value in {"--kernel": kernel, "--reference": reference, "--jobs": jobs}.items():
-            if value:
-                raise ScenarioError(Fault(option, "excludes --linux", "leave out one"))
+    if linux or kernel:
+        excluded: dict[str, object] = {"--reference": reference}
+        if linux:
+            excluded |= {"--kernel": kernel, "--jobs": jobs}
+        for option in (option for option, value in excluded.items() if value):
+            raise ScenarioError(Fault(option, f"excludes {'--linux' if linux else '--kernel'}", "leave out one"))
 
+        if linux:
+            campaign, default = partial(cwndlab.validation.linux.campaign, beside=beside), "linux-runs"
+        else:
+            campaign, default = partial(cwndlab.validation.kernel.campaign, jobs=jobs), "kernel-runs"
         with progress_bar() as progress:
-            verdicts, notes = cwndlab.validation.linux.campaign(
-                out or Path("linux-runs"),
+            verdicts, notes = campaign(
+                out or Path(default),
                 paths=listed(paths),
                 algorithms=listed(algorithms),
                 repetitions=repetitions,
-                workers=workers,
-                beside=beside,
-                progress=progress,
-                say=say,
-            )
-        write_rows([one.as_dict() for one in verdicts], cwndlab.validation.kernel.COLUMNS, format)
-        totals = cwndlab.validation.kernel.shares(verdicts)
-    elif kernel:
-        if reference:
-            raise ScenarioError(Fault("--kernel", "has its own paths and excludes --reference", "leave out one"))
-
-        with progress_bar() as progress:
-            verdicts, notes = cwndlab.validation.kernel.campaign(
-                out or Path("kernel-runs"),
-                paths=listed(paths),
-                algorithms=listed(algorithms),
-                repetitions=repetitions,
-                jobs=jobs,
                 workers=workers,
                 progress=progress,
                 say=say,
