@@ -62,8 +62,9 @@ def release() -> str | None:
 
     Examples
     --------
-    >>> release()  # doctest: +SKIP
-    '6.1.192'
+    >>> kernel = release()
+    >>> kernel is None or kernel.startswith("6.")
+    True
     """
     folders = os.pathsep.join(filter(None, (os.environ.get(name) for name in ("CWNDLAB_STACKS", "PATH"))))
     if shutil.which("cwndlab-stack-linux", path=folders) is None:
@@ -123,6 +124,7 @@ def campaign(
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> campaign(Path("linux-runs"), paths=["plain-20"], repetitions=2)  # doctest: +SKIP
     """
     selected = _selected(paths, algorithms, file, say)
@@ -176,6 +178,7 @@ def judge_kept(
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> judge_kept(Path("linux-runs"))  # doctest: +SKIP
     """
     every = _selected(None, None, None, lambda _: None)
