@@ -5,18 +5,18 @@
 //!
 //! ```text
 //! P(D) = P(D_old) P(D|D_old) + (1 − P(D_old)) P(D|¬D_old)                   (1)   Eq. 2
-//! P(L) = ½ [the same form in L] + ½ [the same form in L given D]            (2)   Eq. 3, which sums them
+//! P(L) = [the same form in L] + [the same form in L given D], at most 1     (2)   Eq. 3; eq3 = mean: half of it
 //! W(D_tar) = α R / q; q = max(R − base, 1 ms, base / 100)                   (3)   Eq. 6
 //! W = ½ [(1 − P(D)) W(D_tar) + (1 − P(L)) W_loss]                           (4)   Eqs. 4, 5, 7
 //! D_min = ssthresh base / w                                                 (5)   Eq. 8
 //! D_max = max(F (R − base) / BFS, D_loss); BFS = w (1 − base / R)           (6)   Eqs. 9, 10
 //! once per round trip:
 //!   R < D_min:         slow start, w += n per ACK, while w R / base < ssthresh     (7)
-//!   D_min ≤ R ≤ D_max: w changes to W, within [w / 2, 2 w], over the next round trip (8)
-//!   R > D_max:         w changes to min(w, W)                                      (9)
-//! loss: W_loss = w, D_loss = R, then ssthresh = w = max(w / 2, 2); timeout: w = 1  (10)   timeout = half: as a loss
-//! d = (R − base) / (max − base), D = d > ½; P(D_old) = d, P(L_old) = L of the last round;
-//!   old = previous: P(D_old) = P(D), P(L_old) = P(L) of the last round
+//!   D_min ≤ R ≤ D_max: w changes to W, within [w / 2, 2 w]                         (8)   spread: over a round trip
+//!   R > D_max:         w is constant                                               (9)   critical = cap: min(w, W)
+//! loss: W_loss = w, D_loss = R, then ssthresh = w = max(w / 2, 2); timeout: w = 1  (10)  timeout = half: as a loss
+//! d = (R − base) / (max − base), D = d > ½; P(D_old) = P(D), P(L_old) = P(L) of the last round;
+//!   old = round: P(D_old) = d, P(L_old) = L of the last round
 //! ```
 //!
 //! Units: segments, seconds; R is the mean RTT of the round, F the segments in flight; `phcc/likelihood.rs` estimates
@@ -49,23 +49,24 @@ pub static SPEC: Spec = Spec {
     summary: "Once per round trip the window changes to the mean of a delay target (FAST's alpha*R/q) and a loss target (the window of the last loss), each weighted by one minus the estimated probability of delay or loss. Slow start below the lower of two delay thresholds, no increase above the upper one. The estimators are our reconstruction.",
     parameters: Options::PARAMETERS,
     choices: &[
-        "conditional probabilities are estimated from counts of transitions between rounds, with one pseudo-count (delay) or 1 in 100 (loss); the counts decay by a twentieth per round",
-        "Eq. 3 is the mean of its two parts; D in Eq. 6 is the RTT, which gives FAST's fixed point; the queueing delay has a minimum",
+        "conditional probabilities are estimated from counts of transitions between rounds, with one pseudo-count (delay) or 1 in 10 (loss); the counts decay by a twentieth per round",
+        "Eq. 3 is the printed sum, at most 1; D in Eq. 6 is the RTT, which gives FAST's fixed point; the queueing delay has a minimum",
         "Eq. 9 uses the base RTT, since D_min would be circular; a BFS below one segment gives no threshold",
         "the loss target is the window before the last loss, 2 w before the first; ECN marks count as losses",
         "the bound of 2 w applies to the weighted target; with the same bound on the delay target a flow with an early first loss would not recover",
-        "the window does not increase in the critical phase; a step is within [w/2, 2w] and spread over a round trip, with pacing",
-        "recommended reading, in which most claims of the paper hold together (docs/reproductions.md): alpha=20, eq3=clamp, old=previous, timeout=half, loss_prior=0.1, critical=hold, pacing=on, spread=off",
+        "the window is constant in the critical phase; a step is within [w/2, 2w] and at once, with pacing",
+        "recommended reading, in which most claims of the paper hold together (docs/reproductions.md): what the paper leaves open has its values as defaults, alpha=20, loss_prior=0.1, critical=hold, pacing=on, spread=off; eq3 and old are as printed. timeout=half is printed too; a timeout leaves one segment here, as RFC 5681 requires",
     ],
     pitfalls: &[
         "half of the target depends on the window of the last loss: without further losses flows keep unequal shares, or a standing queue of up to the whole buffer",
-        "with alpha*BDP above 2 q^2 (the slope of the control law, q in packets) it oscillates instead of converging: after a loss at a small window it uses 65 % of a path of 3000 packets",
-        "delay_cap=on: one loss in the first windows limits it permanently to 6 % of that path; pacing=off: each step overflows a short buffer, and half of the path is unused",
+        "the window changes at once, by up to a factor of two: a buffer of 0.1 BDP drops a fifth of the packets (docs/matrix.md), with spread=on hardly any",
+        "with alpha*BDP above 2 q^2 (the slope of the control law, q in packets) it oscillates instead of converging: with alpha=100 and spread=on, after a loss at a small window, it uses 65 % of a path of 3000 packets",
+        "with alpha=100 and spread=on, delay_cap=on: one loss in the first windows limits it permanently to 6 % of that path; pacing=off: each step overflows a short buffer, and half of the path is unused",
         "before the first loss the window doubles until a loss occurs; the critical phase begins only above the delay of the last loss",
         "minimum and maximum RTT are those of the connection: for a late flow the base RTT includes the standing queue",
     ],
     companion: "",
-    needs: &[Need::Pacing, Need::EveryAck], // R is the mean of all samples, and steps are spread over ACKs
+    needs: &[Need::Pacing, Need::EveryAck], // R is the mean of all samples, and slow start counts ACKs
     incompatible: &[],
     model_based: false,
     build: Build::Whole(|path, arguments| Box::new(Phcc::new(path, arguments.into()))),
@@ -314,7 +315,7 @@ mod tests {
     /// `known-answers.csv`: W = 806.125 from R = 130 ms, q = 10 ms, α = 100, W_loss = 900.
     #[test]
     fn the_window_matches_the_known_answer() {
-        let mut flow = at("", 800.0, 0.13);
+        let mut flow = at("alpha=100", 800.0, 0.13);
         (flow.next.delay, flow.next.loss, flow.window.w_loss) = (0.35, 0.1475, Some(900.0));
         assert!((flow.target_window() - 806.125).abs() < 1e-9, "{}", flow.target_window());
         flow.window.w = 500.0;
@@ -344,7 +345,7 @@ mod tests {
     /// (7): doubling up to the window at which D_min = R; (8): a target within a factor of two, over a round trip.
     #[test]
     fn the_window_doubles_then_reaches_its_target_within_a_round_trip() {
-        let mut flow = flow("");
+        let mut flow = flow("spread=on");
         round(&mut flow, 1, 100, 10);
         assert_eq!((flow.window.w, flow.phase), (20.0, Stage::Start));
         flow.on_congestion(&loss(20));

@@ -5,9 +5,9 @@
 //!
 //! ```text
 //! P(D) = P(D_old) P(D|D_old) + (1 − P(D_old)) P(D|¬D_old)                   (1)   Eq. 2
-//! P(L) = ½ [the same form in L] + ½ [the same form in L given D]            (2)   Eq. 3
+//! P(L) = [the same form in L] + [the same form in L given D], at most 1     (2)   Eq. 3; eq3 = mean: half of it
 //! P(D|x) = (n_x1 + 1) / (n_x0 + n_x1 + 2)
-//! P(L|x) = (n_x1 + 100 p) / (n_x0 + n_x1 + 100), p = 1/100                  (3)
+//! P(L|x) = (n_x1 + 100 p) / (n_x0 + n_x1 + 100), p = 1/10                   (3)
 //! ```
 //!
 //! Units: none; n_xy is the number of rounds in state y after rounds in state x, with exponential decay per round.
@@ -128,10 +128,10 @@ mod tests {
         assert!((total(0.3, 0.7, 0.2) - 0.35).abs() < 1e-15);
         let in_loss = total(0.1, 0.6, 0.05);
         let in_delay = total(0.3, 0.4, 0.1);
-        assert!((of("").combine(in_loss, in_delay) - 0.1475).abs() < 1e-15);
-        assert!((of("eq3=clamp").combine(in_loss, in_delay) - 0.295).abs() < 1e-15);
+        assert!((of("eq3=mean").combine(in_loss, in_delay) - 0.1475).abs() < 1e-15);
+        assert!((of("").combine(in_loss, in_delay) - 0.295).abs() < 1e-15);
         // Eq. 3 as printed gives 2 for certain events.
-        assert_eq!((of("").combine(1.0, 1.0), of("eq3=clamp").combine(1.0, 1.0)), (1.0, 1.0));
+        assert_eq!((of("eq3=mean").combine(1.0, 1.0), of("").combine(1.0, 1.0)), (1.0, 1.0));
     }
 
     /// (3) by hand: ½ and 1/100 without evidence; then a delayed round after one without delay, and another one.
@@ -162,10 +162,10 @@ mod tests {
         assert!((estimates[1] - (0.5 / 3.0 + 2.0 / 3.0 * 2.0 / 3.95)).abs() < 1e-12, "{}", estimates[1]);
     }
 
-    /// By hand: a first round without queue or loss gives P(D) = 1/3 and P(L) = 1/101.
+    /// By hand: a first round without queue or loss gives P(D) = 1/3, and P(L) = 1/101 with a prior of 1/100.
     #[test]
     fn a_round_without_delay_and_loss_lowers_both_probabilities() {
-        let mut estimate = of("");
+        let mut estimate = of("eq3=mean, loss_prior=0.01");
         estimate.round(0.0, false);
         assert!((estimate.delay - 1.0 / 3.0).abs() < 1e-15 && (estimate.loss - 1.0 / 101.0).abs() < 1e-15);
     }
