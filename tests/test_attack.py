@@ -130,6 +130,41 @@ def test_vegas_starves_by_a_minimum_rtt_that_is_too_small() -> None:
     assert mbps(fair, 0) == pytest.approx(mbps(fair, 1), rel=0.5)
 
 
+def drained_s(scenario: cwndlab.Scenario) -> tuple[float, float]:
+    """When BBR enters Drain first, and when it leaves it."""
+    named = scenario.with_({"named_values": {"names": ["state"], "on_change": ["state"]}})
+    states = cwndlab.run(named, seed=1).named_values.select("time_ns", "value").rows()
+    start = next(at for at, (_, value) in enumerate(states) if value == 1)
+    end = next(time for time, value in states[start:] if value != 1)
+    return states[start][0] / 1e9, end / 1e9
+
+
+def test_drain_lasts_until_probe_rtt_where_the_rate_fell() -> None:
+    """Issue 90 of draft-ietf-ccwg-bbr: if the pacing rate of Drain is above the rate of the path, Drain does not end
+    before ProbeRTT, 5 s after the minimum RTT of the start. With the limit of pull request 101 it ends after three
+    round trips, each of which has the queue of Startup before it: by hand, at most 2 MB / 30 Mbit/s = 0.53 s. Where
+    the rate does not fall it ends within two round trips of 50 ms and their queue."""
+    path = cwndlab.presets.load(ATTACKS / "drain.toml")
+    _, end = drained_s(path)
+    assert 5 <= end < 5.1
+    start, end = drained_s(path.with_({"flow[0].algorithm": "bbr3"}))
+    assert end - start < 3 * (0.05 + 2e6 * 8 / 30e6)
+    start, end = drained_s(path.with_({"dumbbell.bottleneck.schedule": []}))
+    assert end - start < 0.2
+
+
+def test_the_harm_of_a_delay_is_that_of_the_queue() -> None:
+    """By hand: a flow of CUBIC alone keeps a buffer of one BDP between 40 and 100 % full, and Vegas some packets of it;
+    the baseline in its own place waits as long."""
+    path = scenario_of(PATH).with_({"duration": "8 s"})
+    found = attack("cubic", "vegas", scenario=path, goal="delay", trials=8)
+    assert found.quiet > 0.5
+    mine, base = found.as_dict()["queue_ms"].values()
+    assert min(mine) > max(base)
+    assert found.lines()[0].startswith("packets wait ")
+    assert attack("vegas", "vegas", scenario=path, goal="delay", trials=8).harm.mean == 0.0
+
+
 def test_the_command_prints_the_course_and_keeps_the_scenario(
     cli: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:

@@ -232,6 +232,19 @@ def test_a_stack_completes_a_transfer_and_closes(stack: str) -> None:
     assert records.flows["end_ns"].drop_nulls().len() == 1
 
 
+@needs("quinn")
+def test_the_window_of_a_limited_application_grows_without_use() -> None:
+    """quinn's pull request 2798: the application sends 5 kB per round trip, and an initial window is 12 kB. Its CUBIC
+    keeps the rule of RFC 9002, section 7.8."""
+    found = cwndlab.presets.load(ROOT / "examples" / "attacks" / "limited-start.toml")
+    windows = {
+        name: cwndlab.run(found.with_({"flow[0].workload.controller": name}), seed=1).samples["cwnd_bytes"].drop_nulls()
+        for name in ("bbr", "cubic")
+    }
+    assert windows["bbr"][-1] > 1_000_000
+    assert windows["cubic"][-1] <= 24_000
+
+
 @pytest.mark.parametrize("stack", [pytest.param(stack, marks=needs(stack)) for stack in ("quiche", "ngtcp2")])
 def test_the_log_of_a_stack_is_audited(stack: str) -> None:
     """The Reno of RFC 9002 explains nearly all ACKs of that of both: by docs/audit.md 99.7 % over another path."""

@@ -22,7 +22,7 @@ def attack(
         "A dumbbell with a constant rate, or a preset; by default 10 Mbit/s, 40 ms, 1 BDP, 30 s.",
     ] = None,
     goal: Annotated[
-        str, Option("itself|others|difference", "Whose goodput the events are to harm.", noun="a harm")
+        str, Option("itself|others|difference|delay", "Whose goodput, or the delay, the events harm.", noun="a harm")
     ] = "itself",
     trials: Annotated[int, "Number of lists of events to try."] = 200,
     events: Annotated[int, Option("N", "The longest list.", least=1, most=20)] = 5,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cwndlab import lazy as _lazy
 
 if TYPE_CHECKING:
+    from cwndlab.study.attack import harms as harms
     from cwndlab.study.attack import result as result
     from cwndlab.study.attack import search as search
     from cwndlab.study.attack import world as world

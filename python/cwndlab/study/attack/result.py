@@ -8,8 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from cwndlab import emulation
 from cwndlab.files import save
 from cwndlab.scenario.document import Scenario
@@ -17,36 +15,14 @@ from cwndlab.scenario.like import scenario_of
 from cwndlab.simulate import run
 from cwndlab.statistics import Estimate, estimate
 from cwndlab.statistics.digits import mean_with_interval
+from cwndlab.study.attack.harms import HARMS, Harm, harm
 from cwndlab.study.attack.world import Event, World, during, shifted
 from cwndlab.study.rendering import Table
 
 #: The seed of the run that the story is of, and that `cwndlab debug` repeats.
 STORY_SEED = 101
-
-
-#: What is maximised, in words.
-HARMS: dict[str, str] = {
-    "itself": "1 − goodput / goodput of the baseline in its place",
-    "others": "1 − goodput of CUBIC beside it / that beside the baseline",
-    "difference": "difference of the goodputs / the larger one",
-}
-#: The harm where nothing can be compared.
-_NOTHING = -1.0
 #: The largest difference to the simulated harm at which the emulated one confirms it.
 _WITHIN = 0.2
-
-
-def harm(goal: str, goodput: float, base: float, least: float = 0.0) -> float:
-    """The harm of a pair of goodputs: 0 is none, 1 is all. A yardstick below ``least`` shows nothing.
-
-    >>> harm("itself", 2.0, 8.0), harm("difference", 8.0, 2.0), harm("itself", 0.0, 0.01, least=0.1)
-    (0.75, 0.75, -1.0)
-    """
-    yardstick = max(goodput, base) if goal == "difference" else base
-    if yardstick <= least:
-        return _NOTHING
-    apart = abs(base - goodput) if goal == "difference" else base - goodput
-    return max(_NOTHING, apart / yardstick)
 
 
 @dataclass(frozen=True)
@@ -55,8 +31,10 @@ class Confirmation:
 
     harm: Estimate
     simulated: float
-    goodput_bps: Sequence[float]
-    baseline_bps: Sequence[float]
+    kind: Harm
+    values: Sequence[float]
+    """Of the algorithm, one per run: bit/s, or ms for the goal ``delay``."""
+    baseline: Sequence[float]
 
     @property
     def confirms(self) -> bool:
@@ -65,14 +43,19 @@ class Confirmation:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for a program."""
-        return {**vars(self), "harm": vars(self.harm), "confirms": self.confirms}
+        return {
+            "harm": vars(self.harm),
+            "simulated": self.simulated,
+            self.kind.column: {"algorithm": list(self.values), "baseline": list(self.baseline)},
+            "confirms": self.confirms,
+        }
 
     def __str__(self) -> str:
         word = "confirmed" if self.confirms else "not confirmed"
-        mine, base = (sum(values) / len(values) / 1e6 for values in (self.goodput_bps, self.baseline_bps))
+        mine, base = (self.kind.mean(values) for values in (self.values, self.baseline))
         return (
             f"{word} by the kernel: harm {mean_with_interval(self.harm)} in {self.harm.n} runs "
-            f"({mine:.3g} Mbit/s, baseline {base:.3g} Mbit/s), simulated {self.simulated:.2f}"
+            f"({mine}, baseline {base}), simulated {self.simulated:.2f}"
         )
 
 
@@ -101,8 +84,8 @@ class AttackResult:
     """With seeds that neither proposed nor reduced the events."""
     quiet: float
     """The harm without events: where it is as large, the events explain nothing."""
-    goodputs: tuple[Sequence[float], Sequence[float]]
-    """Of the algorithm and of the baseline in its place, one per seed, bit/s."""
+    values: tuple[Sequence[float], Sequence[float]]
+    """Of the algorithm and of the baseline in its place, one per seed: bit/s, or ms for the goal ``delay``."""
 
     def __repr__(self) -> str:
         return f"<AttackResult on {self.algorithm}: harm {self.harm.mean:.2f} by {len(self.events)} events>"
@@ -114,10 +97,10 @@ class AttackResult:
 
     def lines(self) -> list[str]:
         """The finding in sentences."""
-        whose = "CUBIC beside it gets" if self.goal == "others" else "it gets"
-        mine, base = (sum(values) / len(values) / 1e6 for values in self.goodputs)
+        kind = HARMS[self.goal]
+        mine, base = (kind.mean(values) for values in self.values)
         said = [
-            f"{whose} {mine:.3g} Mbit/s; with {self.against} in its place {base:.3g} Mbit/s",
+            f"{kind.said} {mine}; with {self.against} in its place {base}",
             f"harm {mean_with_interval(self.harm)} with {self.harm.n} seeds that chose nothing; "
             f"without events {self.quiet:.2f}; {self.found} events found in {self.trials} trials, "
             f"{len(self.events)} left",
@@ -128,19 +111,28 @@ class AttackResult:
         return said
 
     def table(self) -> Table:
-        """What happened: the goodput of both algorithms between each two changes of the path."""
+        """What happened: the values of both algorithms between each two changes of the path."""
+        kind = HARMS[self.goal]
         both = (self.world.scenario(one, self.events) for one in (self.algorithm, self.against))
         runs = [run(one, seed=STORY_SEED, algorithms=self.world.classes) for one in both]
         rows: list[list[str]] = []
         values: list[dict[str, Any]] = []
         for start, end in pairwise(self.world.boundaries_s(self.events)):
-            rates = [_goodput(records.samples, start, end) for records in runs]
+            found = [kind.between(records, start, end) for records in runs]
             now = [one.words for one in during(self.events, start, end)]
-            rows.append([f"{start:.4g}", f"{end:.4g}", "; ".join(now) or "nothing", *(_mbps(one) for one in rates)])
-            values.append(
-                {"from_s": start, "to_s": end, "events": now, "goodput_bps": rates[0], "baseline_bps": rates[1]}
+            rows.append(
+                [f"{start:.4g}", f"{end:.4g}", "; ".join(now) or "nothing", *(kind.shown(one) for one in found)]
             )
-        header = ["from\ns", "to\ns", "event", f"{self.algorithm}\nMbit/s", f"{self.against}\nMbit/s"]
+            values.append(
+                {
+                    "from_s": start,
+                    "to_s": end,
+                    "events": now,
+                    kind.column: found[0],
+                    f"baseline_{kind.column}": found[1],
+                }
+            )
+        header = ["from\ns", "to\ns", "event", f"{self.algorithm}\n{kind.unit}", f"{self.against}\n{kind.unit}"]
         return Table(f"{self.algorithm} attacked", header, rows, 0, values, words=("event",))
 
     def emulated(self, runs: int, *, late_s: float = 0.01) -> Confirmation:
@@ -165,13 +157,12 @@ class AttackResult:
             for one in (self.algorithm, self.against)
         ]
         found = [0.0] * len(jobs)
-        name = "beside" if self.goal == "others" else "attacked"
+        kind = HARMS[self.goal]
         for index, (records, timing) in emulation.emulate_many(jobs, workers=1, late_s=late_s):
             emulation.refuse_late(timing)
-            row = next(row for row in records.rows("flows") if row["name"] == name)
-            found[index] = row["delivered_bytes"] * 8 / self.world.duration_s
+            found[index] = kind.value(records, self.world.duration_s)
         harms = [harm(self.goal, one, base) for one, base in zip(found[::2], found[1::2], strict=True)]
-        return Confirmation(estimate(harms), self.harm.mean, found[::2], found[1::2])
+        return Confirmation(estimate(harms), self.harm.mean, kind, found[::2], found[1::2])
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for a program."""
@@ -184,7 +175,7 @@ class AttackResult:
             "events": [vars(one) | {"text": str(one)} for one in self.events],
             "harm": vars(self.harm),
             "harm_without_events": self.quiet,
-            "goodput_bps": {"algorithm": list(self.goodputs[0]), "baseline": list(self.goodputs[1])},
+            HARMS[self.goal].column: {"algorithm": list(self.values[0]), "baseline": list(self.values[1])},
             "story": list(self.table().values or ()),
         }
 
@@ -193,17 +184,3 @@ class AttackResult:
         said = [*self.lines(), *map(str, self.events)]
         head = "".join(f"# {line}\n" for line in said)
         save(head + self.scenario.to_toml(), path)
-
-
-def _goodput(samples: pl.DataFrame, start_s: float, end_s: float) -> float:
-    """Of flow 0 between two times, bit/s, by its nearest samples."""
-    mine = samples.filter(pl.col("flow") == 0)
-    inside = mine.filter(pl.col("time_ns").is_between(round(start_s * 1e9), round(end_s * 1e9)))
-    if len(inside) < 2:
-        return float("nan")
-    span = inside["time_ns"][-1] - inside["time_ns"][0]
-    return float((inside["delivered_bytes"][-1] - inside["delivered_bytes"][0]) * 8e9 / span)
-
-
-def _mbps(bps: float) -> str:
-    return "–" if bps != bps else f"{bps / 1e6:.3g}"

@@ -10,18 +10,17 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
 from cwndlab import statistics
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.lazy import extra
 from cwndlab.scenario.like import ScenarioLike, scenario_of
 from cwndlab.simulate import run_many
-from cwndlab.study.attack.result import HARMS, AttackResult, harm
+from cwndlab.study.attack.harms import HARMS, Goal, harm
+from cwndlab.study.attack.result import AttackResult
 from cwndlab.study.attack.world import KINDS, PATH, Event, World, shifted
 
-#: What is maximised; `HARMS` says it in words.
-Goal = Literal["itself", "others", "difference"]
 #: Candidates that are proposed together, before any of them is measured.
 _BATCH = 8
 _SEARCH_SEEDS = (1, 2)
@@ -31,8 +30,6 @@ _CONFIRM_SEEDS = tuple(range(101, 111))
 _FINALISTS = 5
 #: The share of the harm that must remain when an event is left out or rounded.
 _REMAINS = 0.9
-#: A world in which the yardstick gets less than this share of the rate compares nothing.
-_LEAST_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -45,24 +42,23 @@ class _Question:
     world: World
     workers: int | None
 
-    def goodputs(self, candidates: Sequence[Sequence[Event]], seeds: Sequence[int]) -> list[list[list[float]]]:
-        """By candidate, algorithm (the attacked one, the baseline) and seed the goodput that counts, bit/s."""
+    def values(self, candidates: Sequence[Sequence[Event]], seeds: Sequence[int]) -> list[list[list[float]]]:
+        """By candidate, algorithm (the attacked one, the baseline) and seed the value of `Harm`."""
         pairs = [(events, algorithm) for events in candidates for algorithm in (self.algorithm, self.against)]
         jobs = [(self.world.scenario(one, shifted(events, seed)), seed) for events, one in pairs for seed in seeds]
-        name = "beside" if self.goal == "others" else "attacked"
+        kind = HARMS[self.goal]
         found = [0.0] * len(jobs)
         for index, records in run_many(jobs, workers=self.workers, algorithms=self.world.classes):
-            row = next(row for row in records.rows("flows") if row["name"] == name)
-            found[index] = row["delivered_bytes"] * 8 / self.world.duration_s
+            found[index] = kind.value(records, self.world.duration_s)
         each = [found[start : start + len(seeds)] for start in range(0, len(found), len(seeds))]
         return [each[start : start + 2] for start in range(0, len(each), 2)]
 
     def harms(self, candidates: Sequence[Sequence[Event]], seeds: Sequence[int]) -> list[float]:
         """The mean harm of each candidate."""
-        least = _LEAST_SHARE * self.world.forward.rate_bps
+        least = HARMS[self.goal].least(self.world.forward.rate_bps)
         return [
             fmean(harm(self.goal, one, base, least) for one, base in zip(*both, strict=True))
-            for both in self.goodputs(candidates, seeds)
+            for both in self.values(candidates, seeds)
         ]
 
 
@@ -88,7 +84,8 @@ def attack(
         A dumbbell with a constant rate, by default 10 Mbit/s with an RTT of 40 ms, a buffer of one BDP, and 30 s. Its
         first flow is the attacked one; others are left out.
     goal
-        The harm to maximise: to ``itself``, to ``others`` (a flow of CUBIC beside it), or the ``difference``.
+        The harm to maximise: to ``itself``, to ``others`` (a flow of CUBIC beside it), the ``difference``, or the
+        ``delay`` of packets in the queue.
     trials
         Number of lists of events to try.
     most_events
@@ -118,9 +115,9 @@ def attack(
     again = question.harms([events for events, _ in finalists], _CHOICE_SEEDS)
     found, before = max(zip((list(one) for one, _ in finalists), again, strict=True), key=lambda pair: pair[1])
     events = _rounded(question, _fewest(question, found, before), before)
-    (both,) = question.goodputs([events], _CONFIRM_SEEDS)
+    (both,) = question.values([events], _CONFIRM_SEEDS)
     harms = [harm(goal, one, base) for one, base in zip(*both, strict=True)]
-    (quiet,) = question.goodputs([[]], _CHOICE_SEEDS)
+    (quiet,) = question.values([[]], _CHOICE_SEEDS)
     return AttackResult(
         algorithm=algorithm,
         against=against,
@@ -131,7 +128,7 @@ def attack(
         trials=len(tried),
         harm=statistics.estimate(harms),
         quiet=fmean(harm(goal, one, base) for one, base in zip(*quiet, strict=True)),
-        goodputs=(both[0], both[1]),
+        values=(both[0], both[1]),
     )
 
 
