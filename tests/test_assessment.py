@@ -11,7 +11,7 @@ from typing import Any
 import cwndlab
 import pytest
 from custom_classes import write_class
-from cwndlab.assessment import Dossier, runner
+from cwndlab.assessment import Dossier, media, runner
 from cwndlab.assessment.criteria import Control, Measure, chosen, controls, criteria, families
 from cwndlab.assessment.judgement import compared, judged
 from cwndlab.cli.app import status
@@ -84,6 +84,36 @@ def test_reno_leaves_more_to_others_than_cubic_and_fills_a_long_path_less(reno: 
 def test_two_numbers_of_workers_give_the_same_bytes(reno: Dossier) -> None:
     again = cwndlab.assess("reno", quick=True, seeds=2, sections=SECTIONS, workers=1)
     assert again.to_json() == reno.to_json()
+
+
+@pytest.mark.parametrize("control", media.controls())
+def test_a_control_of_media_has_the_cells_of_tcp_that_it_can_have(control: str) -> None:
+    """Video at up to the line's rate in the place of TCP: beside CUBIC, and not with short flows or optimistic ACKs."""
+    by_name = {one.name: one for one in families(quick=True)}
+    beside, short, cheating, tunnel = (by_name[one] for one in ("beside-cubic", "own-short", "cheating", "tunnel"))
+    cells = [media.in_place(point, control) for point in beside.points(["cubic"])]
+    flows = [json.loads(cell.document)["flow"] for cell in cells if cell is not None]
+    assert len(flows) == 8
+    assert {mine["workload"]["control"] for mine, _ in flows} == {control}
+    assert [theirs["algorithm"] for _, theirs in flows] == ["cubic"] * 8
+    assert {mine["workload"]["max_rate"] for mine, _ in flows} == {"4000 kbps", "64000 kbps"}
+    for none in (short, cheating):
+        assert [media.in_place(point, control) for point in none.points(["cubic"])] == [None] * 8
+    marked = media.in_place(tunnel.points(["cubic"])[0], control)
+    assert marked is not None
+    expected = "classic" if control == "scream2" else None
+    assert json.loads(marked.document)["flow"][0]["workload"].get("ecn") == expected
+
+
+def test_video_of_scream_harms_cubic_less_than_cubic_does_and_sends_on_without_feedback() -> None:
+    """SCReAM is delay-based, so that CUBIC's queue takes its rate; an encoder sends its smallest rate without feedback,
+    which is above a window of CUBIC that backs off. 7.4's packets sent again are none of media's."""
+    found = cwndlab.assess("scream2", quick=True, seeds=2, sections=["5.2", "5.2.1", "7.4", "7.6"])
+    assert found.finding("5.2.1") == "better than CUBIC"
+    assert found.finding("5.2", 3) == "worse than CUBIC"
+    for section, measure in (("7.4", 1), ("7.6", 1)):
+        assert found.finding(section, measure) == f"not assessed because {media.REASON}"
+    assert len(found.content["families"]["cheating"]["cells"]) == 8
 
 
 def test_a_file_of_toml_repeats_the_worst_cell(reno: Dossier) -> None:

@@ -108,12 +108,14 @@ class Family:
     surface: bool
 
     def points(self, algorithms: Sequence[str]) -> list[Point]:
-        """The scenarios with each algorithm in the flows whose names begin with ``mine``; all cells of the first
-        algorithm come first."""
+        """The scenarios with each algorithm in the flows whose names begin with ``mine``, numbered from 0 for each
+        algorithm; all cells of the first algorithm come first."""
         flows = self.sweep.base.document["flow"]
         mine = [at for at, flow in enumerate(flows) if flow["name"].startswith(MINE)]
         using = {name: {f"flow[{at}].algorithm": name for at in mine} for name in dict.fromkeys(algorithms)}
-        return replace(self.sweep, alternatives={"algorithm": using, **self.sweep.alternatives}).points()
+        points = replace(self.sweep, alternatives={"algorithm": using, **self.sweep.alternatives}).points()
+        cells = len(points) // len(using)
+        return [point._replace(number=point.number % cells) for point in points]
 
 
 def _toml(name: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.assessment import emulated
+from cwndlab.assessment import emulated, media
 from cwndlab.assessment.controls import placebo, positive
 from cwndlab.assessment.criteria import (
     BASELINES,
@@ -52,7 +52,9 @@ def assess(
     Parameters
     ----------
     algorithm
-        Text of an algorithm, as a flow names it; a custom class (`cwndlab.custom`); or a Python or Rust file with one.
+        Text of an algorithm, as a flow names it; a custom class (`cwndlab.custom`); a Python or Rust file with one; or
+        a congestion control of real-time media (``"nada"``, ``"scream2"``, ``"gcc"``), which sends video at up to the
+        rate of the line in the place of the algorithm.
     quick
         Eight cells in place of 125 of each surface, and 3 seeds in place of 10.
     sections
@@ -138,6 +140,8 @@ def _named(algorithm: str | type, classes: Classes) -> tuple[str, dict[str, type
     if not isinstance(algorithm, str):
         name = name_of(algorithm)
         return name, {**classes, name: algorithm}
+    if algorithm in media.controls():
+        return algorithm, dict(classes)
     name, loaded = selected_one(algorithm)
     every = {**classes, **loaded}
     if faults := unknown([name], described(validate_classes(every))):
@@ -147,6 +151,8 @@ def _named(algorithm: str | type, classes: Classes) -> tuple[str, dict[str, type
 
 def _lacking(name: str, classes: Classes) -> str:
     """Why no kernel can send with the algorithm; empty if this one can."""
+    if name in media.controls():
+        return "a control of media is no algorithm of a kernel"
     return "a class in Python is no algorithm of a kernel" if name in classes else emulated.missing(name)
 
 
@@ -174,9 +180,11 @@ def _points(every: Sequence[Family], asked: Mapping[str, Sequence[str]]) -> list
     """The cells of all families with each algorithm, numbered within the family."""
     made = []
     for family in every:
-        points = family.points(asked[family.name])
-        cells = len(points) // len(asked[family.name])
-        made += [(family, point._replace(number=point.number % cells)) for point in points]
+        names = asked[family.name]
+        made += [(family, point) for point in family.points([one for one in names if one not in media.controls()])]
+        for control in (one for one in names if one in media.controls()):
+            cells = (media.in_place(point, control) for point in family.points(["cubic"]))
+            made += [(family, cell) for cell in cells if cell is not None]
     return made
 
 
@@ -189,17 +197,25 @@ def _content(
 ) -> dict[str, Any]:
     """The judged rows, the controls, and the cells; raises if a control does not hold."""
     measures = [one for row in rows for one in row.measures]
-    values = {one: of(one) for one in [*measures, *(control.measure for control in controls())]}
+    values = {one: _known(of(one), one, name) for one in [*measures, *(control.measure for control in controls())]}
     outcomes = [*positive(controls(), values), *placebo(measures, values)]
     _check(outcomes)
     asked = [(one, base) for one in measures for base in BASELINES]
     findings = judged([compared(one, base, values[one][name], values[one][base]) for one, base in asked])
+    if name in media.controls():
+        findings = [one if "mean" in one else {**one, "reason": media.REASON} for one in findings]
     found = dict(zip(asked, findings, strict=True))
     return {
         "controls": outcomes,
         "rows": [_row(row, name, values, found) for row in rows],
         "families": {one.name: _cells(one, points, name) for one in every if not one.name.startswith("control-")},
     }
+
+
+def _known(values: Values, measure: Measure, name: str) -> Values:
+    """The values of a measure; none of the assessed algorithm where it is a control of media that cannot have one."""
+    has_none = name in media.controls() and not media.has_value(measure)
+    return {**values, name: {} if has_none else values.get(name, {})}
 
 
 def _check(outcomes: Sequence[Mapping[str, Any]]) -> None:
@@ -234,5 +250,9 @@ def _row(
 
 
 def _cells(family: Family, points: Sequence[tuple[Family, Point]], name: str) -> dict[str, Any]:
-    mine = [point for owner, point in points if owner is family and point.labels["algorithm"] == name]
-    return {"title": family.title, "surface": family.surface, "cells": labelled(mine)}
+    mine = {point.number: point for owner, point in points if owner is family and point.labels["algorithm"] == name}
+    # Cells that a control of media cannot have are kept, so that a cell's number is its place.
+    base = next(iter(BASELINES))
+    theirs = [point for owner, point in points if owner is family and point.labels["algorithm"] == base]
+    cells = [mine.get(point.number, point) for point in theirs]
+    return {"title": family.title, "surface": family.surface, "cells": labelled(cells)}
