@@ -123,6 +123,25 @@ impl Connection {
         })
     }
 
+    /// Shortens ACK ranges by a packet if the log excludes their ends, as that of noq 1.4.0 does, where qlog includes
+    /// them: then neighbours touch, which the gap of at least one packet excludes (RFC 9000, section 19.3.1), and no
+    /// range has one number. Returns a note.
+    fn shorten_ranges(&mut self) -> Option<String> {
+        let mut every = self.events.iter_mut().filter_map(|(_, what)| match what {
+            What::AckFrame { ranges, .. } => Some(ranges),
+            _ => None,
+        });
+        let spans: Vec<&mut Box<[(u64, u64)]>> = every.by_ref().collect();
+        let touch =
+            |ranges: &[(u64, u64)]| ranges.windows(2).any(|pair| pair[0].1 == pair[1].0 || pair[1].1 == pair[0].0);
+        let has_single = spans.iter().any(|ranges| ranges.iter().any(|(first, end)| end - first == 1));
+        if has_single || !spans.iter().any(|ranges| touch(ranges)) {
+            return None;
+        }
+        spans.into_iter().flat_map(|ranges| ranges.iter_mut()).for_each(|(_, end)| *end -= 1);
+        Some("the ACK ranges of the log exclude their ends, which qlog includes: neighbours touch".to_owned())
+    }
+
     /// The log begins after the handshake: no handshake packets or remarks, and numbers far from the first.
     fn begins_late(&self) -> bool {
         let first = self.events.iter().find_map(|(_, what)| match what {
@@ -259,7 +278,7 @@ impl Collector {
     fn finish(self, wanted: Option<&str>) -> Result<Log, Fault> {
         let mut usable = labelled(self.connections);
         let names = usable.keys().cloned().collect::<Vec<_>>().join(", ");
-        let (name, chosen) = match wanted {
+        let (name, mut chosen) = match wanted {
             Some(name) => match usable.remove_entry(name) {
                 Some(found) => found,
                 None => return fault(format!("has no connection '{name}'"), format!("its connections are: {names}")),
@@ -278,7 +297,7 @@ impl Collector {
                 format!("has {} connections of one flow, which share their logged windows", chosen.numbers.len());
             return fault(what, "audit a flow with one connection");
         }
-        let mut notes: Vec<String> = chosen.note().into_iter().collect();
+        let mut notes: Vec<String> = chosen.note().into_iter().chain(chosen.shorten_ranges()).collect();
         if let Some(place) = self.first_unreadable {
             let count = self.unreadable;
             let plural = if self.unreadable == 1 { "" } else { "s" };

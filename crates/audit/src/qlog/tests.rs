@@ -71,6 +71,24 @@ fn packets_with_only_acks_are_not_in_flight() {
 }
 
 /// RFC 7464, section 2.3: a truncated record is skipped.
+/// RFC 9000, section 19.3.1: between two ranges lies a packet at least, so that ranges that touch exclude their ends.
+#[test]
+fn ranges_that_touch_exclude_their_ends() {
+    let acks = |ranges: &str| {
+        let ack = format!(
+            r#"{{"time":120.0,"name":"transport:packet_received","data":{{"header":{{"packet_type":"1RTT"}},"frames":[{{"frame_type":"ack","acked_ranges":{ranges}}}]}}}}"#
+        );
+        let log = parse(&format!("\u{1e}{HEAD}\n\u{1e}{SENT}\n\u{1e}{ack}\n"));
+        let What::AckFrame { ranges, .. } = &log.events[1].what else { panic!("{:?}", log.events) };
+        (ranges.to_vec(), log.notes.len())
+    };
+    assert_eq!(acks("[[1, 4], [5, 7]]"), (vec![(1, 4), (5, 7)], 1));
+    assert_eq!(acks("[[1, 4], [6, 7]]"), (vec![(1, 5), (6, 8)], 0));
+    // Every packet apart, as some stacks write them.
+    assert_eq!(acks("[[4, 4], [5, 5]]"), (vec![(4, 5), (5, 6)], 0));
+    assert_eq!(acks("[[4], [5]]"), (vec![(4, 5), (5, 6)], 0));
+}
+
 #[test]
 fn a_cut_sequence_is_read_up_to_the_cut() {
     let log = parse(&format!("\u{1e}{HEAD}\n\u{1e}{SENT}\n\u{1e}{WINDOW}\n\u{1e}{{\"time\":1"));

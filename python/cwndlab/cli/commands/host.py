@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +10,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed
-from cwndlab.cli.options import Argument, Option, changes_of, command, scenario_of
+from cwndlab.cli.options import Argument, Option, changes_of, classes_of, command, scenario_of
 from cwndlab.cli.progress import progress_bar
 from cwndlab.cli.show import show_hosted
 from cwndlab.errors import Fault, ScenarioError
@@ -33,11 +33,12 @@ def host(
     save: Annotated[Path | None, "Write the runs as a baseline."] = None,
     as_: Annotated[
         str,
-        Option("A,B", "Algorithms of the catalogue with which the logs are audited, one for each congestion control."),
+        Option("A,B", "Algorithms with which the logs are audited, one for each congestion control."),
     ] = "",
     logs: Annotated[Path | None, Option("FOLDER", "Keep the logs of the senders, where the stack writes some.")] = None,
     seed: int = 1,
     set_: list[str] | None = None,
+    algorithm_file: list[Path] | None = None,
     format: Format = Format.table,
 ) -> None:
     """Run the protocol stack of others in virtual time.
@@ -60,7 +61,8 @@ def host(
     if references and len(references) != len(controllers):
         what = f"names {len(references)} algorithms for {len(controllers)} congestion controls"
         raise ScenarioError(Fault("--as", what, "name one for each of --controller, empty for none"))
-    audits = [_audit(reference) if reference else None for reference in references]
+    classes = classes_of(algorithm_file)
+    audits = [_audit(reference, classes) if reference else None for reference in references]
     with progress_bar() as progress:
         if check:
             found = hosting.check_cells(
@@ -96,9 +98,9 @@ def host(
         raise typer.Exit(1)
 
 
-def _audit(reference: str) -> Callable[[Path], float | None]:
+def _audit(reference: str, classes: Mapping[str, type]) -> Callable[[Path], float | None]:
     """The share of the decisive ACKs of a log that an algorithm explains."""
-    return lambda log: cwndlab.validation.audit.audit(log, reference).share
+    return lambda log: cwndlab.validation.audit.audit(log, reference, algorithms=classes).share
 
 
 def add(app: typer.Typer) -> None:

@@ -1,17 +1,19 @@
 //! What the adapter takes from noq-proto.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use cwndlab_stack::{Answer, Value};
+use cwndlab_stack::{log, Answer, Start, Value};
 pub use noq_proto as proto;
 use noq_proto::congestion::{Bbr3Config, Controller, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::{
-    Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple, PathId, SendStream, ServerConfig,
-    Transmit, WriteError,
+    Connection, ConnectionId, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple, PathId, QlogConfig,
+    QlogFactory, SendStream, ServerConfig, Side, Transmit, TransportConfig, WriteError,
 };
 
 pub use crate::observed::{Observed, ObservedFactory};
@@ -26,6 +28,23 @@ pub fn controllers() -> Vec<(&'static str, Arc<dyn ControllerFactory + Send + Sy
         ("newreno", Arc::new(NewRenoConfig::default())),
         ("bbr3", Arc::new(Bbr3Config::default())),
     ]
+}
+
+/// The file of the log, for the only connection.
+struct Log(Mutex<Option<BufWriter<File>>>);
+
+impl QlogFactory for Log {
+    fn for_connection(&self, _: Side, _: SocketAddr, _: ConnectionId, _: Instant) -> Option<QlogConfig> {
+        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(QlogConfig::new(Box::new(file)))
+    }
+}
+
+/// The sender writes a qlog, if one is wanted.
+pub fn log(transport: &mut TransportConfig, start: &Start) {
+    if let Some(file) = log::create(start, "noq", "sqlog") {
+        transport.qlog_factory(Arc::new(Log(Mutex::new(Some(file)))));
+    }
 }
 
 /// An endpoint, which divides what it sends into the datagrams of batches.

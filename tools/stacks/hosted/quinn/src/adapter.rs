@@ -188,6 +188,7 @@ impl Stack for Adapter {
     fn start(start: &Start) -> Result<Self, String> {
         let (controller, name) = controller(&start.controller)?;
         let (mut transport, segments) = transport(start)?;
+        api::log(&mut transport, start);
         let observed = Arc::new(Mutex::new(Observed::default()));
         transport.congestion_controller_factory(Arc::new(ObservedFactory::new(controller, observed.clone())));
         let mut config = EndpointConfig::default();

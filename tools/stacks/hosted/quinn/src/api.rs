@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use cwndlab_stack::{Answer, Value};
+use cwndlab_stack::{Answer, Start, Value};
 pub use quinn_proto as proto;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
-    Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, SendStream, ServerConfig, Transmit, WriteError,
+    Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, SendStream, ServerConfig, Transmit,
+    TransportConfig, WriteError,
 };
 
 pub use crate::observed::{Observed, ObservedFactory};
@@ -25,6 +26,9 @@ pub fn controllers() -> Vec<(&'static str, Arc<dyn ControllerFactory + Send + Sy
         ("bbr", Arc::new(BbrConfig::default())),
     ]
 }
+
+/// The stack has no log that could be audited: its qlog has neither the frames of packets nor ACKs.
+pub fn log(_: &mut TransportConfig, _: &Start) {}
 
 /// An endpoint, which divides what it sends into the datagrams of batches.
 pub fn endpoint(config: EndpointConfig, server: Option<Arc<ServerConfig>>) -> Endpoint {
