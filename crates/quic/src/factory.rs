@@ -83,7 +83,7 @@ impl Factory {
         }
         let name = algorithm.to_string();
         let model_based = algorithm.is_model_based();
-        // `quinn` sends ECT(0), to which queues and RFC 9331 (4.1) give the response of classic ECN.
+        // `quinn` sends ECT(0), whose marks are answered as losses (RFC 3168, 5); L4S has ECT(1) (RFC 9331, 4.1).
         let classic_ecn = algorithm.needs(Need::L4s);
         let algorithm = algorithm.clone();
         let factory = Self::from_constructor(name, model_based, Constructor::new(move |path| algorithm.build(path)));

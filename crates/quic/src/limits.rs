@@ -18,7 +18,7 @@ const ECN: &str = "quinn reports that an ACK contained CE marks, but not their n
 /// For algorithms of L4S.
 const L4S: &str =
     "quinn sends ECT(0), and stops ECN if a receiver counts ECT(1): queues for L4S treat its packets as classic \
-                   ones, and this algorithm reduces at a mark as at a loss (RFC 9331, 4.1 and 4.3)";
+                   ones, and this algorithm reduces at a mark as at a loss (RFC 3168, 5; RFC 9331, 4.1)";
 /// For texts that name a recovery.
 const RECOVERY: &str = "QUIC recovers losses by RFC 9002, and ignores the recovery in the algorithm's name";
 
