@@ -25,8 +25,9 @@ import pytest
 from cwndlab.emulation import emulate
 from cwndlab.engine import entries
 from cwndlab.gym import Action, Layer, Observation, Policy
-from cwndlab.kernel import Attached, attach
+from cwndlab.kernel import Attached, attach, ecn_limits
 from cwndlab.records import Records
+from cwndlab.scenario.queues import StepEcn
 from programs import finish, start_ignoring_sigint
 
 #: Names are the machine's: another test run may have them for a while.
@@ -228,6 +229,28 @@ def test_a_run_registers_what_it_asks_for_and_notes_how_late_answers_were() -> N
     assert "answers were in force after" in line
     assert "lost reports: 0" in line
     assert "cwndlab_bic" not in available()
+
+
+@pytest.mark.parametrize("algorithm", ["dctcp", "prague"])
+def test_algorithms_that_need_ecn_get_the_echo_of_their_marks(algorithm: str) -> None:
+    """RFC 3168, 6.1.2: the sender reduces by the echo of a mark, so that a queue that marks at 20 of 200 packets drops
+    none. A sender with ECT whose peer has refused ECN would fill it."""
+    attached(algorithm).close()  # skips where the kernel refuses
+    bottleneck = cwndlab.Link(rate="20 Mbps", delay="5 ms", queue=StepEcn(capacity="200 packets", mark_above=20))
+    flow = cwndlab.Flow(algorithm, rtt="30 ms")
+    records = emulated(cwndlab.Scenario(duration="4 s", dumbbell=cwndlab.Dumbbell(bottleneck), flows=[flow]))
+    (row,) = records.rows("flows")
+    (link,) = (one for one in records.rows("links") if one["marked_packets"])
+    assert row["ecn_reductions"] > 0
+    assert link["dropped_packets"] == 0
+
+
+def test_the_limits_of_ecn_in_the_kernel_are_named() -> None:
+    """include/net/tcp_ecn.h: 2 accepts ECN and requests none, 1 requests the classic form, 3 Accurate ECN."""
+    assert ecn_limits(["pacing"], "0") == []
+    assert [len(ecn_limits(["ecn"], value)) for value in ("2", "1", "3")] == [2, 1, 0]
+    (only,) = ecn_limits(["l4s", "pacing"], "3")
+    assert "ECT(0)" in only
 
 
 def test_a_policy_decides_in_the_kernel() -> None:

@@ -123,6 +123,10 @@ def test_the_hash_covers_what_stands_in_the_file(tmp_path: Path) -> None:
             "dumbbell.bottleneck.schedule[1].at: 1 s is not after the previous step",
         ),
         (
+            'rate = "1 Mbps", schedule = [{ at = "1 s", wifi_jitter = "92 ms" }]',
+            "dumbbell.bottleneck.schedule[0].wifi_jitter: 92 ms is not a mean of the model",
+        ),
+        (
             'rate = "1 Mbps", wifi_jitter = "100 ms"',
             "dumbbell.bottleneck.wifi_jitter: 100 ms is not a mean of the model\n"
             '  hint: write a mean from "1 ms" (no spikes) to "91 ms" (a spike for every packet)',
@@ -177,6 +181,24 @@ def test_packets_wait_for_the_spikes_of_their_predecessors(per_s: int, duration:
     assert per_s > 4 or abs(expected - 6.68) < 0.05
     assert abs(flow["mean_delay_ns"] / 1e6 - 2 - expected) < tolerance_ms
     assert flow["min_delay_ns"] >= 2_000_000
+
+
+def test_the_jitter_of_a_wifi_follows_its_schedule() -> None:
+    """By hand as above, four packets per second, each alone: 1 ms at 10 Mbit/s, 1 ms of wire and 0.68 ms; from 1000
+    to 3000 s of 4000 s 6 ms more, on average 3 ms. Without jitter before a step at half of the time: 0.34 ms."""
+
+    def mean_ms(link: str) -> float:
+        made = cwndlab.Scenario.from_toml(
+            'schema_version = 1\nduration = "4000 s"\nsample_interval = "0 s"\n[dumbbell]\n'
+            f'bottleneck = {{ rate = "10 Mbps", delay = "1 ms", {link} }}\n[[flow]]\ntransport = "udp"\n'
+            'rtt = "2 ms"\nworkload = { kind = "cbr", rate = "40 kbps", packet = "1250 B" }\n'
+        )
+        return float(cwndlab.run(made, seed=1).flows.to_dicts()[0]["mean_delay_ns"]) / 1e6 - 2
+
+    fading = 'schedule = [{ at = "1000 s", wifi_jitter = "7 ms" }, { at = "3000 s", wifi_jitter = "1 ms" }]'
+    assert mean_ms(f'wifi_jitter = "1 ms", {fading}') == pytest.approx(0.684 + 3, abs=0.5)
+    late = 'schedule = [{ at = "2000 s", wifi_jitter = "1 ms" }]'
+    assert mean_ms(late) == pytest.approx(0.684 / 2, abs=0.03)
 
 
 @pytest.mark.parametrize(

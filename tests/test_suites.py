@@ -180,6 +180,21 @@ def test_downloads_of_c4_end_within_their_bounds(monkeypatch: pytest.MonkeyPatch
     assert float(result.outcomes[1].statements[0].got) > 2.0 + 10e6 * 8 / 25e6 * 1500 / 1448
 
 
+def test_a_remembered_window_shortens_the_download_over_a_satellite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand: after half an RTT, the handshake and the first round trip, 1.5 s, half of the remembered 18.75 MB is
+    paced over 0.6 s, and the line of 250 Mbit/s, with 52 bytes of headers per 1448, takes 3.3 s for 100 MB. Slow start
+    from ten segments takes ten round trips to fill it. The bound of draft-huitema-ccwg-c4-test is 7.4 s."""
+    monkeypatch.setattr("cwndlab.suites.c4_test.RUNS", 2)
+    algorithms = ("cubic+careful-resume(beta=0.7)", "cubic")
+    got = []
+    for algorithm in algorithms:
+        (outcome,) = cwndlab.suites.run("c4-test", algorithm, cases=["satellite"]).outcomes
+        got.append((outcome.verdict, float(outcome.statements[0].got)))
+    (resumed, resumed_s), (standard, standard_s) = got
+    assert (resumed, standard) == (Verdict.PASSED, Verdict.FAILED)
+    assert 1.5 + 100e6 * 8 / 250e6 * 1500 / 1448 < resumed_s < standard_s - 3
+
+
 def test_a_download_that_does_not_end_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copa's default mode reads the spikes of a bad Wi-Fi as queues; the run ends at three times the bound."""
     monkeypatch.setattr("cwndlab.suites.c4_test.RUNS", 1)

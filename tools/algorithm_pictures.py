@@ -52,6 +52,7 @@ _MARKED = {
     "mode": "mode",
     "ssthresh": "ssthresh set",
     "careful-resume": "resume",
+    "drain": "drain",
 }
 _COLOURS = {
     "slow start": "#D9EEF7",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.closing import Closing
@@ -23,7 +24,12 @@ from cwndlab.errors import AlgorithmError, Fault, RunError, ScenarioError
 if TYPE_CHECKING:
     from cwndlab_kernel import Datapath
 
-__all__ = ["Attached", "attach", "serving", "timing"]
+__all__ = ["Attached", "attach", "ecn_limits", "serving", "timing"]
+
+#: The setting that selects the form of ECN of a namespace's connections.
+_ECN_SETTING = Path("/proc/sys/net/ipv4/tcp_ecn")
+#: Its values with which connections request ECN, and with which they request Accurate ECN (ip-sysctl.rst).
+_REQUESTS, _ACCURATE = ("1", "3", "4"), ("3",)
 
 
 def _module() -> type[Datapath]:
@@ -157,6 +163,38 @@ def serving(
         faults = [Fault(f"algorithm '{one['algorithm']}'", text) for one in attached.totals for text in one["failures"]]
     if faults:
         raise AlgorithmError(*faults)
+
+
+def ecn_limits(needs: Iterable[str], setting: str | None = None) -> list[str]:
+    """What the kernel lacks for an algorithm that needs ECN, a sentence each.
+
+    Parameters
+    ----------
+    needs
+        The needs of the algorithm's entry.
+    setting
+        A value of ``net.ipv4.tcp_ecn``, by default the present one.
+
+    >>> ecn_limits(["pacing"], "2"), len(ecn_limits(["ecn"], "2")), ecn_limits(["ecn"], "3")
+    ([], 2, [])
+    """
+    needs = set(needs)
+    if not {"ecn", "l4s"} & needs:
+        return []
+    value = setting or _ECN_SETTING.read_text(encoding="ascii").strip()
+    limits = []
+    if value not in _REQUESTS:
+        limits.append(f"connections do not request ECN (net.ipv4.tcp_ecn = {value}): set it to 1 or use 'features ecn'")
+    if value not in _ACCURATE:
+        limits.append(
+            "ECN is classic unless both kernels have net.ipv4.tcp_ecn = 3, which Linux 6.18 rejects: the segments that "
+            "an ACK with an echo acknowledges count as marked"
+        )
+    if "l4s" in needs:
+        limits.append(
+            "Linux 6.18 sends ECT(0) also with Accurate ECN: queues for L4S treat its packets as classic ones"
+        )
+    return limits
 
 
 def timing(totals: Sequence[dict[str, Any]], *, real_time: bool) -> str:

@@ -75,7 +75,7 @@ pub struct Path {
     pub seed: u64,
     /// Capacity of the bottleneck's queue, which a real sender cannot know: only for options named `oracle`.
     pub oracle_buffer: Option<Bytes>,
-    /// What the last connection of the flow observed, if there was one.
+    /// What the last connection of the flow, or of those that share its saved parameters, observed, if there was one.
     pub saved: Option<Saved>,
 }
 

@@ -38,6 +38,8 @@ named! {
     CssEnter => "css-enter",
     /// Conservative slow start ended without leaving slow start (RFC 9406, section 4.2).
     CssLeave => "css-leave",
+    /// The window begins to fall to a target, at which slow start ends (SEARCH).
+    Drain => "drain",
     /// Change between default and competitive mode (Copa).
     ModeSwitch => "mode",
     /// The window is lowered to measure the minimum round-trip time.

@@ -117,6 +117,8 @@ static __always_inline __u8 report_flags(const struct tcp_sock *tp, const struct
 		flags |= FLAG_APP_LIMITED;
 	if (f->ece)
 		flags |= FLAG_ECE;
+	if (tp->ecn_flags & TCP_ECN_MODE_ACCECN)
+		flags |= FLAG_ACCURATE_ECN;
 	return flags;
 }
 

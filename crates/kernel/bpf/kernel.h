@@ -28,6 +28,8 @@ enum { CA_EVENT_TX_START = 0 };
 enum { CA_ACK_ECE = 1 << 2 };
 // net/ipv4/tcp_input.c: properties of an ACK
 enum { FLAG_DATA_ACKED = 0x04, FLAG_SND_UNA_ADVANCED = 0x400 };
+// include/linux/tcp.h, from 6.18 on: Accurate ECN (RFC 9768) is negotiated. Earlier kernels do not use this bit.
+enum { TCP_ECN_MODE_ACCECN = 1 << 4 };
 // enum sk_pacing, include/net/sock.h
 enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1 };
 // flags of struct tcp_congestion_ops: unprivileged users and child namespaces may select the algorithm
@@ -106,6 +108,7 @@ struct tcp_sock {
 	__u32 lsndtime;
 	__u32 undo_marker;
 	__u8 is_cwnd_limited : 1;
+	__u8 ecn_flags;
 } KERNEL;
 
 struct rate_sample {

@@ -21,6 +21,7 @@ enum {
 	FLAG_RATE_APP_LIMITED = 8, // application-limited when the sample's segment was sent
 	FLAG_CONGESTION = 16,      // the kernel requests a new ssthresh
 	FLAG_ECE = 32,             // the current ACK echoes an ECN mark
+	FLAG_ACCURATE_ECN = 64,    // Accurate ECN is negotiated
 };
 
 // A report, 120 bytes.

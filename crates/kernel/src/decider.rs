@@ -276,6 +276,43 @@ mod tests {
         assert_eq!(decider.on_report(&acks(10, CaState::Open)).cwnd, 11);
     }
 
+    /// RFC 9331, 4.3: Prague halves at each echo of classic ECN. With Accurate ECN (RFC 9768) the first mark halves, and a
+    /// reduction leaves 1 − α/2, where α is at most 1/16 of F = 1/20. By hand, w = 20 with a mark and two reductions: 5
+    /// segments, or at least 10 · (1 − 1/640)² = 9.97.
+    #[test]
+    fn prague_counts_marks_only_with_accurate_ecn() {
+        let window = |accurate_ecn| {
+            let algorithm = cwndlab_algorithms::catalogue().parse("prague").expect("an entry");
+            let open = Report { cwnd: 20, accurate_ecn, ..report(Kind::Open) };
+            let mut decider = Decider::new(Driver::of(&algorithm, &open.path(1)), &open.path(1));
+            decider.on_report(&open);
+            let echo = |now: u64| Report {
+                now: Time::from_nanos(now * 1_000_000_000),
+                state: CaState::Cwr,
+                ..report(Kind::State { congestion: true, ece: true })
+            };
+            let marked = Acked { ce: 1, ..acked(20) };
+            decider.on_report(&Report {
+                acked: marked,
+                cwnd_limited: false,
+                una: 1,
+                nxt: 20_000,
+                ..report(Kind::Acks)
+            });
+            decider.on_report(&echo(2));
+            decider.on_report(&echo(3));
+            let mut segments = 0.0;
+            decider.control().state(Some(&mut |name, value| {
+                if name == "w_segments" {
+                    segments = value;
+                }
+            }));
+            segments
+        };
+        let (accurate, classic) = (window(true), window(false));
+        assert!(classic == 5.0 && (9.97..=10.0).contains(&accurate), "{accurate}, {classic}");
+    }
+
     /// From CWR to Recovery within a window the kernel requests no second ssthresh (tcp_enter_recovery).
     #[test]
     fn a_window_is_reduced_once() {

@@ -53,7 +53,7 @@ pub struct Acked {
     pub prior_in_flight: u32,
     /// Segments newly marked lost.
     pub lost: u32,
-    /// Segments that arrived with a CE mark.
+    /// Segments that arrived with a CE mark, as far as the receiver reports: [`Report::accurate_ecn`].
     pub ce: u32,
 }
 
@@ -99,6 +99,9 @@ pub struct Report {
     pub app_limited: bool,
     /// The congestion window limits the sender (`tcp_is_cwnd_limited`).
     pub cwnd_limited: bool,
+    /// Accurate ECN is negotiated (RFC 9768): [`Acked::ce`] is the number of marked segments. With classic ECN it is the
+    /// number of segments that ACKs with an echo acknowledge.
+    pub accurate_ecn: bool,
     /// First unacknowledged sequence number; wraps.
     pub una: u32,
     /// Next sequence number to send; wraps.
@@ -120,7 +123,7 @@ impl Report {
             initial_ssthresh: None,
             paced: false,
             seed,
-            classic_ecn: false,
+            classic_ecn: !self.accurate_ecn,
             oracle_buffer: None,
             saved: None,
         }

@@ -30,13 +30,13 @@ words! {
 pub(crate) struct Impairments {
     /// Loss models, in order.
     pub(crate) losses: Vec<Loss>,
-    /// Schedule of delay and loss.
+    /// Schedule of delay, its variation and loss.
     pub(crate) changes: Option<Changes>,
     /// Retransmissions of a radio link.
     pub(crate) harq: Option<Harq>,
     /// Delay variation: maximum, and whether packets may be reordered.
     pub(crate) jitter: Option<(Duration, bool)>,
-    /// Delay variation of bad Wi-Fi.
+    /// Delay variation of bad Wi-Fi; with a schedule, that of the last packet.
     pub(crate) wifi_jitter: Option<WifiJitter>,
     /// Probability that a packet is duplicated.
     pub(crate) duplicate: f64,
@@ -67,7 +67,8 @@ impl Impairments {
         self.duplicate > 0.0 || self.jitter.is_some_and(|(_, reorder)| reorder)
     }
 
-    /// Whether the wire loses a packet that leaves the line at `departure`. Sets `delay` to the scheduled value.
+    /// Whether the wire loses a packet that leaves the line at `departure`. Sets `delay` and the delay variation to those
+    /// of the schedule.
     pub(crate) fn loses(&mut self, departure: Time, payload: bool, delay: &mut Duration) -> bool {
         // Every model processes every packet, so that the packet count of a loss list is independent of other models.
         let mut lost = false;
@@ -76,7 +77,7 @@ impl Impairments {
         }
         if let Some(changes) = &mut self.changes {
             let (scheduled, scheduled_loss) = changes.pass(departure);
-            *delay = scheduled;
+            (*delay, self.wifi_jitter) = (scheduled.delay, scheduled.wifi_jitter);
             lost |= scheduled_loss;
         }
         lost

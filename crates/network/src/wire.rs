@@ -1,4 +1,4 @@
-//! Delays of a wire beyond a constant: scheduled delay and loss, HARQ retransmissions of a radio link, jitter of Wi-Fi.
+//! Delays of a wire beyond a constant: scheduled delay, its variation and loss, HARQ retransmissions of a radio link, jitter of Wi-Fi.
 
 use std::ops::RangeInclusive;
 
@@ -7,27 +7,37 @@ use cwndlab_units::{random, Duration, Time};
 use crate::line::Timetable;
 use crate::random::Stream;
 
-/// A schedule of delays and loss probabilities.
+/// A wire between two steps of its schedule.
+#[derive(Clone, Copy, Debug)]
+pub struct WireState {
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Loss probability.
+    pub loss: f64,
+    /// Delay variation of bad Wi-Fi.
+    pub wifi_jitter: Option<WifiJitter>,
+}
+
+/// A schedule of delays, their variation and loss probabilities.
 #[derive(Clone, Debug)]
 pub struct Changes {
     table: Timetable,
-    /// Delay and loss probability of each step.
-    steps: Box<[(Duration, f64)]>,
+    steps: Box<[WireState]>,
     stream: Stream,
 }
 
 impl Changes {
-    /// Creates the schedule from steps of start time, delay and loss probability; times as in [`Timetable::new`].
+    /// Creates the schedule from steps with their start times; times as in [`Timetable::new`].
     #[must_use]
-    pub fn new(steps: &[(Time, Duration, f64)], period: Option<Duration>, stream: Stream) -> Self {
+    pub fn new(steps: &[(Time, WireState)], period: Option<Duration>, stream: Stream) -> Self {
         let table = Timetable::new(steps.iter().map(|step| step.0).collect(), period);
-        Self { table, steps: steps.iter().map(|step| (step.1, step.2)).collect(), stream }
+        Self { table, steps: steps.iter().map(|step| step.1).collect(), stream }
     }
 
-    /// Delay of a packet that leaves the line at `now`, and whether the packet is lost.
-    pub fn pass(&mut self, now: Time) -> (Duration, bool) {
-        let (delay, loss) = self.steps[self.table.step_at(now).0];
-        (delay, loss > 0.0 && self.stream.unit() < loss)
+    /// The wire for a packet that leaves the line at `now`, and whether the packet is lost.
+    pub fn pass(&mut self, now: Time) -> (WireState, bool) {
+        let state = self.steps[self.table.step_at(now).0];
+        (state, state.loss > 0.0 && self.stream.unit() < state.loss)
     }
 }
 
@@ -185,12 +195,16 @@ mod tests {
     fn delay_and_loss_follow_the_schedule() {
         let short = Duration::from_millis(20);
         let long = Duration::from_millis(30);
+        let state = |delay, loss| WireState { delay, loss, wifi_jitter: None };
         let mut changes = Changes::new(
-            &[(Time::ZERO, short, 0.0), (ms(15), long, 1.0)],
+            &[(Time::ZERO, state(short, 0.0)), (ms(15), state(long, 1.0))],
             Some(long),
             Stream::new(1, Purpose::Loss, 0),
         );
-        let passed = [0, 14, 15, 29, 30, 46].map(|n| changes.pass(ms(n)));
+        let passed = [0, 14, 15, 29, 30, 46].map(|n| {
+            let (state, lost) = changes.pass(ms(n));
+            (state.delay, lost)
+        });
         let low = (short, false);
         let high = (long, true);
         assert_eq!(passed, [low, low, high, high, low, high]);

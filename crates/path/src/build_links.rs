@@ -6,9 +6,9 @@ use cwndlab_network::link::{Link, LinkConfig};
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::router_assist::Agent;
-use cwndlab_network::wire::{Changes, Harq, WifiJitter};
-use cwndlab_scenario::plan::{Capacity, LinePlan, LinkPlan};
-use cwndlab_units::{Duration, LinkId, Rate, Time};
+use cwndlab_network::wire::{Changes, Harq, WifiJitter, WireState};
+use cwndlab_scenario::plan::{Capacity, FilledStep, LinePlan, LinkPlan};
+use cwndlab_units::{LinkId, Rate, Time};
 
 /// Number of loss models of a link whose streams are numbered together with those of the other links.
 const LOSSES_PER_LINK: u64 = 16;
@@ -23,22 +23,26 @@ pub(crate) fn build_line(plan: &LinkPlan) -> Line {
             Line::Bucket(Box::new(TokenBucket::new(bucket.rate, bucket.burst, bucket.peak)))
         }
         LinePlan::Rate if plan.schedule.changes_rate() => {
-            let steps = plan.schedule.filled(Rate(0), plan.delay);
-            let rates: Vec<(Time, Rate)> = steps.iter().map(|step| (Time::ZERO + step.0, step.1)).collect();
+            let steps = plan.schedule.filled(Rate(0), plan.delay, None);
+            let rates: Vec<(Time, Rate)> = steps.iter().map(|step| (Time::ZERO + step.at, step.rate)).collect();
             Line::Steps(Box::new(RateSteps::new(&rates, plan.schedule.repeat)))
         }
         LinePlan::Rate => plan.rate.map_or(Line::Instant, Line::Fixed),
     }
 }
 
-/// The schedule of delay and loss.
+/// The schedule of delay, its variation and loss.
 pub(crate) fn build_changes(plan: &LinkPlan, stream: Stream) -> Option<Changes> {
     if !plan.schedule.changes_wire() {
         return None;
     }
-    let steps = plan.schedule.filled(Rate(0), plan.delay);
-    let steps: Vec<(Time, Duration, f64)> =
-        steps.iter().map(|&(at, _, delay, loss)| (Time::ZERO + at, delay, loss)).collect();
+    let steps = plan.schedule.filled(Rate(0), plan.delay, plan.wifi_jitter);
+    let state = |step: &FilledStep| WireState {
+        delay: step.delay,
+        loss: step.loss,
+        wifi_jitter: step.wifi_jitter.map(WifiJitter::with_mean),
+    };
+    let steps: Vec<(Time, WireState)> = steps.iter().map(|step| (Time::ZERO + step.at, state(step))).collect();
     Some(Changes::new(&steps, plan.schedule.repeat, stream))
 }
 

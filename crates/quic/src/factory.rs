@@ -38,6 +38,7 @@ pub struct Factory {
     name: String,
     construct: Constructor,
     model_based: bool,
+    classic_ecn: bool,
     initial_packets: Option<u64>,
     seed: u64,
     /// Number of controllers created so far.
@@ -82,8 +83,11 @@ impl Factory {
         }
         let name = algorithm.to_string();
         let model_based = algorithm.is_model_based();
+        // `quinn` sends ECT(0), whose marks are answered as losses (RFC 3168, 5); L4S has ECT(1) (RFC 9331, 4.1).
+        let classic_ecn = algorithm.needs(Need::L4s);
         let algorithm = algorithm.clone();
-        Ok(Self::from_constructor(name, model_based, Constructor::new(move |path| algorithm.build(path))))
+        let factory = Self::from_constructor(name, model_based, Constructor::new(move |path| algorithm.build(path)));
+        Ok(Self { classic_ecn, ..factory })
     }
 
     /// Creates a factory of an algorithm outside of the catalogue. A model-based algorithm is notified of the end of
@@ -96,6 +100,7 @@ impl Factory {
             name: name.into(),
             construct,
             model_based,
+            classic_ecn: false,
             initial_packets: None,
             seed,
             count: Arc::default(),
@@ -152,7 +157,7 @@ impl Factory {
             initial_ssthresh: None,
             paced: true,
             seed: self.seed.wrapping_add(number),
-            classic_ecn: false,
+            classic_ecn: self.classic_ecn,
             oracle_buffer: None,
             saved: None,
         };

@@ -15,6 +15,10 @@ const SPACING: &str =
 const ECN: &str = "quinn reports that an ACK contained CE marks, but not their number: each such ACK counts as one marked \
                    packet, which is exact if the receiver acknowledges marked packets immediately, as RFC 9000 (13.2.1) \
                    recommends";
+/// For algorithms of L4S.
+const L4S: &str =
+    "quinn sends ECT(0), and stops ECN if a receiver counts ECT(1): queues for L4S treat its packets as classic \
+                   ones, and this algorithm reduces at a mark as at a loss (RFC 3168, 5; RFC 9331, 4.1)";
 /// For texts that name a recovery.
 const RECOVERY: &str = "QUIC recovers losses by RFC 9002, and ignores the recovery in the algorithm's name";
 
@@ -28,7 +32,9 @@ pub fn limits(algorithm: &Algorithm) -> Vec<&'static str> {
     if algorithm.needs(Need::Spacing) {
         limits.push(SPACING);
     }
-    if algorithm.needs(Need::Ecn) || algorithm.needs(Need::L4s) {
+    if algorithm.needs(Need::L4s) {
+        limits.push(L4S);
+    } else if algorithm.needs(Need::Ecn) {
         limits.push(ECN);
     }
     if algorithm.recovery.is_some() {
@@ -73,7 +79,8 @@ mod tests {
         limits(&catalogue().parse(text).expect("it is in the catalogue"))
     }
 
-    /// BBR paces with gains of 0.75 to 2.89; Reno has no such need; DCTCP counts marks (RFC 8257).
+    /// BBR paces with gains of 0.75 to 2.89; Reno has no such need; DCTCP counts marks (RFC 8257), and
+    /// Prague needs ECT(1) (RFC 9331).
     #[test]
     fn limits_follow_from_the_entry() {
         assert_eq!(limits_of("bbr3"), [PACING]);
@@ -81,6 +88,7 @@ mod tests {
         assert_eq!(limits_of("reno+paced-start"), [PACING]);
         assert_eq!(limits_of("reno"), [""; 0]);
         assert_eq!(limits_of("dctcp"), [ECN]);
+        assert_eq!(limits_of("prague"), [PACING, SPACING, L4S]);
         assert_eq!(limits_of("newreno"), [RECOVERY]);
     }
 }

@@ -152,6 +152,17 @@ fn dctcp_reacts_to_marks_and_loses_no_packet() {
     assert!(stats.reductions > 50 && (67.0..90.0).contains(&stats.mean), "{stats:?}");
 }
 
+/// RFC 9331, 4.1, and RFC 3168, 5: `quinn` sends ECT(0), so that a mark is answered as a loss. By hand: 67 packets fill the
+/// path and 10 more reach the threshold; a halving at about 78 leaves 39, and 39 round trips of 40 ms follow. The mean is
+/// 58 packets, below those of the path, and in 15 s there are nine reductions.
+#[test]
+fn prague_over_quic_responds_to_marks_as_to_losses() {
+    let outcome = quic("prague", Workload::Endless, path().with_marking(10), 20);
+    let stats = quic_stats(&outcome);
+    assert_eq!(outcome.drops, 0);
+    assert!((7..=12).contains(&stats.reductions) && (53.0..63.0).contains(&stats.mean), "{stats:?}");
+}
+
 /// RFC 9002, 7.8: an underutilised window does not grow. 100 kB are 69 packets; slow start grows the window to at most
 /// twice that size.
 #[test]

@@ -30,7 +30,7 @@ mod schedule;
 
 pub use cells::{CellPlan, UserChannelPlan};
 pub use neighbourhood::{ChannelPlan, NeighbourhoodPlan, RateAdaptation};
-pub use schedule::{Decibels, SchedulePlan, StepPlan};
+pub use schedule::{Decibels, FilledStep, SchedulePlan, StepPlan};
 
 /// The input of an engine.
 #[derive(Clone, Debug)]
@@ -509,6 +509,8 @@ pub struct FlowKind {
     pub routers: u8,
     /// Delay between transport and algorithm, as with the kernel datapath.
     pub control_delay: Option<ControlDelay>,
+    /// Name of the store of saved parameters (RFC 9959) that it shares with other flows.
+    pub saved_parameters: Option<Arc<str>>,
     /// Constructs the congestion control in place of the algorithm, for a run that is stepped or observed.
     pub constructor: Option<Constructor>,
 }

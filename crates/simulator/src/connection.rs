@@ -149,8 +149,8 @@ mod handshake;
 impl Connection {
     /// The first connection of a flow, before its start.
     #[must_use]
-    pub(crate) fn new(plan: &FlowPlan, flow: FlowId, lifetime: Lifetime, seed: u64) -> Self {
-        Self::of_flow(plan, flow.into(), flow, lifetime, seed)
+    pub(crate) fn new(plan: &FlowPlan, flow: FlowId, lifetime: Lifetime, seed: u64, saved: Option<Saved>) -> Self {
+        Self::of_flow(plan, flow.into(), flow, lifetime, seed, saved)
     }
 
     fn of_flow(
@@ -159,6 +159,7 @@ impl Connection {
         owner: FlowId,
         Lifetime { start, stop }: Lifetime,
         seed: u64,
+        saved: Option<Saved>,
     ) -> Self {
         Self {
             armed: [NEVER; TIMERS],
@@ -175,7 +176,7 @@ impl Connection {
             shared_application: false,
             receiver: new_receiver(plan),
             samples: Samples::new(),
-            sender: new_sender(plan, seed, id, None),
+            sender: new_sender(plan, seed, id, saved),
             start,
             end: None,
             transfers: Vec::new(),
@@ -191,7 +192,7 @@ impl Connection {
     /// A secondary connection of the flow `owner`, without an application.
     #[must_use]
     pub(crate) fn secondary(plan: &FlowPlan, id: ConnectionId, owner: FlowId, seed: u64) -> Self {
-        let mut connection = Self::of_flow(plan, id, owner, Lifetime { start: Time::ZERO, stop: NEVER }, seed);
+        let mut connection = Self::of_flow(plan, id, owner, Lifetime { start: Time::ZERO, stop: NEVER }, seed, None);
         connection.shared_application = true;
         connection.application = NEVER;
         connection
@@ -499,11 +500,12 @@ impl Connection {
         self.sender.supply(bytes, now, &mut sink);
     }
 
-    /// What the connection leaves to the next one.
+    /// What the connection leaves to the next one: an observation at the end of its last transfer, or at `now` without one.
     pub(crate) fn saved(&self, now: Time) -> Option<Saved> {
         let state = self.sender.state();
         let (rate, rtt) = state.delivery_rate.zip(state.min_rtt)?;
-        Some(Saved { at: now, cwnd: rate.bytes_in(rtt), rtt })
+        let at = self.transfers.last().map_or(now, |last| Time::from_nanos(last.end_ns));
+        Some(Saved { at, cwnd: rate.bytes_in(rtt), rtt })
     }
 
     /// Replaces a completed connection by a new one.

@@ -40,6 +40,14 @@ impl Connections {
     }
 
     /// A connection; `None` if it has not started.
+    pub(crate) fn started(&self, id: ConnectionId) -> Option<&Connection> {
+        match &self.0[id] {
+            Slot::Pending(_) => None,
+            Slot::Started(connection) => Some(connection),
+        }
+    }
+
+    /// A connection that can be changed; `None` if it has not started.
     #[inline]
     pub(crate) fn started_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         match &mut self.0[id] {

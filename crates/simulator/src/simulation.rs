@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cwndlab_control::Saved;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{ConnectionId, Fault, FlowId, Time};
 
@@ -50,7 +51,8 @@ impl<'a> Simulation<'a> {
     /// The connection of a flow that starts at `start`, without its application.
     pub(crate) fn new_connection(&self, flow: FlowId, start: Time) -> Connection {
         let plan = &self.plan.flows[flow];
-        let mut connection = Connection::new(plan, flow, Lifetime { start, ..self.lifetimes.of[flow] }, self.seed);
+        let lifetime = Lifetime { start, ..self.lifetimes.of[flow] };
+        let mut connection = Connection::new(plan, flow, lifetime, self.seed, self.saved_parameters(flow, start));
         if self.ahead {
             connection.samples.run_ahead();
         }
@@ -59,6 +61,22 @@ impl<'a> Simulation<'a> {
             connection.samples.values = self.plan.named_values.as_ref().map(recorder);
         }
         connection
+    }
+
+    /// The saved parameters with which a flow starts at `start`: those of the flow of its store that ended last. RFC 9959,
+    /// Reconnaissance: there are none while another flow uses them.
+    fn saved_parameters(&self, flow: FlowId, start: Time) -> Option<Saved> {
+        let store = self.plan.flows[flow].saved_parameters.as_ref()?;
+        let mut last: Option<Saved> = None;
+        for (other, plan) in self.plan.flows.enumerate() {
+            if other == flow || plan.saved_parameters.as_ref() != Some(store) {
+                continue;
+            }
+            let Some(connection) = self.connections.started(other.into()) else { continue };
+            let end = connection.end.filter(|&end| end <= start)?;
+            last = connection.saved(end).filter(|one| last.is_none_or(|last| one.at >= last.at)).or(last);
+        }
+        last
     }
 
     /// Starts the connection and the application of a flow, unless it has started.

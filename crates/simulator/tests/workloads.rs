@@ -344,6 +344,55 @@ fn a_connection_resumes_with_the_window_of_the_last_one() {
     assert_eq!(phases, [validated, validated].concat());
 }
 
+/// RFC 9959 by hand: 1 Gbit/s, an RTT of 100 ms, an initial window of 10 segments of 1448 bytes. Flows with one store start
+/// from what the flow that ended last had delivered: the second one jumps to half of it after the first round trip. One
+/// that starts while another is active has no parameters, and neither has one with another store.
+#[test]
+fn flows_of_one_store_start_with_the_parameters_of_the_last_one() {
+    let flow = |start: &str, store: Option<&str>, bytes: &str| {
+        let mut flow = json!({ "algorithm": "reno+careful-resume(base=standard)", "rtt": "100 ms", "profile": "linux",
+            "start": start, "stack": { "auto_tuning": false }, "workload": { "kind": "bulk", "bytes": bytes } });
+        if let Some(store) = store {
+            flow["saved_parameters"] = json!(store);
+        }
+        flow
+    };
+    let flows = json!([
+        flow("0 s", Some("server"), "584 kB"),
+        flow("2 s", Some("server"), "2 MB"),
+        flow("2100 ms", Some("server"), "584 kB"),
+        flow("4 s", Some("other"), "584 kB"),
+        flow("6 s", Some("other"), "584 kB"),
+        flow("6 s", None, "584 kB"),
+    ]);
+    let records = simulate(&dumbbell("1 Gbps", "4000 packets", "10 s", flows), 1);
+    let jumps: Vec<(u32, u64)> = records
+        .events
+        .iter()
+        .filter(|row| row.kind == "careful-resume" && row.cause == "unvalidated")
+        .map(|row| (row.flow, row.cwnd_after_bytes / 1448))
+        .collect();
+    // 584 kB are 404 segments: windows of 10, 20, 40, 80 and 160, and a rest of 94. The rest is sent while the first 47 or,
+    // with an ACK for two, 48 of the 160 are acknowledged. Its last segment therefore has 404 - 198 = 206 in flight, which
+    // are delivered in its RTT, at most 1 ms above the minimum of 100 ms: the jump is 103 or 102 segments.
+    assert_eq!(jumps.iter().map(|jump| jump.0).collect::<Vec<_>>(), [1, 4]);
+    assert!(jumps.iter().all(|jump| (102..=103).contains(&jump.1)), "{jumps:?}");
+}
+
+/// The parameters are those of the end of the last transfer, so that a lifetime of 1 s ends before the next connection.
+#[test]
+fn saved_parameters_are_as_old_as_the_last_transfer() {
+    let jumps = |lifetime: &str| {
+        let workload =
+            json!({ "kind": "transfers", "bytes": "584 kB", "gap": "2 s", "count": 2, "new_connection": true });
+        let flow = json!([{ "algorithm": format!("reno+careful-resume(base=standard, lifetime={lifetime})"),
+            "rtt": "100 ms", "profile": "linux", "stack": { "auto_tuning": false }, "workload": workload }]);
+        let records = simulate(&dumbbell("1 Gbps", "1000 packets", "10 s", flow), 1);
+        records.events.iter().filter(|row| row.cause == "unvalidated").count()
+    };
+    assert_eq!([jumps("3"), jumps("1")], [1, 0]);
+}
+
 /// Many clients over a lossy line: every exchange completes once, with the bytes of the responses.
 #[test]
 fn every_exchange_completes_once_despite_losses() {

@@ -102,6 +102,10 @@ class Flow(Table):
         Parameters of the stack that override those of the profile.
     control
         Delay between transport and algorithm, as in the kernel datapath.
+    saved_parameters
+        Name of a store of saved parameters (RFC 9959), which flows share: a flow starts with those of the one
+        of them that ended last, if none is active; ``careful-resume`` uses them (default: those of the flow's
+        own last connection).
     enter
         Router where the flow enters (parking lot) (default: the first).
     leave
@@ -143,6 +147,7 @@ class Flow(Table):
     profile: str | None = None
     stack: Mapping[str, Any] | None = None
     control: Control | None = None
+    saved_parameters: str | None = None
     enter: int | None = None
     leave: int | None = None
     from_: str | None = None

@@ -108,8 +108,8 @@ class Police(Table):
 
 @dataclass(frozen=True)
 class Step(Table):
-    """A step of a schedule: from ``at`` on this ``rate`` (0 is an outage), ``delay``, ``loss`` probability, on a cell
-    ``snr`` and the interruption by a ``handover``.
+    """A step of a schedule: from ``at`` on this ``rate`` (0 is an outage), ``delay``, ``loss`` probability, mean of the
+    ``wifi_jitter``, on a cell ``snr`` and the interruption by a ``handover``.
 
     Examples
     --------
@@ -125,6 +125,7 @@ class Step(Table):
     rate: str | None = None
     delay: str | None = None
     loss: float | None = None
+    wifi_jitter: str | None = None
     snr: float | None = None
     handover: str | None = None
 
@@ -170,7 +171,7 @@ class Link(Table):
     token_bucket
         Token bucket that limits the line.
     schedule
-        Steps of rate, delay and loss.
+        Steps of rate, delay, its variation and loss.
     repeat
         Period of the schedule (default: no repetition).
     delay_trace

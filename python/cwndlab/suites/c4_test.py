@@ -6,11 +6,12 @@ the slowest of 100 runs, which differ by chance; here the seeds do, with the fie
 buffer, rate or size, they are those of the specifications of its simulations (``sim_specs``).
 
 Differences from the source: TCP in place of QUIC. The sender begins half a round-trip time after the start, as a server
-does that is asked for the data. Rivals are this catalogue's `c4`, `cubic` and `bbr3`.
+does that is asked for the data. Rivals are this catalogue's `c4`, `cubic` and `bbr3`. The remembered window and RTT of
+the satellite are those of an algorithm with `careful-resume`; others, such as `c4`, whose specification does not
+mention them, begin without.
 
-Left out: the satellite (a remembered window and RTT: careful resume); the Wi-Fi that fades (no schedule changes the
-jitter); the calls (audio and two videos as streams of one QUIC connection, by priority, one of which the receiver
-stops).
+Left out: the seven calls (audio and two videos as streams of one QUIC connection, by priority, one of which the
+receiver stops), since a connection of the engine has one stream.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from math import inf
 from typing import Any
 
 from cwndlab.suites.case import cases
-from cwndlab.suites.paths import Path
+from cwndlab.suites.paths import MSS_BYTES, Path
 from cwndlab.suites.trial import Trial, duration, rate, steps
 
 #: Runs of a case.
@@ -39,7 +40,10 @@ _WIDE = Path("50 Mbit/s, 30 ms", 50e6, 0.03)
 _LATE = Path("10 Mbit/s, 70 ms", 10e6, 0.07)
 #: Longest delay of the queue where the source states none, s.
 _QUEUE_S = 0.08
+_SATELLITE = Path("250 Mbit/s, 600 ms", 250e6, 0.6)
 _JITTER: Mapping[str, Any] = {"wifi_jitter": "7 ms"}
+#: The window of the satellite that is remembered, bytes, and its RTT, s.
+_REMEMBERED = (18_750_000, 0.600123)
 
 CASES, case = cases((_SHORT,))
 
@@ -59,9 +63,11 @@ def _download(
     start_s: float = 0.0,
     queue_s: float = _QUEUE_S,
     rival: tuple[str, float, float] | None = None,
+    algorithm: str | None = None,
     **link: Any,
 ) -> None:
-    """States that a download ends within the bound in each run; ``rival`` has algorithm, megabytes and start."""
+    """States that a download ends within the bound in each run; ``rival`` has algorithm, megabytes and start, and
+    ``algorithm`` is that of the download in place of the subject's."""
     path = t.path
     one_way = {
         **rate(path.rate_bps),
@@ -76,7 +82,8 @@ def _download(
         start = duration(start_s + path.rtt_s / 2)
         return {**flow, "algorithm": algorithm, "workload": workload, "start": start}
 
-    document["flow"] = [download(t.subject.algorithm, megabytes, start_s), *([download(*rival)] if rival else [])]
+    own = download(algorithm or t.subject.algorithm, megabytes, start_s)
+    document["flow"] = [own, *([download(*rival)] if rival else [])]
     document.update(perturb=True, start_jitter="0 s")
     slowest = max(_completion_s(t, document, seed) for seed in range(1, RUNS + 1))
     t.expect(source, f"end of the slowest of {RUNS} downloads of {megabytes:g} MB, s", slowest, high=bound_s)
@@ -93,6 +100,22 @@ def _alone(t: Trial) -> None:
 @case("alone-200", "A simple 200 Mbit/s connection", _EVENTS, paths=(_FAST,))
 def _alone_fast(t: Trial) -> None:
     _download(t, "the buffer is a BDP, all runs end within 1.25 s", 20, 1.25, queue_s=0.04)
+
+
+def _resumed(algorithm: str, window: float, rtt_s: float) -> str:
+    """The text of the algorithm, with these saved parameters if its slow start is `careful-resume` without any."""
+    if "saved_cwnd" in algorithm:
+        return algorithm
+    saved = f"saved_cwnd={window / MSS_BYTES:.0f}, saved_rtt={rtt_s}"
+    if "careful-resume(" in algorithm:
+        return algorithm.replace("careful-resume(", f"careful-resume({saved}, ")
+    return algorithm.replace("careful-resume", f"careful-resume({saved})")
+
+
+@case("satellite", "A geostationary satellite connection", _EVENTS, paths=(_SATELLITE,))
+def _satellite(t: Trial) -> None:
+    what = "the buffer is a BDP, a window of 18.75 MB is remembered, all runs end within 7.4 s"
+    _download(t, what, 100, 7.4, queue_s=0.6, algorithm=_resumed(t.subject.algorithm, *_REMEMBERED))
 
 
 @case("low-and-up", "Low and up", _EVENTS, paths=(_STEP,))
@@ -125,6 +148,14 @@ _BAD = "Handling of high jitter environments"
 @case("bad-wifi", "Bad Wi-Fi", _BAD, paths=(_WIFI,))
 def _bad_wifi(t: Trial) -> None:
     _download(t, "a jitter of 7 ms; 4 MB of the specification, as 10 MB take 8 s", 4, 4.3, queue_s=0.25, **_JITTER)
+
+
+@case("wifi-fade", "Wi-Fi fade", _BAD, paths=(_SHORT,))
+def _fade(t: Trial) -> None:
+    what = "20 Mbit/s and a jitter of 1 ms; from 1 to 3 s 2 Mbit/s and 12 ms"
+    fair, faded = {**rate(20e6), "wifi_jitter": "1 ms"}, {**rate(2e6), "wifi_jitter": "12 ms"}
+    link: dict[str, Any] = {**fair, **steps((1.0, faded), (3.0, fair))}
+    _download(t, what, 10, 6.2, **link)
 
 
 @case("suspension", "Wi-Fi suspension", _BAD, paths=(_PAUSES,))

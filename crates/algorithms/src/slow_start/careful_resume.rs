@@ -29,7 +29,8 @@ use crate::shared::pace;
 
 options! {
     struct Options {
-        /// saved_cwnd; 0: what the flow's last connection delivered in its minimum RTT, by its last delivery rate
+        /// saved_cwnd; 0: what the last connection of the flow, or of its `saved_parameters`, delivered in its minimum
+        /// RTT, by its last delivery rate
         saved_cwnd: f64["segments"] = 0.0 in 0.0..=1e7,
         /// saved_rtt, for a saved_cwnd above 0
         saved_rtt: f64["s"] = 0.1 in 1e-6..=10.0,

@@ -1,26 +1,29 @@
 //! SEARCH (slow start exit at right chokepoint): exit when less is delivered than was sent an RTT before.
 //!
 //! Source: J. W. Chung, M. A. Kachooei, F. Li, M. Claypool, "SEARCH -- a New Slow Start Algorithm for TCP and QUIC",
-//! draft-chung-ccwg-search-02 to -09, 2024 to 2026.
+//! draft-chung-ccwg-search-02 to -09, 2024 to 2026; the drain of -09 as neqo's `search.rs` (mozilla/neqo@80ca01e)
+//! describes its section 3.2, with the rate of the minutes of ccwg at IETF 126 (July 2026).
 //!
 //! ```text
 //! bin = 0.35 RTT_0; at the end of bin i: D(i) bytes delivered, S(i) bytes sent in total     (1)
 //! j = i − RTT/bin, interpolated between bins                                                (2)
 //! curr = D(i) − D(i−10),  prev = S(j) − S(j−10)                                             (3)
 //!   (form = delivered: prev = 2 (D(j) − D(j−10)))
-//! norm = (prev − curr) / prev;  norm ≥ THRESH: exit                                         (4)
+//! norm = (prev − curr) / prev;  norm ≥ THRESH: drain, then exit                             (4)
 //! each ack: w += n                                                                          (5)
 //! sent = delivered + in flight + lost                                                       (6)
+//! drain: target = D(i) − D(i − ⌈RTT_0/bin⌉);  each ack: w −= n/3, exit at w ≤ target        (7)
 //! ```
 //!
 //! Units: bytes, nanoseconds; windows in segments.
 //! Differs from the source: the counts of a bin exclude the first ACK after its end, so that bins without ACKs need no
-//! special rule; the roll-back of the window is off by default.
+//! special rule.
 
 use cwndlab_control::{
-    options, Ack, Build, Change, Confidence, Congestion, Extra, Kind, Reason, SlowStart, Spec, Step, Window,
+    options, Ack, Build, Change, Confidence, Congestion, Event, EventKind, Extra, Kind, Reason, SlowStart, Spec, Step,
+    Window,
 };
-use cwndlab_units::maths::floor;
+use cwndlab_units::maths::{ceil, floor};
 
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::exit;
@@ -38,9 +41,10 @@ options! {
         missed_bins: f64["bins"] = 2.0 in 0.0..=10.0,
         /// RTT by which the reference interval is shifted: the last sample (the drafts) or the minimum
         shift: Shift { Latest = "latest", Min = "min" } = Latest,
-        /// reduction of the window at the exit: none (off), by the delivery of the last two RTTs (rollback, optional in
-        /// the drafts), or to the delivery of the last RTT (target, later drafts)
-        drain: Drain { Off = "off", Rollback = "rollback", Target = "target" } = Off,
+        /// reduction of the window at the exit: by a segment for three acknowledged ones, to the delivery of the last
+        /// initial RTT (gradual, draft -09); at once by the delivery of the last two (rollback, optional in earlier
+        /// drafts); or none (off, as in neqo)
+        drain: Drain { Gradual = "gradual", Rollback = "rollback", Off = "off" } = Gradual,
     }
 }
 
@@ -56,7 +60,9 @@ pub static SPEC: Spec = Spec {
     parameters: Options::PARAMETERS,
     choices: &[
         "the constants are those of drafts -08 and -09, as in FreeBSD",
-        "the roll-back at the exit is optional in the drafts and off by default",
+        "the texts of the drain in drafts -09 and -10 were not read: its target is that of neqo's code, its rate that of the minutes of IETF 126",
+        "the window of the drain counts as slow start: a loss or an idle period ends it",
+        "the drain's target is the delivery of ⌈RTT_0/bin⌉ = 3 bins, 1.05 RTT_0, as in neqo, which records it and does not drain",
         "between two bins the reference lies nearer to the older one, as in neqo; draft -09 interpolates to the newer one by mistake",
         "neqo has extra_bins = 15 and missed_bins = 9",
     ],
@@ -74,6 +80,8 @@ pub static SPEC: Spec = Spec {
 /// Number of bins of an interval, and their length as a fraction of the first RTT: 3.5 RTTs in total.
 const BINS: usize = 10;
 const BIN_SHARE: f64 = 0.35;
+/// (7): acknowledged segments per segment of the drain.
+const DRAIN_ACKS: f64 = 3.0;
 /// Length of the history: 10 bins of the interval, 35 extra bins, and reserve for the interpolation.
 const HISTORY: usize = 64;
 
@@ -90,6 +98,8 @@ pub struct Search {
     sent: [u64; HISTORY],
     lost: u64,
     norm: f64,
+    /// The window at which the drain ends, segments; `None` before it.
+    target: Option<f64>,
 }
 
 /// (4).
@@ -104,7 +114,8 @@ pub fn norm(prev: f64, curr: f64) -> f64 {
 
 impl Search {
     fn new(options: Options) -> Self {
-        Self { options, bin: 0, end: 0, closed: 0, delivered: [0; HISTORY], sent: [0; HISTORY], lost: 0, norm: 0.0 }
+        let (delivered, sent) = ([0; HISTORY], [0; HISTORY]);
+        Self { options, bin: 0, end: 0, closed: 0, delivered, sent, lost: 0, norm: 0.0, target: None }
     }
 
     /// (1), (6): closes the bins that have ended. Returns whether there were any.
@@ -166,31 +177,51 @@ impl Search {
         Some(norm(prev, curr))
     }
 
-    /// Segments delivered in the last `ns` nanoseconds.
-    fn recent(&self, ns: f64, mss: f64) -> f64 {
+    /// Segments delivered in the last `bins` bins.
+    fn recent(&self, bins: f64, mss: f64) -> f64 {
         let last = self.closed.saturating_sub(1) as f64;
-        (Self::at(&self.delivered, last) - Self::at(&self.delivered, (last - ns / self.bin as f64).max(0.0))) / mss
+        (Self::at(&self.delivered, last) - Self::at(&self.delivered, (last - bins).max(0.0))) / mss
     }
 
     /// The window after the exit, segments.
     fn drained(&self, ack: &Ack, w: f64) -> f64 {
         let mss = ack.mss.0 as f64;
-        let first = self.bin as f64 / BIN_SHARE;
+        let first = 1.0 / BIN_SHARE;
         match self.options.drain {
             Drain::Off => w,
             Drain::Rollback => (w - self.recent(2.0 * first, mss)).max(2.0),
-            Drain::Target => self.recent(first, mss).clamp(2.0, w),
+            Drain::Gradual => self.recent(ceil(first), mss).clamp(2.0, w),
         }
     }
 
+    /// The end of slow start, or the begin of the drain (7).
+    fn leave(&mut self, ack: &Ack, w: f64) -> Step {
+        let target = self.drained(ack, w);
+        if self.options.drain == Drain::Gradual && target < w {
+            self.target = Some(target);
+            return Step::with_event(0.0, Some(Event::new(EventKind::Drain, Reason::Norm, w).against(target)));
+        }
+        Step::with_exit(target - w, Some(exit::now(Reason::Norm, target, f64::NAN)))
+    }
+
+    /// (7).
+    fn drain(ack: &Ack, w: f64, target: f64) -> Step {
+        let left = (w - segments(ack) / DRAIN_ACKS).max(target);
+        let exit = (left <= target && !ack.recovering).then(|| exit::now(Reason::Norm, target, target));
+        Step::with_exit(left - w, exit)
+    }
+
     fn restart(&mut self) {
-        (self.bin, self.closed) = (0, 0);
+        (self.bin, self.closed, self.target) = (0, 0, None);
     }
 }
 
 impl SlowStart for Search {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64, _: f64) -> Step {
+        if let Some(target) = self.target {
+            return Self::drain(ack, w, target);
+        }
         let grow = segments(ack); // (5)
         let Some(last) = ack.rtt else {
             self.lost += ack.lost.0;
@@ -205,8 +236,7 @@ impl SlowStart for Search {
             self.norm = norm;
             // No margin: every bin has another norm.
             if norm >= self.options.thresh {
-                let target = self.drained(ack, w);
-                return Step::with_exit(target - w, Some(exit::now(Reason::Norm, target, f64::NAN)));
+                return self.leave(ack, w);
             }
         }
         Step::grow(grow)
@@ -300,8 +330,47 @@ mod tests {
             delivered += acked;
             ack.delivered = Bytes(delivered * 1000);
             sent += 10;
-            start.on_ack(&ack, 100.0, 1e9).exit.is_some()
+            let step = start.on_ack(&ack, 100.0, 1e9);
+            step.exit.is_some() || step.event.is_some()
         })
+    }
+
+    /// (7) by hand: bins of 35 ms, of which the last three delivered 60 segments each: a target of 180. From 200 segments,
+    /// three acknowledged segments take one; after 60 of them slow start ends at the target, with the ACK that reaches it.
+    #[test]
+    fn the_drain_takes_one_segment_for_three_acknowledged_ones() {
+        let mut start = Search { bin: 35_000_000, ..start() };
+        (0..15u64).for_each(|n| start.push_bin(60_000 * n, 0));
+        let ack = ack_at(Time::from_nanos(1_000_000_000), 3);
+        let step = start.leave(&ack, 200.0);
+        let begun = step.event.expect("the drain begins");
+        assert_eq!((step.grow, step.exit, begun.kind), (0.0, None, EventKind::Drain));
+        assert_eq!((begun.cwnd_segments, start.target), (200.0, Some(180.0)));
+        let (mut w, mut acked) = (200.0, 0);
+        loop {
+            let step = start.on_ack(&ack, w, 1e9);
+            (w, acked) = (w + step.grow, acked + 3);
+            if let Some(exit) = step.exit {
+                assert_eq!((exit.ssthresh, w, acked), (180.0, 180.0, 60));
+                break;
+            }
+        }
+        // A loss ends the drain; a window at or below the target does not drain.
+        start.restart();
+        assert_eq!(start.target, None);
+        let mut small = Search { bin: 35_000_000, ..Search::new(Options::default()) };
+        (0..15u64).for_each(|n| small.push_bin(60_000 * n, 0));
+        assert_eq!(small.leave(&ack, 150.0).exit.map(|exit| exit.ssthresh), Some(150.0));
+    }
+
+    /// Earlier drafts by hand: 60 segments per 35 ms are 343 in two initial RTTs of 100 ms, so that 600 fall to 257.
+    #[test]
+    fn the_roll_back_takes_the_delivery_of_two_round_trips() {
+        let mut start = Search::new(Options { drain: Drain::Rollback, ..Options::default() });
+        start.bin = 35_000_000;
+        (0..15u64).for_each(|n| start.push_bin(60_000 * n, 0));
+        let exit = start.leave(&ack_at(Time::from_nanos(1_000_000_000), 1), 600.0).exit;
+        assert_eq!(exit.map(|exit| exit.ssthresh.round()), Some(257.0));
     }
 
     #[test]

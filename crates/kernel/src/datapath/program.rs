@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cwndlab_control::{kernel_name, Algorithm, Need, ReportSchedule};
+use cwndlab_control::{kernel_name, Algorithm, ReportSchedule};
 use cwndlab_units::Fault;
 use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel};
 
@@ -14,8 +14,6 @@ use super::shared::{Decisions, Mapped, RawFlow, RawTotals, Settings, SLOTS};
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/datapath.bpf.o"));
 /// The placeholder for the algorithm's name in the program.
 const UNNAMED: &[u8; 16] = b"cwndlab_unnamed\0";
-/// `TCP_CONG_NEEDS_ECN`: the connection negotiates ECN and sends ECN-capable packets.
-const NEEDS_ECN: u32 = 2;
 
 /// The messages of libbpf, which has one log callback per process.
 static LOG: Mutex<String> = Mutex::new(String::new());
@@ -58,7 +56,9 @@ fn load_fault(what: &str, error: &libbpf_rs::Error) -> Fault {
     Fault::new("", format!("{what}: {error}"), hint)
 }
 
-/// Writes name, flags and settings into the object before it is loaded.
+/// Writes name and settings into the object before it is loaded. `TCP_CONG_NEEDS_ECN` remains unset: with it, SYNs have
+/// ECT(0), and a peer accepts ECN only if its listener has such an algorithm, too (Linux, `tcp_ecn_create_request`).
+/// Otherwise packets would have ECT without an echo of marks.
 fn prepare(open: &mut OpenObject, name: &str, algorithm: &Algorithm, schedule: ReportSchedule) {
     let (mode, every) = match schedule {
         ReportSchedule::Ack => (0, 0),
@@ -74,11 +74,6 @@ fn prepare(open: &mut OpenObject, name: &str, algorithm: &Algorithm, schedule: R
             let at = value.windows(UNNAMED.len()).position(|part| part == UNNAMED).expect("the program has a name");
             value[at..at + UNNAMED.len()].fill(0);
             value[at..at + name.len()].copy_from_slice(name.as_bytes());
-            // `flags` follows the name.
-            let flags = &mut value[at + UNNAMED.len()..at + UNNAMED.len() + 4];
-            let before = u32::from_ne_bytes(flags.try_into().expect("four bytes"));
-            let ecn = if algorithm.needs(Need::Ecn) || algorithm.needs(Need::L4s) { NEEDS_ECN } else { 0 };
-            flags.copy_from_slice(&(before | ecn).to_ne_bytes());
         } else if title.ends_with(".rodata") {
             let bytes = [settings.when.to_ne_bytes(), settings.model_based.to_ne_bytes()].concat();
             value[..8].copy_from_slice(&bytes);

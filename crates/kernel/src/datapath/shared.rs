@@ -20,6 +20,7 @@ const APP_LIMITED: u8 = 4;
 const RATE_APP_LIMITED: u8 = 8;
 const CONGESTION: u8 = 16;
 const ECE: u8 = 32;
+const ACCURATE_ECN: u8 = 64;
 
 /// `struct settings`.
 #[repr(C)]
@@ -304,6 +305,7 @@ impl RawReport {
             delivered: self.delivered,
             app_limited: self.has(APP_LIMITED),
             cwnd_limited: self.has(CWND_LIMITED),
+            accurate_ecn: self.has(ACCURATE_ECN),
             una: self.una,
             nxt: self.nxt,
             cwnd: self.cwnd,
@@ -454,6 +456,7 @@ mod tests {
             ("FLAG_RATE_APP_LIMITED", RATE_APP_LIMITED),
             ("FLAG_CONGESTION", CONGESTION),
             ("FLAG_ECE", ECE),
+            ("FLAG_ACCURATE_ECN", ACCURATE_ECN),
         ];
         for (name, flag) in flags {
             assert_eq!(constant(name), usize::from(flag), "{name}");

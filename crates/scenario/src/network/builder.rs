@@ -136,12 +136,14 @@ impl Network {
             return link.line.rate;
         }
         let end = link.line.schedule.repeat.unwrap_or(self.duration).as_nanos().max(1);
-        let steps = link.line.schedule.filled(link.line.rate.unwrap_or(Rate(0)), link.delay);
-        let ends = steps.iter().skip(1).map(|step| step.0.as_nanos()).chain([u64::MAX]);
+        let steps = link.line.schedule.filled(link.line.rate.unwrap_or(Rate(0)), link.delay, None);
+        let ends = steps.iter().skip(1).map(|step| step.at.as_nanos()).chain([u64::MAX]);
         let carried: u128 = steps
             .iter()
             .zip(ends)
-            .map(|(step, until)| u128::from(step.1 .0) * u128::from(until.min(end).saturating_sub(step.0.as_nanos())))
+            .map(|(step, until)| {
+                u128::from(step.rate.0) * u128::from(until.min(end).saturating_sub(step.at.as_nanos()))
+            })
             .sum();
         // At least 1 bit/s, also for a permanent outage, since the rate is a divisor.
         Some(Rate((carried / u128::from(end)).max(1) as u64))

@@ -116,6 +116,7 @@ impl<'a> FlowPlans<'a> {
             oracle_buffer: placed.forward.iter().filter_map(buffer).min().map(Bytes),
             routers: routers(&placed.forward, network),
             control_delay: flow.control,
+            saved_parameters: flow.saved_parameters.as_deref().map(Arc::from),
             constructor: None,
         };
         self.kinds.intern(kind)

@@ -135,8 +135,13 @@ impl LinkCell {
         for key in ["agents", "admission"].into_iter().filter(|key| table.gives(key)) {
             faults.add(table.at(key), "a cell has no constant capacity to allocate", "remove it");
         }
-        for (n, _) in steps.iter().enumerate().filter(|(_, step)| step.rate.is_some()) {
-            faults.add(step_at(n, "rate"), "the cell of the link has no rate", "change 'snr' instead");
+        for (n, step) in steps.iter().enumerate() {
+            if step.rate.is_some() {
+                faults.add(step_at(n, "rate"), "the cell of the link has no rate", "change 'snr' instead");
+            }
+            if step.wifi_jitter.is_some() {
+                faults.add(step_at(n, "wifi_jitter"), "the cell of the link replaces the line", "remove it");
+            }
         }
     }
 }

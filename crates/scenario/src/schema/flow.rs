@@ -61,6 +61,9 @@ fields! {
         given: GivenStack,
         /// delay between transport and algorithm, as in the kernel datapath
         control: Option<ControlDelay> = absent(""),
+        /// name of a store of saved parameters (RFC 9959), which flows share: a flow starts with those of the one of them
+        /// that ended last, if none is active; `careful-resume` uses them
+        saved_parameters: Option<String> = absent("those of the flow's own last connection"),
         /// source node (graph)
         from: Option<String> = absent("required in a graph"),
         /// destination node (graph)
@@ -137,14 +140,35 @@ impl FieldType for Flows {
             check(&flow, &inner, directions, faults);
             flows.push(flow);
         }
+        check_stores(&flows, faults);
         Some(flows)
+    }
+}
+
+/// A store of saved parameters that no other flow shares has no effect: its name is wrong.
+fn check_stores(flows: &[Flow], faults: &mut Faults) {
+    for flow in flows {
+        let Some(store) = &flow.saved_parameters else { continue };
+        let users: u64 =
+            flows.iter().filter(|one| one.saved_parameters.as_ref() == Some(store)).map(|one| one.count).sum();
+        if users < 2 {
+            let hint = "give it to another flow, or remove it: the connections of one flow share theirs anyway";
+            faults.add(
+                format!("{}.saved_parameters", flow.path.0),
+                format!("no other flow has the store '{store}'"),
+                hint,
+            );
+        }
     }
 }
 
 fn check(flow: &Flow, table: &Reader<'_>, directions: [&'static str; 2], faults: &mut Faults) {
     match flow.transport {
         Protocol::Udp => {
-            for key in ["algorithm", "profile", "stack", "control"].into_iter().filter(|key| table.gives(key)) {
+            for key in ["algorithm", "profile", "stack", "control", "saved_parameters"]
+                .into_iter()
+                .filter(|key| table.gives(key))
+            {
                 let hint = "remove it, or write 'transport = \"tcp\"'";
                 faults.add(table.at(key), "a flow over UDP has no congestion control", hint);
             }

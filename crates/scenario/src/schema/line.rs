@@ -19,7 +19,7 @@ fields! {
         trace: Option<TraceLine> = absent(""),
         /// token bucket that limits the line
         token_bucket: Option<TokenBucketPlan> = absent(""),
-        /// steps of rate, delay and loss
+        /// steps of rate, delay, its variation and loss
         schedule: Steps = absent("", Vec::new()),
         /// period of the schedule
         repeat: Option<Duration> = absent("no repetition"),
@@ -90,7 +90,7 @@ impl Line {
             for ((path, _), step) in table.items("schedule", &mut Faults::default()).iter().zip(steps) {
                 if step.rate.is_some() {
                     let what = "the line has no constant rate that a step could change";
-                    faults.add(format!("{path}.rate"), what, "use steps of delay and loss only");
+                    faults.add(format!("{path}.rate"), what, "use steps of delay, its variation and loss only");
                 }
             }
         }

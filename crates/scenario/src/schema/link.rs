@@ -51,10 +51,14 @@ fields! {
 
 impl Link {
     fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
-        if let Some(mean) = self.wifi_jitter.filter(|mean| !WifiJitter::MEANS.contains(mean)) {
+        let paths = table.items("schedule", &mut Faults::default());
+        let steps = self.line.schedule.steps.iter().zip(paths);
+        let scheduled = steps.filter_map(|(step, (path, _))| Some((step.wifi_jitter?, format!("{path}.wifi_jitter"))));
+        let own = self.wifi_jitter.map(|mean| (mean, table.at("wifi_jitter")));
+        for (mean, at) in own.into_iter().chain(scheduled).filter(|(mean, _)| !WifiJitter::MEANS.contains(mean)) {
             let (least, most) = (WifiJitter::MEANS.start(), WifiJitter::MEANS.end());
             let hint = format!("write a mean from \"{least}\" (no spikes) to \"{most}\" (a spike for every packet)");
-            faults.add(table.at("wifi_jitter"), format!("{mean} is not a mean of the model"), hint);
+            faults.add(at, format!("{mean} is not a mean of the model"), hint);
         }
     }
 

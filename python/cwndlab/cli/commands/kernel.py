@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import cwndlab
+from cwndlab.catalogue import algorithms, parts
 from cwndlab.cli import signals
 from cwndlab.cli.console import Format, say, write_rows
 from cwndlab.cli.options import Argument, Option, command, group, pairs_of
@@ -72,6 +73,8 @@ def run(
         for text in dict.fromkeys(algorithm):
             if cwndlab.custom.base_name(text) not in {*policies, *classes}:
                 say(cwndlab.validation.report_schedule.sentence(text, report))
+                for limit in cwndlab.kernel.ecn_limits(_needs(text)):
+                    say(f"{text}: {limit}")
         if not attached.real_time:
             say("real-time priority (SCHED_FIFO) was refused: decisions may be late (RLIMIT_RTPRIO or CAP_SYS_NICE)")
         _show(attached, ended, span_s)
@@ -108,6 +111,12 @@ def list_(format: Format = Format.table) -> None:
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
     rows = [{"name": name, "ours": "yes" if name.startswith("cwndlab_") else "no"} for name in known]
     write_rows(rows, ("name", "ours"), format)
+
+
+def _needs(algorithm: str) -> set[str]:
+    """What the entries of an algorithm of the catalogue need."""
+    used = parts(algorithm)
+    return {need for one in algorithms() if one.name in (used.growth, used.slow_start) for need in one.needs}
 
 
 def _shown_effect(one: ReportEffect) -> dict[str, Any]:
