@@ -114,7 +114,14 @@ def aggregates() -> Iterator[Cell]:
     yield wifi("a-mpdu hidden three with a lifetime", *to_one(3), **aged)
     powers, flows = to_one(3)
     yield wifi("a-mpdu hidden one of three with a lifetime", [*powers, (0, 1, -60)], flows, **aged)
-    yield wifi("a-mpdu hidden mcs 7 without requests", *to_one(2), standard="802.11n", mcs=7, requests=False)
+    silent: Cell = {"standard": "802.11n", "mcs": 7, "requests": False}
+    yield wifi("a-mpdu hidden mcs 7 without requests", *to_one(2), **silent)
+    # A sender that starts while hidden ones are saturated sets up its BlockAck agreement seconds later, and sends
+    # single frames until then. Here each sets it up before any of them is saturated.
+    first: Cell = {"agreements": True}
+    yield wifi("a-mpdu hidden three with a lifetime, agreed", *to_one(3), **aged, **first)
+    yield wifi("a-mpdu hidden one of three with a lifetime, agreed", [*powers, (0, 1, -60)], flows, **aged, **first)
+    yield wifi("a-mpdu hidden mcs 7 without requests, agreed", *to_one(2), **silent, **first)
     for count in (1, 5):
         name = f"802.11n {count} without a-mpdu"
         yield wifi(name, *to_one(count, hear=True), standard="802.11n", mcs=7, aggregation=False)
@@ -167,8 +174,7 @@ def high_efficiency() -> Iterator[Cell]:
 def edca() -> Iterator[Cell]:
     """Access categories of stations that all receive each other, with the parameters of the standard.
 
-    A station that holds a TXOP sets the NAV of others for all of it in ns-3 (multiple protection, 9.2.5.2), and for its
-    next response here: cells of several stations have no TXOPs, but for two that show the difference.
+    A station that holds a TXOP sets the NAV of others for all of it in ns-3 (multiple protection, 9.2.5.2).
     """
     mixes = {
         "voice and best effort": ["voice", "best_effort"],
@@ -184,7 +190,23 @@ def edca() -> Iterator[Cell]:
             yield wifi(f"edca {standard} {category}", *to_one(1, hear=True), categories=[category], **changes)
             name = f"edca {standard} {category} and best effort"
             yield wifi(name, *to_one(2, hear=True), categories=[category, "best_effort"], **changes)
-    changes = {"standard": "802.11n", "mcs": 7, "seconds": 5, "txops": False}
+    changes = {"standard": "802.11n", "mcs": 7, "seconds": 5}
+    for name in ("one of each", "three video, three background"):
+        categories = mixes[name]
+        stars = to_one(len(categories), hear=True)
+        yield wifi(f"edca 802.11n {name}", *stars, categories=categories, **changes)
+    categories = ["voice", "best_effort"]
+    yield wifi(
+        "edca 802.11n voice and best effort rts", *to_one(2, hear=True), categories=categories, rts=True, **changes
+    )
+    agreed = changes | {"lifetime_ms": LIFETIME_MS, "agreements": True}
+    yield wifi("edca 802.11n hidden video, agreed", *to_one(2), categories=["video"] * 2, **agreed)
+    # Voice below its capacity ends its TXOPs early, by a CF-End.
+    for offered in (5, 8):
+        name = f"edca 802.11n two voice, two best effort at {offered} Mbps each"
+        categories = ["voice", "voice", "best_effort", "best_effort"]
+        yield wifi(name, *to_one(4, hear=True), categories=categories, mbps=offered, **changes)
+    changes["txops"] = False
     for name, categories in mixes.items():
         stars = to_one(len(categories), hear=True)
         yield wifi(f"edca 802.11n {name} without TXOPs", *stars, categories=categories, **changes)
@@ -227,6 +249,8 @@ def words(cell: Cell, seed: int) -> str:
         lines.append("categories")
     if not cell.get("txops", True):
         lines.append("no_txops")
+    if cell.get("agreements", False):
+        lines.append("agreements")
     if cell["rts"]:
         lines.append("rts_above 0")
     if not cell.get("aggregation", True):

@@ -55,6 +55,7 @@ main()
     double until = 12;
     bool categories = false;
     bool txops = true;
+    bool agreements = false;
     double defaultDbm = -150;
     const double powerDbm = 16;
     std::vector<std::tuple<uint32_t, uint32_t, double>> powers;
@@ -90,6 +91,8 @@ main()
             categories = true;
         else if (word == "no_txops")
             txops = false;
+        else if (word == "agreements")
+            agreements = true;
         else if (word == "default")
         {
             std::string name;
@@ -213,6 +216,18 @@ main()
         client->SetRemote(address);
         container.Get(flow.from)->AddApplication(client);
         client->SetStartTime(Seconds(0.1 + 0.0011 * i + 0.000013 * seed));
+        if (agreements)
+        {
+            // Several packets at once: a BlockAck agreement is set up for a queue of more than one.
+            auto first = CreateObject<PacketSocketClient>();
+            first->SetAttribute("PacketSize", UintegerValue(flow.bytes));
+            first->SetAttribute("MaxPackets", UintegerValue(5));
+            first->SetAttribute("Interval", TimeValue(MicroSeconds(1)));
+            first->SetAttribute("Priority", UintegerValue(flow.priority));
+            first->SetRemote(address);
+            container.Get(flow.from)->AddApplication(first);
+            first->SetStartTime(Seconds(0.02 * (i + 1)));
+        }
         auto server = CreateObject<PacketSocketServer>();
         PacketSocketAddress local;
         local.SetSingleDevice(devices.Get(flow.to)->GetIfIndex());

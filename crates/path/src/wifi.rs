@@ -8,7 +8,7 @@ use cwndlab_network::aqm::{Discipline, QueuedPacket};
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::wifi::neighbourhood::{Channel, Neighbourhood, Radio, RateControl};
-use cwndlab_network::wifi::phy::dsss_airtime;
+use cwndlab_network::wifi::phy::{dsss_airtime, Mode, CF_END_BYTES};
 use cwndlab_network::wifi::{
     AccessCategory, AccessParameters, Beacon, Deferral, Edca, FrameOutcome, Medium, PathConfig, QueueConfig, Routed,
     Rules, Stations, NEVER,
@@ -61,7 +61,7 @@ pub(crate) struct WifiMedium {
 }
 
 /// EDCA with the parameters of the plan in place of the defaults of an access category.
-fn edca(plan: EdcaPlan, access: &AccessPlan, access_point: Option<u32>) -> Edca {
+fn edca(plan: EdcaPlan, access: &AccessPlan, access_point: Option<u32>, at_5_ghz: bool) -> Edca {
     let defaults = Edca::new(plan.dscp_mapping, access.cw_min, access.cw_max, access_point);
     let planned = |mut all: [AccessParameters; AccessCategory::COUNT]| {
         for (one, plan) in all.iter_mut().zip(plan.categories) {
@@ -75,6 +75,8 @@ fn edca(plan: EdcaPlan, access: &AccessPlan, access_point: Option<u32>) -> Edca 
     Edca {
         stations: planned(defaults.stations),
         access_point: defaults.access_point.map(|(station, all)| (station, planned(all))),
+        protection: plan.protection,
+        cf_end: if at_5_ghz { Mode::Ofdm { bits: 24 }.airtime(CF_END_BYTES) } else { defaults.cf_end },
         ..defaults
     }
 }
@@ -88,6 +90,7 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         StandardPlan::He => Rules::he(),
     };
     let access_point = plan.access_point.and_then(|node| stations.get(&node).copied());
+    let at_5_ghz = plan.channel.is_some_and(|channel| channel.number > 13) || plan.standard == StandardPlan::Vht;
     Rules {
         slot: plan.access.slot,
         access: AccessParameters { cw_min: plan.access.cw_min, cw_max: plan.access.cw_max, ..base.access },
@@ -100,7 +103,7 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         lifetime: plan.channel.and_then(|channel| channel.lifetime),
         energy_detection_dbm: plan.channel.map_or(base.energy_detection_dbm, |channel| channel.energy_detection),
         deferral: if plan.keeps_turn { Deferral::Keeps } else { Deferral::Draws },
-        edca: plan.edca.map(|one| edca(one, &plan.access, access_point)),
+        edca: plan.edca.map(|one| edca(one, &plan.access, access_point, at_5_ghz)),
         beacon: plan.beacon.zip(access_point).map(|(beacon, station)| Beacon {
             station,
             interval: beacon.interval,

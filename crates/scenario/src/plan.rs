@@ -11,7 +11,7 @@ use cwndlab_control::{Algorithm, Constructor, RecoveryKind, ReportSchedule};
 use cwndlab_network::dscp::Dscp;
 use cwndlab_network::impairments::EcnChange;
 use cwndlab_network::wifi::phy::{Format, He, HeGuard, Mode};
-use cwndlab_network::wifi::{AccessCategory, DscpMapping};
+use cwndlab_network::wifi::{AccessCategory, DscpMapping, Protection};
 use cwndlab_network::{aqm, loss, router_assist};
 use cwndlab_units::{Bytes, Duration, FlowId, IndexVec, LinkId, Rate, Time};
 
@@ -232,6 +232,8 @@ fn check_windows(min: u32, max: u32, table: &Reader<'_>, faults: &mut Faults) {
 pub struct EdcaPlan {
     /// The user priority of a packet.
     pub dscp_mapping: DscpMapping,
+    /// Reach of the duration fields of a TXOP.
+    pub protection: Protection,
     /// Background, best effort, video and voice.
     pub categories: [CategoryPlan; AccessCategory::COUNT],
 }

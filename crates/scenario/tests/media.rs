@@ -2,7 +2,7 @@
 
 use cwndlab_algorithms::catalogue;
 use cwndlab_network::wifi::phy::{Format, Mode};
-use cwndlab_network::wifi::DscpMapping;
+use cwndlab_network::wifi::{DscpMapping, Protection};
 use cwndlab_scenario::plan::{Capacity, CategoryPlan, EdcaPlan, Plan, StandardPlan};
 use cwndlab_scenario::Scenario;
 use cwndlab_units::{Duration, LinkId, Rate};
@@ -57,8 +57,17 @@ fn edca_is_a_mapping_or_a_table() {
     let edca = |text: &str| plan(&format!("{CELL}{text}\n{AIR}{END}")).unwrap().media[0].edca;
     assert_eq!(edca(""), None);
     let short = edca("edca = \"precedence\"").unwrap();
-    assert_eq!(short, EdcaPlan { dscp_mapping: DscpMapping::Precedence, categories: Default::default() });
+    assert_eq!(
+        short,
+        EdcaPlan {
+            dscp_mapping: DscpMapping::Precedence,
+            protection: Protection::Single,
+            categories: Default::default()
+        }
+    );
     assert_eq!(edca("edca = { dscp_mapping = \"precedence\" }"), Some(short));
+    let multiple = edca("edca = { dscp_mapping = \"precedence\", protection = \"multiple\" }");
+    assert_eq!(multiple, Some(EdcaPlan { protection: Protection::Multiple, ..short }));
     let voice =
         CategoryPlan { aifsn: Some(1), txop_limit: Some(Duration::from_micros(2080)), ..CategoryPlan::default() };
     let long = edca("edca = { dscp_mapping = \"rfc8325\", voice = { aifsn = 1, txop_limit = \"2.08 ms\" } }").unwrap();

@@ -33,9 +33,11 @@ class AccessCategory(Table):
 @dataclass(frozen=True, kw_only=True)
 class Edca(Table):
     """The four access categories of EDCA. ``dscp_mapping``, ``"rfc8325"`` or ``"precedence"``, gives the user priority
-    of a packet."""
+    of a packet. ``protection``, ``"single"`` or ``"multiple"``: duration fields reach to the end of the next exchange
+    of a TXOP, or of its limit."""
 
     dscp_mapping: str
+    protection: str | None = None
     background: AccessCategory | None = None
     best_effort: AccessCategory | None = None
     video: AccessCategory | None = None

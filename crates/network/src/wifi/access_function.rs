@@ -41,7 +41,7 @@ pub struct Counters {
     pub errors: u64,
     /// Packets that the queue dropped.
     pub dropped: u64,
-    /// Airtime, responses included, ns.
+    /// Airtime, responses included, without CF-End frames, ns.
     pub airtime_ns: u64,
 }
 
@@ -300,6 +300,14 @@ impl<P> Path<P> {
             }
         };
         self.max_bytes = if access.aggregates { rules.max_bytes(mode, airtime) } else { 0 };
+    }
+
+    /// Maximum size of an aggregate whose BlockAck ends within `rest`, bytes.
+    pub(super) fn max_bytes_within(&self, rules: &Rules, rest: Duration) -> u32 {
+        if self.max_bytes == 0 {
+            return 0;
+        }
+        rules.max_bytes(self.mode, rest.saturating_sub(SIFS + self.airtimes.block_ack))
     }
 }
 

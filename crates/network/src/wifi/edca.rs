@@ -2,8 +2,9 @@
 //! codepoints to them.
 
 use cwndlab_config::words;
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Time};
 
+use super::phy::{dsss_airtime, CF_END_BYTES};
 use crate::dscp::Dscp;
 
 /// An access category, the lowest priority first.
@@ -78,6 +79,37 @@ impl DscpMapping {
     }
 }
 
+words! {
+    /// How far the duration fields of the frames of a TXOP reach, which is the choice of its holder (IEEE 802.11-2016,
+    /// 9.2.5.2).
+    pub enum Protection {
+        /// to the end of the response, and of the next exchange of the TXOP if one follows
+        Single = "single",
+        /// to the end of the TXOP limit; a holder without a frame truncates the TXOP by a CF-End, as in ns-3
+        Multiple = "multiple",
+    }
+}
+
+impl Protection {
+    /// The duration field of a frame that ends at `end` in a TXOP until `limit`. `following` returns SIFS and the next
+    /// exchange of the TXOP, or zero.
+    ///
+    /// Multiple protection: the standard permits every value from the time that the pending frames need up to the rest of
+    /// the limit. This is the maximum, as in ns-3. The limit may be exceeded by a single frame (10.22.2.8).
+    pub(super) fn duration_field(
+        self,
+        end: Time,
+        limit: Time,
+        response: Duration,
+        following: impl FnOnce() -> Duration,
+    ) -> Duration {
+        match self {
+            Self::Single => response + following(),
+            Self::Multiple => limit.saturating_since(end).max(response),
+        }
+    }
+}
+
 /// Parameters of channel access: those of DCF, or of an access category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessParameters {
@@ -129,6 +161,10 @@ pub struct Edca {
     pub stations: [AccessParameters; AccessCategory::COUNT],
     /// The access point, if there is one, with its parameters.
     pub access_point: Option<(u32, [AccessParameters; AccessCategory::COUNT])>,
+    /// Reach of duration fields in a TXOP.
+    pub protection: Protection,
+    /// Airtime of a CF-End, which has the lowest basic rate (10.7.6.3).
+    pub cf_end: Duration,
 }
 
 impl Edca {
@@ -136,7 +172,20 @@ impl Edca {
     #[must_use]
     pub fn new(dscp_mapping: DscpMapping, cw_min: u32, cw_max: u32, access_point: Option<u32>) -> Self {
         let all = |ap| AccessCategory::ALL.map(|category| AccessParameters::of(category, cw_min, cw_max, ap));
-        Self { dscp_mapping, stations: all(false), access_point: access_point.map(|station| (station, all(true))) }
+        Self {
+            dscp_mapping,
+            stations: all(false),
+            access_point: access_point.map(|station| (station, all(true))),
+            protection: Protection::Single,
+            cf_end: dsss_airtime(CF_END_BYTES),
+        }
+    }
+
+    /// Airtime of the CF-End that at `at` truncates a TXOP until `limit`. `None`: duration fields do not reach that far, or
+    /// the rest of the TXOP is too short (10.22.2.9).
+    pub(super) fn truncation(&self, at: Time, limit: Time) -> Option<Duration> {
+        let fits = limit.saturating_since(at) > self.cf_end;
+        (fits && self.protection == Protection::Multiple).then_some(self.cf_end)
     }
 
     /// The parameters of a station.

@@ -32,4 +32,6 @@ pub(super) struct Txop {
     pub(super) start: Time,
     /// End of the last exchange at the latest.
     pub(super) end: Time,
+    /// The receiver of all exchanges so far, which does not set its NAV; `None`: there are several, or it does not send.
+    pub(super) receiver: Option<u32>,
 }

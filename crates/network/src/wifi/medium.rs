@@ -5,9 +5,9 @@ mod txop;
 
 use cwndlab_units::{Duration, Time};
 
-use super::access_function::{AccessFunction, Airtimes, Frame, Path, PendingExchange, State};
+use super::access_function::{AccessFunction, Airtimes, Frame, PendingExchange, State};
 use super::contention::{Contention, Space, NEVER};
-use super::edca::AccessCategory;
+use super::edca::{AccessCategory, Protection};
 use super::exchange::{Exchange, FrameCounts, Txop};
 use super::phy::SIFS;
 use super::rules::{Beacon, Deferral, Rules};
@@ -257,7 +257,14 @@ impl<P: Copy> Medium<P> {
         if self.beacon_due == NEVER {
             return NEVER;
         }
-        self.beacon_due.max(self.contention.idle_from() + self.rules.pifs())
+        let idle_from = match (&self.rules.beacon, &self.rules.edca) {
+            // The NAV of holder and receiver of a TXOP is not that of the others.
+            (Some(beacon), Some(edca)) if edca.protection == Protection::Multiple => {
+                self.contention.space(self.stations.by_category(beacon.station).start).idle_from
+            }
+            _ => self.contention.idle_from(),
+        };
+        self.beacon_due.max(idle_from + self.rules.pifs())
     }
 
     /// Processes the transmission that begins at `self.start`.
@@ -337,14 +344,20 @@ impl<P: Copy> Medium<P> {
         let data_end = at + exchange.data_end;
         let end = data_end + exchange.acknowledgement;
         // Other stations defer for the duration in the header, with or without an acknowledgement.
-        self.contention.set_idle(end, Duration::ZERO);
+        let in_txop = self.stations.functions[index].access.txop_limit > Duration::ZERO;
+        let reserved = if in_txop { data_end + self.duration_field(at, index, exchange) } else { end };
+        if reserved > end {
+            self.reserve(index, exchange.path, end, reserved);
+        } else {
+            self.contention.set_idle(end, Duration::ZERO);
+        }
         let counts = self.complete(at, index, exchange, false, end);
         let function = &mut self.stations.functions[index];
         function.counters.attempts += 1;
         function.counters.errors += u64::from(exchange.frames) - counts.received;
         if counts.received > 0 {
-            if function.access.txop_limit > Duration::ZERO {
-                self.hold_txop(at, index, end);
+            if in_txop {
+                self.hold_txop(at, index, exchange.path, end);
             }
             self.back_off(index, self.stations.functions[index].access.cw_min);
             if let (Deferral::Keeps, Some(to)) = (self.rules.deferral, self.stations.paths[exchange.path as usize].to) {

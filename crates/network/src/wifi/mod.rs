@@ -20,7 +20,7 @@ mod tests;
 
 pub use access_function::{Counters, PathTotals, Routed};
 pub use contention::NEVER;
-pub use edca::{AccessCategory, AccessParameters, DscpMapping, Edca};
+pub use edca::{AccessCategory, AccessParameters, DscpMapping, Edca, Protection};
 pub use medium::{FrameOutcome, Medium};
 pub use rules::{Aggregation, Beacon, Deferral, Rules};
 pub use stations::{PathConfig, QueueConfig, Stations};

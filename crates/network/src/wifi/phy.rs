@@ -33,6 +33,8 @@ pub const RATES_MBPS: [u32; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 pub const ACK_BYTES: u32 = 14;
 /// Bytes of an RTS frame.
 pub const RTS_BYTES: u32 = 20;
+/// Bytes of a CF-End frame.
+pub const CF_END_BYTES: u32 = 20;
 /// Bytes of a compressed BlockAck for a window of 64 frames.
 pub const BLOCK_ACK_BYTES: u32 = 32;
 /// Bytes of a compressed BlockAck for a window of 256 frames, that of HE.

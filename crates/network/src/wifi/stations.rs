@@ -6,13 +6,15 @@ mod queue;
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use cwndlab_units::Duration;
+
 use super::access_function::{
     AccessFunction, Airtimes, Counters, Frame, Path, PathTotals, PendingExchange, QueueLength, Routed,
 };
 use super::airtimes::{FlowAirtimes, KnownFlow};
 use super::contention::NEVER;
 use super::edca::{AccessCategory, AccessParameters, DscpMapping};
-use super::phy::{self, subframe_bytes, Mode};
+use super::phy::{self, subframe_bytes, Mode, SIFS};
 use super::rules::Rules;
 use crate::aqm::{Discipline, QueuedPacket};
 use crate::queue::Limit;
@@ -129,12 +131,19 @@ impl<P: Copy> Stations<P> {
 
     /// Number of frames in the next transmission of a path, at most `max_bytes` as an aggregate, and their bytes.
     pub(super) fn aggregate(path: &Path<P>, rules: &Rules, max_bytes: u32) -> (u32, u32) {
-        let single = path.frames[0].one.size + rules.overhead;
+        Self::aggregate_from(path, 0, rules, max_bytes)
+    }
+
+    /// As [`aggregate`](Self::aggregate), from the frame at a position on.
+    #[allow(clippy::inline_always)] // for every transmission
+    #[inline(always)]
+    fn aggregate_from(path: &Path<P>, first: usize, rules: &Rules, max_bytes: u32) -> (u32, u32) {
+        let single = path.frames[first].one.size + rules.overhead;
         let Some(aggregation) = rules.aggregation else { return (1, single) };
         let mut count = 0;
         let mut padded = 0;
         let mut bytes = 0;
-        for frame in path.frames.iter().take(aggregation.frames as usize) {
+        for frame in path.frames.range(first..).take(aggregation.frames as usize) {
             if !frame.state.is_pending() {
                 continue;
             }
@@ -152,6 +161,39 @@ impl<P: Copy> Stations<P> {
         } else {
             (1, single)
         }
+    }
+
+    /// SIFS and the exchange that an access function could start after another one, whose last frame is `last` on `path`, if
+    /// all frames of that are received; zero if it has no more frames, or the exchange takes longer than `rest`.
+    pub(super) fn following(&self, function: usize, path: u32, last: u64, rules: &Rules, rest: Duration) -> Duration {
+        let Some((path, first)) = self.next_frame(function, path, last) else { return Duration::ZERO };
+        let path = &self.paths[path as usize];
+        let max_bytes = path.max_bytes_within(rules, rest.saturating_sub(SIFS));
+        let (frames, bytes) = Self::aggregate_from(path, first, rules, max_bytes);
+        let response = if frames > 1 { path.airtimes.block_ack } else { path.airtimes.ack };
+        let span = SIFS + path.mode.airtime(bytes) + SIFS + response;
+        if span > rest {
+            Duration::ZERO
+        } else {
+            span
+        }
+    }
+
+    /// Path and position of the oldest pending frame of an access function, without those up to `last` on `path`.
+    fn next_frame(&self, function: usize, path: u32, last: u64) -> Option<(u32, usize)> {
+        let function = &self.functions[function];
+        if function.sole_path.is_some() {
+            let frames = &self.paths[path as usize].frames;
+            let first = frames.partition_point(|frame| frame.serial <= last);
+            let pending = frames.range(first..).position(|frame| frame.state.is_pending())?;
+            return Some((path, first + pending));
+        }
+        let later = function.order.iter().filter(|&&(to, serial)| to != path || serial > last);
+        later.copied().find_map(|(to, serial)| {
+            let frames = &self.paths[to as usize].frames;
+            let at = frames.partition_point(|frame| frame.serial < serial);
+            frames.get(at).filter(|frame| frame.serial == serial && frame.state.is_pending()).map(|_| (to, at))
+        })
     }
 }
 

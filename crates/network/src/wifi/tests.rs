@@ -8,7 +8,8 @@ use super::phy::{self, dsss_airtime, Format, Mode, ACK_BYTES, LONG_SLOT, SIFS};
 use cwndlab_units::{Duration, Time};
 
 use super::{
-    Beacon, Counters, Deferral, DscpMapping, Edca, FrameOutcome, Medium, PathConfig, QueueConfig, Rules, NEVER,
+    Beacon, Counters, Deferral, DscpMapping, Edca, FrameOutcome, Medium, PathConfig, Protection, QueueConfig, Rules,
+    NEVER,
 };
 use crate::aqm::{codel, Codel, QueuedPacket};
 use crate::dscp::Dscp;
@@ -323,10 +324,11 @@ proptest! {
         rts in any::<bool>(),
         counts in any::<bool>(),
         categories in prop::sample::select(vec![1u32, 4]),
+        protection in prop::sample::select(vec![Protection::Single, Protection::Multiple]),
     ) {
         let (rules, mode) = if ht { (Rules::ht(), MCS7) } else { (Rules::erp_ofdm(), OFDM54) };
         let rules = Rules { rts_above: rts.then_some(400), ..rules };
-        let edca = Edca::new(DscpMapping::Precedence, 15, 1023, Some(0));
+        let edca = Edca { protection, ..Edca::new(DscpMapping::Precedence, 15, 1023, Some(0)) };
         let rules = if categories == 4 { Rules { edca: Some(edca), ..rules.with_qos() } } else { rules };
         // An AP with two stations: paths 0 and 1 are its own, 2 and 3 theirs.
         let paths: Vec<PathConfig> = [0, 0, 1, 2].iter().map(|&from| PathConfig { error, ..path(from, mode) }).collect();

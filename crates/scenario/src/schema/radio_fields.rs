@@ -1,7 +1,7 @@
 //! The fields of a medium of 802.11, of its links and of its stations.
 
 use cwndlab_config::{fields, Custom, Faults, FieldType, Kind, Probability, Reader, Table, TablePath};
-use cwndlab_network::wifi::DscpMapping;
+use cwndlab_network::wifi::{DscpMapping, Protection};
 use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::{json, Value};
 
@@ -171,6 +171,8 @@ fields! {
     struct EdcaFields {
         /// user priority of a packet
         dscp_mapping: DscpMapping = required("'dscp_mapping = \"rfc8325\"' or \"precedence\""),
+        /// reach of the duration fields of a TXOP: to the end of its next exchange, or of its limit as in ns-3
+        protection: Protection = "single",
         /// AC_BK, user priorities 1 and 2
         background: Option<CategoryPlan> = absent("AIFSN 7, windows from cw_min to cw_max, one frame exchange"),
         /// AC_BE, user priorities 0 and 3
@@ -197,9 +199,10 @@ impl FieldType for EdcaField {
         let short = json!({ "dscp_mapping": value });
         let value = if value.is_string() { &short } else { value };
         let inner = Reader::new(value, table.at(name), &EDCA, faults)?;
-        let EdcaFields { dscp_mapping, background, best_effort, video, voice } = EdcaFields::read(&inner, faults)?;
+        let EdcaFields { dscp_mapping, protection, background, best_effort, video, voice } =
+            EdcaFields::read(&inner, faults)?;
         let categories = [background, best_effort, video, voice].map(Option::unwrap_or_default);
-        Some(EdcaPlan { dscp_mapping, categories })
+        Some(EdcaPlan { dscp_mapping, protection, categories })
     }
 }
 

@@ -95,6 +95,15 @@ fn use_edca(draw: &mut Draw, scenario: &mut Value) {
     for flow in scenario["flow"].as_array_mut().into_iter().flatten() {
         flow["dscp"] = json!(draw.choose(&["CS0", "LE", "AF21", "AF41", "CS5", "EF"]));
     }
+    if draw.bernoulli(0.3) {
+        let media = scenario.get_mut("medium").and_then(Value::as_array_mut).into_iter().flatten();
+        for edca in media.filter_map(|medium| medium.get_mut("edca")) {
+            edca["protection"] = json!("multiple");
+        }
+        if let Some(edca) = scenario.pointer_mut("/wlan/edca") {
+            edca["protection"] = json!("multiple");
+        }
+    }
 }
 
 /// Queues by class in place of drop-tail, and flows of all classes.

@@ -78,7 +78,9 @@ def document(cell: Mapping[str, Any], seed: int) -> dict[str, Any]:
         medium |= {"channel": _CHANNELS[width], "width": width, "guard_interval": cell["guard_interval"]}
     if "categories" in cell:
         limits = _TXOPS if cell.get("txops", True) else dict.fromkeys(_TXOPS, "0 s")
-        medium["edca"] = {"dscp_mapping": "rfc8325"} | {one: {"txop_limit": limit} for one, limit in limits.items()}
+        medium["edca"] = {"dscp_mapping": "rfc8325", "protection": "multiple"} | {
+            one: {"txop_limit": limit} for one, limit in limits.items()
+        }
     if cell["rts"]:
         medium["rts_above"] = "0 B"
     if not cell.get("aggregation", True):

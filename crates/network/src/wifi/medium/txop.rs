@@ -1,23 +1,62 @@
 //! Transmission opportunities and internal collisions of EDCA.
 
-use cwndlab_units::Time;
+use cwndlab_units::{Duration, Time};
 
-use super::{Exchange, Medium, Path, Txop};
+use super::{Exchange, Medium, Space, Txop};
 use crate::wifi::phy::SIFS;
 
 impl<P: Copy> Medium<P> {
     /// After an exchange from `at` to `end`, the access function holds its TXOP, or begins one.
     #[cold]
-    pub(super) fn hold_txop(&mut self, at: Time, index: usize, end: Time) {
-        let limit = self.txop.map_or(at + self.stations.functions[index].access.txop_limit, |txop| txop.end);
-        self.txop = Some(Txop { function: index as u32, start: end + SIFS, end: limit });
+    pub(super) fn hold_txop(&mut self, at: Time, index: usize, path: u32, end: Time) {
+        let (limit, receiver) = (self.txop_limit(at, index), self.sole_receiver(path));
+        self.txop = Some(Txop { function: index as u32, start: end + SIFS, end: limit, receiver });
+    }
+
+    /// End of the last exchange of the TXOP at the latest, if an exchange of it begins at `at`.
+    fn txop_limit(&self, at: Time, index: usize) -> Time {
+        self.txop.map_or(at + self.stations.functions[index].access.txop_limit, |txop| txop.end)
+    }
+
+    /// The receiver of all exchanges of the TXOP, if one on this path is the last.
+    fn sole_receiver(&self, path: u32) -> Option<u32> {
+        let receiver = self.stations.paths[path as usize].to;
+        receiver.filter(|_| self.txop.is_none_or(|txop| txop.receiver == receiver))
+    }
+
+    /// The duration field of the data of an exchange in a TXOP, which begins at `at`.
+    #[cold]
+    pub(super) fn duration_field(&self, at: Time, index: usize, exchange: Exchange) -> Duration {
+        let Some(edca) = &self.rules.edca else { return exchange.acknowledgement };
+        let (data_end, limit) = (at + exchange.data_end, self.txop_limit(at, index));
+        edca.protection.duration_field(data_end, limit, exchange.acknowledgement, || {
+            let frames = &self.stations.paths[exchange.path as usize].frames;
+            let pending = frames.iter().filter(|frame| frame.state.is_pending());
+            let Some(last) = pending.take(exchange.frames as usize).last() else { return Duration::ZERO };
+            let rest = limit.saturating_since(data_end + exchange.acknowledgement);
+            self.stations.following(index, exchange.path, last.serial, &self.rules, rest)
+        })
+    }
+
+    /// The medium is idle from `end` on for holder and receiver of a TXOP, and from `reserved` on for the others: frames for
+    /// a station do not set its NAV (10.3.2.4).
+    #[cold]
+    pub(super) fn reserve(&mut self, index: usize, path: u32, end: Time, reserved: Time) {
+        self.contention.set_idle(reserved, Duration::ZERO);
+        let holder = (index / self.stations.categories) as u32;
+        for station in [Some(holder), self.sole_receiver(path)].into_iter().flatten() {
+            for one in self.stations.by_category(station) {
+                let ready = end + self.stations.functions[one].aifs;
+                self.contention.set_space(one, Space { ready, idle_from: end });
+            }
+        }
     }
 
     /// Schedules another exchange of the TXOP. Without a frame, or if its exchange exceeds the limit, the TXOP ends.
     #[cold]
     #[inline(never)]
     pub(super) fn continue_txop(&mut self) -> bool {
-        let Some(Txop { function, start, end }) = self.txop else { return false };
+        let Some(Txop { function, start, end, .. }) = self.txop else { return false };
         if self.stations.functions[function as usize].device > 0 {
             let Exchange { data_end, acknowledgement, .. } = self.exchange(function as usize);
             if start + data_end + acknowledgement <= end {
@@ -28,18 +67,10 @@ impl<P: Copy> Medium<P> {
             }
         }
         self.txop = None;
-        false
-    }
-
-    /// Maximum size of an aggregate in the rest of a TXOP, bytes.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn max_bytes_in(&self, txop: Txop, path: &Path<P>) -> u32 {
-        if path.max_bytes == 0 {
-            return 0;
+        if let Some(airtime) = self.rules.edca.as_ref().and_then(|edca| edca.truncation(start, end)) {
+            self.contention.set_idle(start + airtime, Duration::ZERO);
         }
-        let rest = txop.end.saturating_since(txop.start);
-        self.rules.max_bytes(path.mode, rest.saturating_sub(SIFS + path.airtimes.block_ack))
+        false
     }
 
     /// Of the access functions of a station that would send at `at`, that of the highest category remains. The others

@@ -11,8 +11,9 @@ use crate::wifi::phy::{subframe_bytes, Mode, ACK_BYTES, RTS_BYTES, SIFS};
 use crate::wifi::rules::Deferral;
 use crate::wifi::stations::Stations;
 
-/// The rate at which beacons are decoded, 6 Mbit/s: they are sent at 1 Mbit/s, whose preamble others detect.
-const BEACON_MODE: Mode = Mode::Ofdm { bits: 24 };
+/// The rate at which beacons and CF-End frames are decoded, 6 Mbit/s: they are sent at 1 Mbit/s, whose preamble others
+/// detect.
+pub(super) const BEACON_MODE: Mode = Mode::Ofdm { bits: 24 };
 
 impl OwnExchange {
     /// An exchange without frames.
@@ -24,6 +25,7 @@ impl OwnExchange {
             mpdus: Vec::new(),
             mode,
             data: Duration::ZERO,
+            nav: Duration::ZERO,
             start: at,
             sent_until: at,
             with_rts: false,
@@ -37,7 +39,7 @@ impl OwnExchange {
 
     /// Bytes of the response to its data.
     pub(super) fn response_bytes(&self) -> u32 {
-        if self.serials.len() > 1 {
+        if self.is_request || self.serials.len() > 1 {
             self.mode.block_ack_bytes()
         } else {
             ACK_BYTES
@@ -50,7 +52,7 @@ impl OwnExchange {
     }
 
     /// SIFS and the response to its data.
-    fn acknowledgement(&self) -> Duration {
+    pub(super) fn acknowledgement(&self) -> Duration {
         SIFS + self.mode.control().airtime(self.response_bytes())
     }
 }
@@ -118,7 +120,7 @@ impl<P: Copy> Neighbourhood<P> {
     }
 
     /// Draws a backoff from a contention window.
-    fn back_off(&mut self, index: usize, cw: u32) {
+    pub(super) fn back_off(&mut self, index: usize, cw: u32) {
         self.stations.functions[index].cw = cw;
         let random = &mut self.transceivers[index / self.stations.categories].random;
         self.backoffs[index].slots = random.below(u64::from(cw) + 1);
@@ -222,63 +224,29 @@ impl<P: Copy> Neighbourhood<P> {
         backoff.ready = at + Duration::from_nanos(1);
     }
 
-    /// An access function whose first frame loses an internal collision backs off as after a collision, and the frame has
-    /// failed once more (10.22.2.4, 10.22.2.11.1).
-    #[cold]
-    fn collide_internally(&mut self, at: Time, index: usize) {
-        let path = self.stations.first_path(index);
-        let mut exchange = self.exchange(at, index, 0);
-        exchange.overlapped[0] = true;
-        let lost = self.settle(at, at, &exchange, false);
-        let function = &self.stations.functions[index];
-        let cw = if lost { function.access.cw_min } else { function.access.widened(function.cw) };
-        self.back_off(index, cw);
-        self.flush(path);
-    }
-
-    /// The next exchange of a TXOP, a SIFS after the last one. Without a frame, or if its exchange exceeds the limit, the
-    /// TXOP ends.
-    #[cold]
-    pub(super) fn continue_txop(&mut self, at: Time, station: u32) {
-        let transceiver = &mut self.transceivers[station as usize];
-        let Some((index, end)) = transceiver.txop.filter(|_| transceiver.is_free()) else { return };
-        let index = index as usize;
-        if self.stations.functions[index].device > 0 {
-            let path = self.stations.first_path(index);
-            let path = &self.stations.paths[path as usize];
-            let rules = &self.rules[self.transceivers[station as usize].rules as usize];
-            let rest = end.saturating_since(at).saturating_sub(SIFS + path.airtimes.block_ack);
-            let max_bytes = if path.max_bytes == 0 { 0 } else { rules.max_bytes(path.mode, rest) };
-            let exchange = self.exchange(at, index, max_bytes);
-            if at + exchange.data + exchange.acknowledgement() <= end {
-                return self.begin_exchange(at, station, exchange, false);
-            }
-        }
-        self.transceivers[station as usize].txop = None;
-    }
-
     /// Sends the first frame of an exchange.
-    fn begin_exchange(&mut self, at: Time, station: u32, exchange: OwnExchange, rts: bool) {
-        let acknowledgement = exchange.acknowledgement();
+    pub(super) fn begin_exchange(&mut self, at: Time, station: u32, exchange: OwnExchange, rts: bool) {
         let control = exchange.mode.control();
         let (mode, data) = (exchange.mode, exchange.data);
+        let lead = if rts { self.stations.paths[exchange.path as usize].airtimes.lead() } else { Duration::ZERO };
         let to = self.stations.paths[exchange.path as usize].to.unwrap_or(BROADCAST);
         let function = &mut self.stations.functions[exchange.function as usize];
         function.counters.attempts += 1;
         let bytes = exchange.mpdus.iter().map(|&bytes| u64::from(bytes)).sum();
         function.queue_length.transmitting = (exchange.serials.len() as u64, bytes);
         self.backoffs[exchange.function as usize].immediate = false;
-        self.transceivers[station as usize].exchange = Some(exchange);
+        let nav = self.duration_field(at, station, &exchange, lead);
+        self.transceivers[station as usize].exchange = Some(OwnExchange { nav, ..exchange });
         if rts {
-            let nav = SIFS + control.airtime(ACK_BYTES) + SIFS + data + acknowledgement;
+            let nav = lead - control.airtime(RTS_BYTES) + data + nav;
             self.send(at, station, to, FrameKind::Rts, control, control.airtime(RTS_BYTES), nav, RTS_BYTES);
         } else {
-            self.send(at, station, to, FrameKind::Data, mode, data, acknowledgement, 0);
+            self.send(at, station, to, FrameKind::Data, mode, data, nav, 0);
         }
     }
 
     /// The next exchange of an access function: its oldest frame, and with aggregation those that follow on the same path.
-    fn exchange(&mut self, at: Time, index: usize, max_bytes: u32) -> OwnExchange {
+    pub(super) fn exchange(&mut self, at: Time, index: usize, max_bytes: u32) -> OwnExchange {
         let number = self.stations.first_path(index);
         let path = &self.stations.paths[number as usize];
         let rules = &self.rules[self.transceivers[index / self.stations.categories].rules as usize];
@@ -375,7 +343,7 @@ impl<P: Copy> Neighbourhood<P> {
             ResponseKind::Data => {
                 let Some(exchange) = &mut transceiver.exchange else { return };
                 exchange.reserved = true;
-                let (mode, data, nav) = (exchange.mode, exchange.data, exchange.acknowledgement());
+                let OwnExchange { mode, data, nav, .. } = *exchange;
                 self.send(at, index, to, FrameKind::Data, mode, data, nav, 0);
             }
         }
@@ -458,7 +426,7 @@ impl<P: Copy> Neighbourhood<P> {
 
     /// Counts the frames of an exchange that ends at `end`. Those that are acknowledged, or have failed in the last attempt,
     /// leave the queue at `at`. Returns whether any of them was given up.
-    fn settle(&mut self, at: Time, end: Time, exchange: &OwnExchange, acknowledged: bool) -> bool {
+    pub(super) fn settle(&mut self, at: Time, end: Time, exchange: &OwnExchange, acknowledged: bool) -> bool {
         let index = exchange.function as usize;
         let rules = self.rules_of(index);
         let which = usize::from(exchange.reserved);

@@ -11,7 +11,7 @@ use cwndlab_units::{Duration, Time};
 use super::transceiver::{FrameKind, OwnExchange};
 use super::{Neighbourhood, BROADCAST};
 use crate::wifi::access_function::State;
-use crate::wifi::phy::{BLOCK_ACK_REQUEST_BYTES, SIFS};
+use crate::wifi::phy::BLOCK_ACK_REQUEST_BYTES;
 use crate::wifi::rules::Rules;
 use crate::wifi::stations::Stations;
 
@@ -25,12 +25,13 @@ impl<P: Copy> Neighbourhood<P> {
     pub(super) fn send_request(&mut self, at: Time, station: u32, request: OwnExchange) {
         let control = request.mode.control();
         let to = self.stations.paths[request.path as usize].to.unwrap_or(BROADCAST);
-        let nav = SIFS + control.airtime(request.mode.block_ack_bytes());
         self.stations.functions[request.function as usize].counters.attempts += 1;
         self.backoffs[request.function as usize].immediate = false;
         let request = OwnExchange { start: at, overlapped: [false; 2], timed_out: false, with_rts: false, ..request };
-        self.transceivers[station as usize].exchange = Some(request);
         let airtime = control.airtime(BLOCK_ACK_REQUEST_BYTES);
+        let request = OwnExchange { data: airtime, ..request };
+        let nav = self.duration_field(at, station, &request, Duration::ZERO);
+        self.transceivers[station as usize].exchange = Some(request);
         self.send(at, station, to, FrameKind::BlockAckRequest, control, airtime, nav, BLOCK_ACK_REQUEST_BYTES);
     }
 

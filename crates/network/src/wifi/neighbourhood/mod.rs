@@ -15,6 +15,7 @@ mod reception;
 #[cfg(test)]
 mod tests;
 mod transceiver;
+mod txop;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

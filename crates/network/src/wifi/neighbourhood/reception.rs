@@ -205,9 +205,13 @@ impl<P: Copy> Neighbourhood<P> {
         }
     }
 
-    /// Sets the NAV by a frame for another station. That of an RTS ends if no frame follows it (10.3.2.4).
+    /// Sets the NAV by a frame for another station. That of an RTS ends if no frame follows it (10.3.2.4). A CF-End resets
+    /// the NAV (10.22.2.9).
     fn reserve(&mut self, at: Time, index: u32, signal: &Signal) {
         let station = &mut self.transceivers[index as usize];
+        if signal.kind == FrameKind::CfEnd {
+            station.nav = at;
+        }
         let nav = at + signal.nav;
         if nav <= station.nav {
             return;
@@ -282,7 +286,7 @@ impl<P: Copy> Neighbourhood<P> {
             FrameKind::Rts if self.transceivers[index as usize].nav <= at => {
                 self.schedule(at + SIFS, respond(ResponseKind::Cts, ACK_BYTES));
             }
-            FrameKind::Rts | FrameKind::Beacon => {}
+            FrameKind::Rts | FrameKind::Beacon | FrameKind::CfEnd => {}
             FrameKind::Cts => {
                 if let Some(exchange) = &mut self.transceivers[index as usize].exchange {
                     exchange.timeout = u64::MAX;

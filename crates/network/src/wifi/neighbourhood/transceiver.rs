@@ -101,6 +101,8 @@ pub(super) enum FrameKind {
     /// ACK or BlockAck.
     Ack,
     Beacon,
+    /// The end of a TXOP, for all stations.
+    CfEnd,
 }
 
 impl FrameKind {
@@ -121,6 +123,8 @@ pub(super) struct OwnExchange {
     pub(super) mpdus: Vec<u32>,
     pub(super) mode: Mode,
     pub(super) data: Duration,
+    /// The duration field of its data.
+    pub(super) nav: Duration,
     pub(super) start: Time,
     /// End of its last own frame.
     pub(super) sent_until: Time,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::dscp::Dscp;
-use crate::wifi::{AccessCategory, AccessParameters, DscpMapping, Edca};
+use crate::wifi::{AccessCategory, AccessParameters, DscpMapping, Edca, Protection};
 
 /// A codepoint of each access category.
 const DSCPS: [Dscp; 4] = [Dscp::Cs1, Dscp::Cs0, Dscp::Af41, Dscp::Ef];
@@ -153,6 +153,40 @@ fn voice_wins_an_internal_collision_and_video_backs_off() {
     };
     let drawn: std::collections::BTreeSet<u64> = (0..400).map(slots).collect();
     assert_eq!(drawn, (0..16).collect());
+}
+
+/// By hand: voice sends frames of 234 µs with ACKs of 44 µs from 28 µs on, a SIFS apart, in a TXOP until 28 + 2080 µs; three
+/// of them end at 882 µs, seven at 2034 µs. A best-effort frame of another station that arrives meanwhile waits for 37 µs
+/// and its backoff after that. With multiple protection it waits for a CF-End, from 892 to 1244 µs, or for the NAV, to
+/// 2108 µs: at 2044 µs the rest is shorter than a CF-End.
+#[test]
+fn best_effort_waits_for_the_nav_of_a_txop_of_voice() {
+    use Protection::{Multiple, Single};
+    for (protection, frames, idle) in [(Single, 3, 882), (Multiple, 3, 1244), (Single, 7, 2034), (Multiple, 7, 2108)] {
+        let mut rules = with_txop(Rules::ht(), Duration::from_micros(2080));
+        rules.edca.as_mut().unwrap().protection = protection;
+        let slots = |seed| {
+            let paths = [path(0, MCS7), path(1, MCS7)];
+            let mut medium = Medium::new(rules.clone(), stations(8), &paths, Stream::new(seed, Purpose::Medium, 0));
+            let offer = |medium: &mut Medium<usize>, at, from: u32, category: usize| {
+                let one = QueuedPacket { dscp: DSCPS[category], ..packet(at, category, IP_BYTES) };
+                medium.offer(at, from, one, &mut Vec::new());
+            };
+            (0..frames).for_each(|_| offer(&mut medium, Time::ZERO, 0, 3));
+            offer(&mut medium, Time::ZERO + Duration::from_micros(100), 1, 1);
+            let mut last = Time::ZERO;
+            while medium.next() < NEVER {
+                last = medium.next();
+                medium.process_until(last);
+                take(&mut medium, last, &mut Vec::new());
+            }
+            let backoff = last - Time::ZERO - Duration::from_micros(idle + 37 + 234);
+            assert_eq!(backoff.as_nanos() % 9000, 0);
+            backoff.as_nanos() / 9000
+        };
+        let drawn: std::collections::BTreeSet<u64> = (0..400).map(slots).collect();
+        assert_eq!(drawn, (0..16).collect(), "{protection:?}, {frames} frames");
+    }
 }
 
 /// Saturated stations with the same parameters.
