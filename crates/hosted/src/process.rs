@@ -7,7 +7,7 @@ use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -56,15 +56,15 @@ struct Watch {
 impl Watch {
     const ENDED: u64 = u64::MAX - 1;
 
-    fn child(&self) -> std::sync::MutexGuard<'_, Child> {
+    fn child(&self) -> MutexGuard<'_, Child> {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at the call until the end, and kills the process if one waits for more than `looks` pauses.
-    fn look(&self, looks: u64, pause: Duration) {
+    fn look(&self, looks: u64) {
         let (mut last, mut waits) = (0, 0);
         loop {
-            thread::park_timeout(pause);
+            thread::park_timeout(LOOK);
             let call = self.call.load(Ordering::Acquire);
             if call == Self::ENDED {
                 return;
@@ -121,7 +121,7 @@ impl StackProcess {
         let watcher = (!limit.is_zero()).then(|| {
             let watch = Arc::clone(&watch);
             let looks = limit.as_secs().max(1);
-            thread::spawn(move || watch.look(looks, LOOK)).thread().clone()
+            thread::spawn(move || watch.look(looks)).thread().clone()
         });
         let answers = Some(BufReader::with_capacity(BUFFER, answers));
         let stack = stack.to_owned();

@@ -1,4 +1,5 @@
-//! Delays of a wire beyond a constant: scheduled delay, its variation and loss, HARQ retransmissions of a radio link, jitter of Wi-Fi.
+//! Delays of a wire beyond a constant: scheduled delay, its variation and loss, HARQ retransmissions of a radio link,
+//! jitter of Wi-Fi.
 
 use std::ops::RangeInclusive;
 

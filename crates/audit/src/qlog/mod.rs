@@ -127,11 +127,11 @@ impl Connection {
     /// them: then neighbours touch, which the gap of at least one packet excludes (RFC 9000, section 19.3.1), and no
     /// range has one number. Returns a note.
     fn shorten_ranges(&mut self) -> Option<String> {
-        let mut every = self.events.iter_mut().filter_map(|(_, what)| match what {
-            What::AckFrame { ranges, .. } => Some(ranges),
-            _ => None,
-        });
-        let spans: Vec<&mut Box<[(u64, u64)]>> = every.by_ref().collect();
+        let spans: Vec<_> = self
+            .events
+            .iter_mut()
+            .filter_map(|(_, what)| if let What::AckFrame { ranges, .. } = what { Some(ranges) } else { None })
+            .collect();
         let touch =
             |ranges: &[(u64, u64)]| ranges.windows(2).any(|pair| pair[0].1 == pair[1].0 || pair[1].1 == pair[0].0);
         let has_single = spans.iter().any(|ranges| ranges.iter().any(|(first, end)| end - first == 1));

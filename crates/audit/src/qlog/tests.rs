@@ -70,7 +70,6 @@ fn packets_with_only_acks_are_not_in_flight() {
     assert_reads(&parse(&format!("{HEAD}\n{SENT}\n{acks}\n{WINDOW}\n")));
 }
 
-/// RFC 7464, section 2.3: a truncated record is skipped.
 /// RFC 9000, section 19.3.1: between two ranges lies a packet at least, so that ranges that touch exclude their ends.
 #[test]
 fn ranges_that_touch_exclude_their_ends() {
@@ -89,6 +88,7 @@ fn ranges_that_touch_exclude_their_ends() {
     assert_eq!(acks("[[4], [5]]"), (vec![(4, 5), (5, 6)], 0));
 }
 
+/// RFC 7464, section 2.3: a truncated record is skipped.
 #[test]
 fn a_cut_sequence_is_read_up_to_the_cut() {
     let log = parse(&format!("\u{1e}{HEAD}\n\u{1e}{SENT}\n\u{1e}{WINDOW}\n\u{1e}{{\"time\":1"));
