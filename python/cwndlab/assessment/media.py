@@ -42,7 +42,7 @@ def in_place(point: Point, control: str) -> Point | None:
     """The cell with video of this control in the flows whose names begin with ``mine``; ``None`` where these have a
     workload or a receiver that only TCP has."""
     document = json.loads(point.document)
-    line = _line(document)
+    line = _line(json.loads(scenario_of(document).canonical))
     flows = [_flow(flow, control, *line) if flow["name"].startswith(MINE) else flow for flow in document["flow"]]
     if None in flows:
         return None
@@ -70,16 +70,11 @@ def _flow(flow: Mapping[str, Any], control: str, most: str, least: str) -> dict[
     return {**kept, "transport": "udp", "workload": workload}
 
 
-def _line(document: Mapping[str, Any]) -> tuple[str, str]:
+def _line(canonical: Mapping[str, Any]) -> tuple[str, str]:
     """The largest and the smallest rate of the encoder."""
-    link = document.get("dumbbell", {}).get("bottleneck", {})
-    rates = [one["rate"] for one in (link, *link.get("schedule", ())) if "rate" in one]
+    link = canonical.get("dumbbell", {}).get("bottleneck", {})
+    rates = [one["rate_bps"] for one in (link, *link.get("schedule", ())) if "rate_bps" in one]
     if not rates:
         return f"{_MOST_MBPS:g} Mbps", f"{_LEAST_KBPS:g} kbps"
-    most = max(_kbps(one) for one in rates)
+    most = max(rates) / 1e3
     return f"{most:g} kbps", f"{min(_LEAST_KBPS, _LEAST_SHARE * most):g} kbps"
-
-
-def _kbps(rate: str) -> float:
-    value, unit = rate.split()
-    return float(value) * {"kbps": 1.0, "Mbps": 1e3, "Gbps": 1e6}[unit]
