@@ -11,7 +11,7 @@ import polars as pl
 from cwndlab import metrics
 from cwndlab.records import Records
 
-#: What is maximised; `HARMS` says it in words.
+#: What is maximised.
 Goal = Literal["itself", "others", "difference", "delay"]
 #: The harm where nothing can be compared.
 _NOTHING = -1.0
@@ -23,13 +23,12 @@ _LEAST_WAIT_MS = 1.0
 
 @dataclass(frozen=True)
 class Harm:
-    """A harm in words, and the value of a run that it compares.
+    """The value of a run that a harm compares, and how its sentence begins.
 
     Values are goodputs of flow ``flow`` in bit/s, or with ``unit`` ms the mean time that packets wait in the
     bottleneck's queue.
     """
 
-    words: str
     said: str
     flow: str = "attacked"
     unit: Literal["Mbit/s", "ms"] = "Mbit/s"
@@ -67,18 +66,20 @@ class Harm:
         return f"{self.shown(sum(values) / len(values))} {self.unit}"
 
 
+#: By goal; `harm` has the formulas.
 HARMS: Mapping[str, Harm] = {
-    "itself": Harm("1 − goodput / goodput of the baseline in its place", "it gets"),
-    "others": Harm("1 − goodput of CUBIC beside it / that beside the baseline", "CUBIC beside it gets", "beside"),
-    "difference": Harm("difference of the goodputs / the larger one", "it gets"),
-    "delay": Harm(
-        "1 − mean wait of packets in the queue with the baseline in its place / with it", "packets wait", unit="ms"
-    ),
+    "itself": Harm("it gets"),
+    "others": Harm("CUBIC beside it gets", flow="beside"),
+    "difference": Harm("it gets"),
+    "delay": Harm("packets wait", unit="ms"),
 }
 
 
 def harm(goal: str, value: float, base: float, least: float = 0.0) -> float:
     """The harm of a pair of values: 0 is none, 1 is all. A yardstick below ``least`` shows nothing.
+
+    ``itself`` and ``others``: 1 − goodput / that with the baseline in its place. ``difference``: of the goodputs / the
+    larger one. ``delay``: 1 − wait with the baseline in its place / with the algorithm.
 
     >>> harm("itself", 2.0, 8.0), harm("difference", 8.0, 2.0), harm("itself", 0.0, 0.01, least=0.1)
     (0.75, 0.75, -1.0)
