@@ -3,7 +3,7 @@
 //! `cwndlab_records::findings` has the codes. Connections that stop are found by `cwndlab_records::stall`, counters that
 //! do not add up by [`Network::check_counters`](crate::network::Network::check_counters).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_control::{Need, Value};
 use cwndlab_network::router_assist::Scheme;
@@ -38,8 +38,11 @@ fn seconds(ns: u64) -> f64 {
 pub fn add(plan: &Plan, lifetimes: &Lifetimes, records: &mut Records) {
     let mut found: Vec<FindingRow> = lifetimes.refused.iter().map(|&one| refusal(plan, one)).collect();
     let refused: BTreeSet<FlowId> = lifetimes.refused.iter().map(|&(flow, ..)| flow).collect();
+    let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
+    let echoes = Echoes::by_flow(records);
+    let mut named = BTreeSet::new();
     for (row, flow) in records.flows.iter().zip(&plan.flows) {
-        on_host_queue(plan, flow, row, records, &mut found);
+        on_host_queue(plan, flow, row, records, &mut named, &mut found);
         if row.algorithm == PROGRAM {
             continue; // a program chooses its algorithm, its start and what it sends
         }
@@ -48,9 +51,9 @@ pub fn add(plan: &Plan, lifetimes: &Lifetimes, records: &mut Records) {
             on_start(plan, row, &mut found);
         }
         on_deliveries(plan, flow, row, &mut found);
-        on_ecn(flow, row, records, &mut found);
+        on_ecn(flow, row, records, echoes.get(&row.flow), &mut found);
         if row.profile != KERNEL {
-            on_counters(plan, flow, row, &mut found); // the kernel counts SYN and FIN as bytes
+            on_counters(flow, row, duplicates, &mut found); // the kernel counts SYN and FIN as bytes
         }
     }
     records.findings.append(&mut found);
@@ -152,8 +155,30 @@ fn on_deliveries(plan: &Plan, flow: &FlowPlan, row: &FlowRow, found: &mut Vec<Fi
     found.extend(findings::repetitions(row));
 }
 
+/// The echoes of marks to one sender.
+struct Echoes {
+    count: usize,
+    /// Time of the first, ns.
+    first: u64,
+    /// One of them reduced the window.
+    reduced: bool,
+}
+
+impl Echoes {
+    /// The echoes of every flow that had any.
+    fn by_flow(records: &Records) -> BTreeMap<u32, Self> {
+        let mut all = BTreeMap::new();
+        for event in records.events.iter().filter(|event| event.kind == "ecn") {
+            let one = all.entry(event.flow).or_insert(Self { count: 0, first: event.time_ns, reduced: false });
+            one.count += 1;
+            one.reduced |= event.cwnd_after_bytes < event.cwnd_before_bytes;
+        }
+        all
+    }
+}
+
 /// Algorithms that need ECN on a path without marks, and senders that ignore marks.
-fn on_ecn(flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<FindingRow>) {
+fn on_ecn(flow: &FlowPlan, row: &FlowRow, records: &Records, echoes: Option<&Echoes>, found: &mut Vec<FindingRow>) {
     let Some(algorithm) = flow.algorithm.as_ref().filter(|_| flow.stack.ecn != Ecn::Off) else { return };
     let route = || flow.forward.iter().filter_map(|&link| records.links.get(link.index()));
     if algorithm.needs(Need::Ecn) || algorithm.needs(Need::L4s) {
@@ -171,20 +196,25 @@ fn on_ecn(flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<Fin
     if algorithm.growth.arguments.get("ecn") == Some(Value::Word("on")) {
         return;
     }
-    let echoes = || records.events.iter().filter(|event| event.flow == row.flow && event.kind == "ecn");
-    let count = echoes().count();
-    if count >= MIN_MARKS && echoes().all(|event| event.cwnd_after_bytes >= event.cwnd_before_bytes) {
+    let Some(&Echoes { count, first, reduced: false }) = echoes else { return };
+    if count >= MIN_MARKS {
         let text = format!(
             "{} negotiates ECN, but its algorithm did not reduce its window after any of {count} echoes of marks",
             row.name
         );
-        let time_ns = echoes().map(|event| event.time_ns).next();
-        found.push(FindingRow { time_ns, ..IGNORED_MARKS.of_flow(row.flow.into(), text) });
+        found.push(FindingRow { time_ns: Some(first), ..IGNORED_MARKS.of_flow(row.flow.into(), text) });
     }
 }
 
-/// The unlimited queue of an access link that holds more than the path.
-fn on_host_queue(plan: &Plan, flow: &FlowPlan, row: &FlowRow, records: &Records, found: &mut Vec<FindingRow>) {
+/// The unlimited queue of an access link that holds more than the path, once for each link; `named` has those before.
+fn on_host_queue(
+    plan: &Plan,
+    flow: &FlowPlan,
+    row: &FlowRow,
+    records: &Records,
+    named: &mut BTreeSet<LinkId>,
+    found: &mut Vec<FindingRow>,
+) {
     let Some((&first, rest)) = flow.forward.split_first() else { return };
     let link = &plan.links[first];
     let counted = &records.links[first.index()];
@@ -207,17 +237,16 @@ fn on_host_queue(plan: &Plan, flow: &FlowPlan, row: &FlowRow, records: &Records,
         let held = counted.max_queue_packets;
         let text = format!("link {}, the unlimited queue of the host of {}, held up to {held} packets; the rest of the path holds {path}", counted.name, row.name);
         let finding = HOST_QUEUE.of_link(first, text);
-        if !found.iter().any(|one| one.code == finding.code && one.link == finding.link) {
+        if named.insert(first) {
             found.push(FindingRow { flow: Some(row.flow), ..finding });
         }
     }
 }
 
-/// Counters of a flow that do not add up.
-fn on_counters(plan: &Plan, flow: &FlowPlan, row: &FlowRow, found: &mut Vec<FindingRow>) {
+/// Counters of a flow that do not add up. `duplicates`: a link duplicates packets.
+fn on_counters(flow: &FlowPlan, row: &FlowRow, duplicates: bool, found: &mut Vec<FindingRow>) {
     // Dialogues deliver data in both directions, and the other endpoint sends the requests.
     let dialogue = matches!(flow.workload.application_kind(), ApplicationKind::Dialogue(_));
-    let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
     let is_tcp = flow.algorithm.is_some();
     let wrong = if row.retransmitted_packets > row.sent_packets || row.retransmitted_bytes > row.sent_bytes {
         format!("{} packets retransmitted of {} sent", row.retransmitted_packets, row.sent_packets)
