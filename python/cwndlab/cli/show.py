@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Rows of a table for people.
 _SHOWN_FLOWS = 40
 _SHOWN_LINKS = 8
-_SHOWN_TRANSFERS = 9
+_SHOWN_FLOWS_OF_TRANSFERS = 8
 #: Cells of a sweep beside its report.
 SHOWN_CELLS = 20
 
@@ -92,12 +92,14 @@ def _transfers(records: Records, flows: Sequence[Row]) -> None:
         return
     import polars as pl
 
-    frame = records.transfers.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("took"))
-    if not frame["flow"].is_duplicated().any():
+    frame = records.transfers.select("flow", "size_bytes", (pl.col("end_ns") - pl.col("start_ns")).alias("took"))
+    indices = frame["flow"].unique(maintain_order=True)
+    if len(indices) == frame.height:
         return
-    by_flow = frame.partition_by("flow", as_dict=True, maintain_order=True)
-    named = [(flows[int(key[0])]["name"], part) for key, part in by_flow.items()]
-    parts = [("all", frame), *named] if len(named) > 1 else named
+    shown = indices.head(_SHOWN_FLOWS_OF_TRANSFERS)
+    parts = [(flows[index]["name"], frame.filter(pl.col("flow") == index)) for index in shown]
+    if len(indices) > 1:
+        parts.insert(0, ("all", frame))
     names = ("transfers", "count", "mean size", "mean", "median", "95 %", "99 %", "longest")
     cells = [
         (
@@ -107,7 +109,7 @@ def _transfers(records: Records, flows: Sequence[Row]) -> None:
             _milliseconds(part["took"].mean()),  # type: ignore[arg-type]
             *(_milliseconds(part["took"].quantile(share, "linear")) for share in (0.5, 0.95, 0.99, 1.0)),
         )
-        for name, part in parts[:_SHOWN_TRANSFERS]
+        for name, part in parts
     ]
     write("")
     write_table(cells, names, right=names[1:])
