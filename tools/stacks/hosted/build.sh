@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/../../.."
 python=$1
 shift
-stacks=${*:-quinn noq quiche smoltcp ngtcp2 lwip aioquic}
+stacks=${*:-quinn noq quiche s2n-quic smoltcp ngtcp2 lwip aioquic}
 source=tools/stacks/hosted
 bin=$PWD/build/stacks/bin
 mkdir -p "$bin"
@@ -48,11 +48,11 @@ c() {
 for stack in $stacks; do
     case $stack in
     quinn | noq | smoltcp) rust "$stack" ;;
-    quiche)
+    quiche | s2n-quic)
         if command -v cmake > /dev/null && command -v c++ > /dev/null; then
-            rust quiche
+            rust "$stack"
         else
-            leave_out quiche "BoringSSL takes cmake and a C++ compiler; on Debian: apt-get install cmake g++ libclang-dev"
+            leave_out "$stack" "its TLS takes cmake and a C++ compiler; on Debian: apt-get install cmake g++ libclang-dev"
         fi
         ;;
     ngtcp2) c ngtcp2 'libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev' -lngtcp2_crypto_gnutls -lngtcp2 -lgnutls ;;

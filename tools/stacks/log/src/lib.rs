@@ -79,10 +79,15 @@ impl Log {
     }
 
     /// Writes the log; `title` names the stack with its version.
+    /// Writes the log; `title` names the stack with its version.
     pub fn write(&mut self, path: &str, title: &str, mss: u16) -> std::io::Result<()> {
+        self.write_to(BufWriter::new(File::create(path)?), title, mss)
+    }
+
+    /// Writes the log to an open file.
+    pub fn write_to(&mut self, mut file: impl Write, title: &str, mss: u16) -> std::io::Result<()> {
         self.events.sort_by_key(|one| one.0);
         let counted = self.counted();
-        let mut file = BufWriter::new(File::create(path)?);
         let mut record = |value: Value| writeln!(file, "\u{1e}{value}");
         record(json!({
             "qlog_format": "JSON-SEQ", "qlog_version": "0.4", "title": title,
