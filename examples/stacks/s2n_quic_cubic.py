@@ -7,7 +7,7 @@ src/recovery/cubic.rs.
     K:            from the window after the reduction (845), as RFC 9438, section 4.2, has it
     W_est:        W_max β + 3 (1 − β) / (1 + β) t / RTT (771), whatever the window after the reduction is
     slow start:   ends where eight samples of a round are 4 to 16 ms above those of the round before, from 16 segments
-                  on (src/recovery/hybrid_slow_start.rs:90), without the trains of the paper
+                  on (src/recovery/hybrid_slow_start.rs:93), without the trains of the paper
 
 Left out: the window is at most twice, in congestion avoidance 1.5 times, the most bytes in flight since the last
 reduction (331); an update of the MTU multiplies the window (option `mtu=1472`: there is none).
