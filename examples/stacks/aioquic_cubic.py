@@ -1,12 +1,12 @@
 """CUBIC as aioquic 1.7.2 computes it, to audit its logs with; the lines are those of aioquic/quic/congestion/cubic.py.
 
-    recovery:     the window grows by ACKs of packets that were sent before the reduction, too (70), where RFC 9002, section
-                  7.3.2, has no growth
+    recovery:     the window grows by ACKs of packets that were sent before the reduction, too (70), where RFC 9002,
+                  section 7.3.2, has no growth
     W_est:        α is one segment (35), where RFC 9438, section 4.3, has 3 (1 − β) / (1 + β) until W_est reaches the
                   window before the reduction
     target:       W_cubic(t + RTT) with the latest sample of the RTT (116), that before this ACK
-    reduction:    to 0.7 of the bytes in flight without the lost ones (184), where section 4.6 allows it for senders that
-                  the application limits; W_max by fast convergence from the window (175)
+    reduction:    to 0.7 of the bytes in flight without the lost ones (184), where section 4.6 allows it for senders
+                  that the application limits; W_max by fast convergence from the window (175)
     slow start:   ends where five samples, a millisecond apart at least, are a quarter above the lowest maximum of five
                   (base.py:91), five times
 
