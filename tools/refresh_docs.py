@@ -434,6 +434,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "contract": rust_contract.traits,
     "whole algorithm": rust_contract.example,
     "facts": _facts,
+    "dossiers": partial(_text, sys.executable, "tools/dossiers.py"),
     "findings": records_doc.findings,
     "queues": declared_files.queues,
     "fields scenario": partial(declared_files.table, "scenario"),
