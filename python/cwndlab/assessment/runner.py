@@ -181,9 +181,11 @@ def _points(every: Sequence[Family], asked: Mapping[str, Sequence[str]]) -> list
     made = []
     for family in every:
         names = asked[family.name]
-        made += [(family, point) for point in family.points([one for one in names if one not in media.controls()])]
+        points = family.points([one for one in names if one not in media.controls()])
+        made += [(family, point) for point in points]
+        of_cubic = [point for point in points if point.labels["algorithm"] == "cubic"]
         for control in (one for one in names if one in media.controls()):
-            cells = (media.in_place(point, control) for point in family.points(["cubic"]))
+            cells = (media.in_place(point, control) for point in of_cubic)
             made += [(family, cell) for cell in cells if cell is not None]
     return made
 
