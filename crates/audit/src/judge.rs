@@ -360,7 +360,9 @@ impl<'a> Judge<'a> {
                 self.all.since = Some(check.time);
             }
             self.tell(check, reference, distance, limit);
-            if reduced && distance > 0 {
+            // The bytes in flight are a lower bound of the window: below the threshold, slow start would begin anew.
+            let exceeds = check.since.is_none() || check.cwnd > reference;
+            if reduced && distance > 0 && exceeds {
                 chosen.set_window(check.time, check.cwnd);
                 self.acks_since_sync = 0;
             }

@@ -39,9 +39,11 @@ impl Usage {
     }
 
     /// What limits a sender whose window is not known: the application, if it leaves more than half of the bytes free that
-    /// were in flight within two round trips.
-    pub(crate) fn by_flight(&self) -> (Limit, bool) {
-        let free = self.most_in_flight * 2 < self.round_maximum.0.max(self.round_maximum.1);
+    /// were in flight within two round trips, and the window of the reference is not full. It is full after a reduction to
+    /// less than half.
+    pub(crate) fn by_flight(&self, mss: u64, view: &View) -> (Limit, bool) {
+        let half_free = self.most_in_flight * 2 < self.round_maximum.0.max(self.round_maximum.1);
+        let free = half_free && self.most_in_flight + mss <= view.cwnd;
         (if free { Limit::Application } else { Limit::Window }, !free)
     }
 

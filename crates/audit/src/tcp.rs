@@ -368,7 +368,7 @@ impl Tcp {
         let by_window = self.usage.on_ack(next - (self.next - una).div_ceil(mss), next, mss, view);
         let fills = (!view.paced || self.fills_when_paced) && !self.receiver_limits();
         let (limit, estimate) =
-            if self.flights == Flights::Window && fills { self.usage.by_flight() } else { by_window };
+            if self.flights == Flights::Window && fills { self.usage.by_flight(mss, view) } else { by_window };
         if let Some(rwnd) = arrived.rwnd {
             let end = ack.saturating_add(rwnd);
             self.receivable = if self.receivable == u64::MAX { end } else { self.receivable.max(end) };
