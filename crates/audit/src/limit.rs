@@ -72,3 +72,30 @@ impl Usage {
         self.most_in_flight = in_flight;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    /// By hand: 40 segments were in flight in the last round, and 3 are now. A reference with a window of 3 segments, as
+    /// after a reduction to less than half, is limited by it; one with 40 is not.
+    #[test]
+    fn a_small_window_that_is_full_limits_the_sender() {
+        let mut usage = Usage::default();
+        usage.on_sent(40 * MSS);
+        usage.end_round(true);
+        usage.end_ack(3 * MSS);
+        let view = |segments| View {
+            cwnd: segments * MSS,
+            permitted_cwnd: segments * MSS,
+            slow_start: false,
+            observes_sent: false,
+            model_based: false,
+            paced: false,
+        };
+        assert_eq!(usage.by_flight(MSS, &view(3)), (Limit::Window, true));
+        assert_eq!(usage.by_flight(MSS, &view(40)), (Limit::Application, false));
+    }
+}
