@@ -341,14 +341,12 @@ impl<'a> Judge<'a> {
             .expect("there is always at least one branch");
         let mut chosen = self.branches.swap_remove(best);
         let reference = self.reference(&chosen, check);
-        if distance > limit {
-            chosen.excess = 0.0;
-        }
         self.counts.checks += 1;
         self.note_check(check, reference, distance, limit);
         let before = self.last_logged.unwrap_or(check.cwnd);
         let reduced = self.last.cause.is_some();
         if distance > limit {
+            chosen.excess = 0.0;
             self.counts.decisive += if check.is_flight { self.last.acks } else { self.all.acks.max(1) };
             self.depart(check, &mut chosen, before, reference, limit);
             self.stretch = Stretch { anchor: check.cwnd, acks: 0 };
