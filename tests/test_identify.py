@@ -6,6 +6,7 @@ import json
 import lzma
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import cwndlab
 import pytest
@@ -22,19 +23,35 @@ packets = true
 sample_interval = "10 ms"
 
 [dumbbell]
-bottleneck = {{ rate = "5 Mbps", delay = "5 ms", queue = {{ capacity = "2 bdp" }}{loss} }}
+bottleneck = {{ rate = "{line.rate}", delay = "5 ms", queue = {{ capacity = "{line.buffer}" }}{loss} }}
 
 [[flow]]
 algorithm = "{algorithm}"
-rtt = "60 ms"
+rtt = "{line.rtt}"
 {flow}
 """
 
 
-def records_of(algorithm: str, *, duration: str = "12 s", loss: bool = True, flow: str = "") -> cwndlab.Records:
-    lost = ', loss = { kind = "bernoulli", p = 5e-4 }' if loss else ""
-    text = _PATH.format(algorithm=algorithm, duration=duration, loss=lost, flow=flow)
-    return cwndlab.run(Scenario.from_toml(text), seed=3)
+class Line(NamedTuple):
+    rate: str = "5 Mbps"
+    rtt: str = "60 ms"
+    buffer: str = "2 bdp"
+    loss: float = 5e-4
+    seed: int = 3
+
+
+USUAL = Line()
+#: A short queue without other losses, and a longer path with losses.
+SHORT_QUEUE = Line("3 Mbps", "60 ms", "1 bdp", 0.0, 501)
+LOSSES = Line("5 Mbps", "110 ms", "1 bdp", 1e-3, 502)
+
+
+def records_of(
+    algorithm: str, *, duration: str = "12 s", loss: bool = True, flow: str = "", line: Line = USUAL
+) -> cwndlab.Records:
+    lost = f', loss = {{ kind = "bernoulli", p = {line.loss} }}' if loss and line.loss else ""
+    text = _PATH.format(algorithm=algorithm, duration=duration, loss=lost, flow=flow, line=line)
+    return cwndlab.run(Scenario.from_toml(text), seed=line.seed)
 
 
 def qlog_of(folder: Path, algorithm: str, *, duration: str = "12 s", loss: bool = True, flow: str = "") -> Path:
@@ -42,9 +59,9 @@ def qlog_of(folder: Path, algorithm: str, *, duration: str = "12 s", loss: bool 
     return cwndlab.export.export(records, "qlog", folder)[0]
 
 
-def capture_of(folder: Path, algorithm: str, at: str) -> Path:
+def capture_of(folder: Path, algorithm: str, at: str, *, duration: str = "12 s", line: Line = USUAL) -> Path:
     file = folder / f"{at}.pcapng"
-    cwndlab.export.export(records_of(algorithm), "pcap", file, at=at)
+    cwndlab.export.export(records_of(algorithm, duration=duration, line=line), "pcap", file, at=at)
     return file
 
 
@@ -64,6 +81,44 @@ def test_captures_identify_it_by_the_bytes_in_flight(tmp_path: Path, algorithm: 
     result = cwndlab.identify(capture_of(tmp_path, algorithm, at))
     assert result.windowless
     assert result.best.growth == algorithm
+
+
+@pytest.mark.parametrize("algorithm", ["reno", "fusion"])
+def test_at_the_receiver_a_full_queue_drops_the_ends_of_bursts(tmp_path: Path, algorithm: str) -> None:
+    """The dropped data was sent before the reduction that it causes: there is one reduction, not two."""
+    result = cwndlab.identify(capture_of(tmp_path, algorithm, "receivers", duration="18 s", line=SHORT_QUEUE))
+    own = next(one for one in result.ranking if one.growth == algorithm)
+    assert algorithm in result.ties
+    assert own.misses == 0
+
+
+def test_a_sender_that_the_receive_window_limits_grows_by_its_algorithm(tmp_path: Path) -> None:
+    """Hybla's slow start outgrows the receive window, which begins with 64 KiB, by a factor of four."""
+    result = cwndlab.identify(capture_of(tmp_path, "hybla", "senders", line=LOSSES))
+    assert (result.best.algorithm, result.best.misses) == ("hybla", 0)
+
+
+def test_pacing_below_the_window_is_no_smaller_window(tmp_path: Path) -> None:
+    """PHCC changes its window at once, by up to a factor of two, and paces: the bytes in flight follow later."""
+    result = cwndlab.identify(capture_of(tmp_path, "phcc", "senders", duration="18 s", line=SHORT_QUEUE))
+    assert (result.best.algorithm, result.best.misses) == ("phcc", 0)
+
+
+def test_the_seed_of_random_probes_is_found(tmp_path: Path) -> None:
+    """BBR begins ProbeBW in a random phase. Its minimum RTT is that of the handshake, whose packets are small."""
+    result = cwndlab.identify(capture_of(tmp_path, "bbr1", "receivers", line=LOSSES))
+    assert result.best.growth == "bbr1"
+    assert result.best.explained > 0.9
+    assert result.best.misfit < 1
+
+
+def test_a_variant_has_a_misfit(tmp_path: Path) -> None:
+    """Without CUBIC, a relative explains its flow for the most part, but worse than flows of its own."""
+    log = qlog_of(tmp_path, "cubic")
+    assert cwndlab.identify(log).best.misfit < 1
+    relative = cwndlab.identify(log, candidates=["reno", "bic", "htcp"])
+    assert relative.best.misfit > 1
+    assert relative.verdict is Verdict.UNKNOWN or any("a variant of it" in line for line in relative.remarks())
 
 
 def test_algorithms_with_equal_windows_are_a_tie(tmp_path: Path) -> None:

@@ -127,6 +127,8 @@ def explain(
     initial_cwnd: int | None = None,
     acks: int | None = None,
     flights: bool = False,
+    seed: int = 0,
+    fills_when_paced: bool = False,
 ) -> str: ...
 def debug(
     text: str,

@@ -56,6 +56,8 @@ pub struct Miss {
     pub time: Time,
     /// ACKs compared until then.
     pub acks: u64,
+    /// Windows compared until then, with this one.
+    pub checks: u64,
     /// Its kind.
     pub kind: DepartureKind,
     /// The logged window, bytes.

@@ -93,6 +93,8 @@ pub enum What {
         echo: Option<u32>,
         /// RTT by the timestamp option.
         echo_rtt: Option<Duration>,
+        /// The receive window that it advertises, bytes.
+        rwnd: Option<u64>,
     },
     /// The sender logged values of its congestion control.
     Metrics(Metrics),

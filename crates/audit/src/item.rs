@@ -16,6 +16,8 @@ pub struct View {
     pub observes_sent: bool,
     /// The algorithm sets the window during recovery.
     pub model_based: bool,
+    /// The algorithm has a pacing rate.
+    pub paced: bool,
 }
 
 /// Whether the window limited the sender.
@@ -71,6 +73,8 @@ pub struct Since {
     pub time: Time,
     /// Bytes in flight after it.
     pub in_flight: u64,
+    /// Bytes in flight that the receive window permits.
+    pub receivable: u64,
     /// It begins a span of time in which a sender fills its window: one that sends in bursts leaves a part free between
     /// them.
     pub begins: bool,

@@ -24,6 +24,8 @@ struct Branch {
     excess: f64,
     /// Maximum of the bytes in flight that the reference permitted in the span that is compared.
     peak: u64,
+    /// Pacing or the receiver, not the window, limits the reference.
+    unfilled: bool,
 }
 
 /// The part of the bytes in flight by which they may differ from the window, beside the tolerance.
@@ -34,7 +36,7 @@ const BRIEF_BRANCHES: usize = 3;
 
 impl Branch {
     fn new(driver: Driver) -> Self {
-        Self { driver, last_reduction: None, excess: 0.0, peak: 0 }
+        Self { driver, last_reduction: None, excess: 0.0, peak: 0, unfilled: false }
     }
 
     fn report(&mut self, events: &[Report]) {
@@ -157,7 +159,8 @@ impl<'a> Judge<'a> {
         };
         let observes_sent = !matches!(spec.build, cwndlab_control::Build::CongestionAvoidance(_));
         let permitted_cwnd = cwnd.min(self.most_cwnd);
-        View { cwnd, permitted_cwnd, slow_start, observes_sent, model_based: self.algorithm.is_model_based() }
+        let (model_based, paced) = (self.algorithm.is_model_based(), control.pacing_rate().is_some());
+        View { cwnd, permitted_cwnd, slow_start, observes_sent, model_based, paced }
     }
 
     /// The window of an algorithm, at least the minimum of the protocol (RFC 9002, section 7.2).
@@ -305,8 +308,10 @@ impl<'a> Judge<'a> {
     /// Follows the bytes in flight of a span; its maximum, at its end.
     fn span(&mut self, check: &Check, since: Since) -> Option<Check> {
         for at in 0..self.branches.len() {
-            let permitted = self.predict(&self.branches[at], check);
+            let permitted = self.predict(&self.branches[at], check).min(since.receivable);
+            let window = self.window(&*self.branches[at].driver.control);
             let branch = &mut self.branches[at];
+            branch.unfilled = permitted < window;
             branch.excess = permitted as f64 - check.cwnd as f64;
             branch.peak = permitted.max(if since.begins { 0 } else { branch.peak });
         }
@@ -336,14 +341,12 @@ impl<'a> Judge<'a> {
             .expect("there is always at least one branch");
         let mut chosen = self.branches.swap_remove(best);
         let reference = self.reference(&chosen, check);
-        if distance > limit {
-            chosen.excess = 0.0;
-        }
         self.counts.checks += 1;
         self.note_check(check, reference, distance, limit);
         let before = self.last_logged.unwrap_or(check.cwnd);
         let reduced = self.last.cause.is_some();
         if distance > limit {
+            chosen.excess = 0.0;
             self.counts.decisive += if check.is_flight { self.last.acks } else { self.all.acks.max(1) };
             self.depart(check, &mut chosen, before, reference, limit);
             self.stretch = Stretch { anchor: check.cwnd, acks: 0 };
@@ -355,7 +358,9 @@ impl<'a> Judge<'a> {
                 self.all.since = Some(check.time);
             }
             self.tell(check, reference, distance, limit);
-            if reduced && distance > 0 {
+            // The bytes in flight are a lower bound of the window: below the threshold, slow start would begin anew.
+            let exceeds = check.since.is_none() || check.cwnd > reference;
+            if reduced && distance > 0 && exceeds {
                 chosen.set_window(check.time, check.cwnd);
                 self.acks_since_sync = 0;
             }
@@ -374,9 +379,10 @@ impl<'a> Judge<'a> {
         brief.difference += distance as f64 / limit as f64;
         let anchor = *brief.anchor.get_or_insert(check.cwnd);
         if anchor.abs_diff(check.cwnd) > limit {
-            let (time, acks, kind) = (check.time, self.counts.acks, DepartureKind::Model);
+            let (time, kind) = (check.time, DepartureKind::Model);
+            let Counts { acks, checks, .. } = self.counts;
             let (logged, reference, tolerance) = (check.cwnd, anchor, limit);
-            brief.constant_misses.push(Miss { time, acks, kind, logged, reference, tolerance });
+            brief.constant_misses.push(Miss { time, acks, checks, kind, logged, reference, tolerance });
             brief.anchor = Some(check.cwnd);
         }
     }
@@ -439,8 +445,9 @@ impl<'a> Judge<'a> {
         };
         let kind = classify(&found, &self.last, &self.all);
         if let Some(brief) = &mut self.brief {
-            let (time, acks, logged) = (check.time, self.counts.acks, check.cwnd);
-            brief.misses.push(Miss { time, acks, kind, logged, reference, tolerance });
+            let (time, logged) = (check.time, check.cwnd);
+            let Counts { acks, checks, .. } = self.counts;
+            brief.misses.push(Miss { time, acks, checks, kind, logged, reference, tolerance });
             self.all = Interval::new();
             return self.resynchronise(chosen, check, kind);
         }
@@ -466,9 +473,9 @@ impl<'a> Judge<'a> {
     /// reference has not, and the reverse.
     fn resynchronise(&mut self, chosen: &mut Branch, check: &Check, kind: DepartureKind) {
         use DepartureKind as K;
-        if self.algorithm.is_model_based() {
+        if self.algorithm.is_model_based() || chosen.unfilled {
             self.acks_since_sync = 0;
-            return; // the window follows from measurements, which stay
+            return; // the window follows from measurements, which stay; bytes in flight below it say nothing of it
         }
         if matches!(kind, K::Reduction | K::NoReduction) {
             if let Some(control) = self.reduced_to(chosen, check.cwnd) {

@@ -23,4 +23,4 @@ mod samples;
 mod spurious;
 mod tcp;
 
-pub use replay::{audit, Audit, Options};
+pub use replay::{audit, Audit, Options, Unknown};

@@ -39,9 +39,11 @@ impl Usage {
     }
 
     /// What limits a sender whose window is not known: the application, if it leaves more than half of the bytes free that
-    /// were in flight within two round trips.
-    pub(crate) fn by_flight(&self) -> (Limit, bool) {
-        let free = self.most_in_flight * 2 < self.round_maximum.0.max(self.round_maximum.1);
+    /// were in flight within two round trips, and the window of the reference is not full. It is full after a reduction to
+    /// less than half.
+    pub(crate) fn by_flight(&self, mss: u64, view: &View) -> (Limit, bool) {
+        let half_free = self.most_in_flight * 2 < self.round_maximum.0.max(self.round_maximum.1);
+        let free = half_free && self.most_in_flight + mss <= view.cwnd;
         (if free { Limit::Application } else { Limit::Window }, !free)
     }
 
@@ -68,5 +70,32 @@ impl Usage {
     /// The ACK is processed; `in_flight` remain.
     pub(crate) fn end_ack(&mut self, in_flight: u64) {
         self.most_in_flight = in_flight;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    /// By hand: 40 segments were in flight in the last round, and 3 are now. A reference with a window of 3 segments, as
+    /// after a reduction to less than half, is limited by it; one with 40 is not.
+    #[test]
+    fn a_small_window_that_is_full_limits_the_sender() {
+        let mut usage = Usage::default();
+        usage.on_sent(40 * MSS);
+        usage.end_round(true);
+        usage.end_ack(3 * MSS);
+        let view = |segments| View {
+            cwnd: segments * MSS,
+            permitted_cwnd: segments * MSS,
+            slow_start: false,
+            observes_sent: false,
+            model_based: false,
+            paced: false,
+        };
+        assert_eq!(usage.by_flight(MSS, &view(3)), (Limit::Window, true));
+        assert_eq!(usage.by_flight(MSS, &view(40)), (Limit::Application, false));
     }
 }

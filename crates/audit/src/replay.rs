@@ -19,8 +19,20 @@ pub struct Options {
     pub initial_cwnd: Option<u64>,
     /// Tolerance, segments.
     pub tolerance: Option<f64>,
+    /// What no log has.
+    pub unknown: Unknown,
     /// The sender is identified: of a log without windows the bytes in flight are the window, and the comparison is brief.
     pub identifies: bool,
+}
+
+/// What no log has: of several values, a comparison takes that which explains the log best.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unknown {
+    /// Seed of the algorithm's random numbers.
+    pub seed: u64,
+    /// Without logged windows: a paced sender fills its window, and is limited by it. Otherwise it is where the window of
+    /// the reference is full.
+    pub fills_when_paced: bool,
 }
 
 /// The result of an audit.
@@ -32,6 +44,8 @@ pub struct Audit<'a> {
     pub path: Path,
     /// The tolerances.
     pub tolerance: Tolerance,
+    /// The windows of the algorithm follow from measurements or are paced: the tolerance is larger.
+    pub is_coarse: bool,
     /// The comparison.
     pub judge: Judge<'a>,
     /// What a reader should know.
@@ -42,7 +56,7 @@ fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault
     Err(Fault::new("", what, hint))
 }
 
-/// Tolerance of model-based algorithms, segments. BBR adds two segments to its window while it probes (Linux,
+/// Tolerance of model-based algorithms, and of the bytes in flight of paced ones, which are sent in bursts, segments. BBR adds two segments to its window while it probes (Linux,
 /// bbr_quantization_budget), at times that follow from a random number.
 const MODEL_TOLERANCE: f64 = 3.0;
 
@@ -123,13 +137,15 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
         initial_cwnd: Bytes(initial),
         initial_ssthresh: None,
         paced: log.protocol == Protocol::Quic,
-        seed: 0,
+        seed: options.unknown.seed,
         classic_ecn: false,
         oracle_buffer: None,
         saved: None,
     };
+    let bursts = flights && algorithm.growth.spec.needs.contains(&Need::Pacing);
+    let is_coarse = algorithm.is_model_based() || bursts;
     let tolerance = Tolerance {
-        segments: options.tolerance.unwrap_or(if algorithm.is_model_based() { MODEL_TOLERANCE } else { 1.0 }),
+        segments: options.tolerance.unwrap_or(if is_coarse { MODEL_TOLERANCE } else { 1.0 }),
         resolution: if whole { mss } else { 1 },
         per_ack: if whole { 0.0 } else { 1.0 },
     };
@@ -163,14 +179,17 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
             (true, false) => Flights::LowerBound,
             (true, true) => Flights::Window,
         };
-        let tcp = Tcp::new(mss, initial, survey.remarks, flights);
+        let mut tcp = Tcp::new(mss, initial, survey.remarks, flights);
+        if options.unknown.fills_when_paced {
+            tcp.fill_when_paced();
+        }
         replay_tcp(log, tcp, &mut judge);
     }
     judge.finish();
     if log.begins_late {
         notes.insert(0, late_note(&judge));
     }
-    Ok(Audit { algorithm, path, tolerance, judge, notes })
+    Ok(Audit { algorithm, path, tolerance, is_coarse, judge, notes })
 }
 
 fn late_note(judge: &Judge<'_>) -> String {

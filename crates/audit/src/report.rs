@@ -94,7 +94,7 @@ pub fn brief(log: &Log, audit: &Audit<'_>) -> Value {
     let counts = &judge.counts;
     let misses = |all: &[Miss]| -> Vec<Value> {
         let row = |one: &Miss| {
-            json!([Log::ms(one.time), one.acks, one.kind.name(), one.logged, one.reference, one.tolerance])
+            json!([Log::ms(one.time), one.acks, one.kind.name(), one.logged, one.reference, one.tolerance, one.checks])
         };
         all.iter().map(row).collect()
     };
@@ -105,6 +105,7 @@ pub fn brief(log: &Log, audit: &Audit<'_>) -> Value {
         "protocol": log.protocol.name(),
         "connection": log.connection,
         "windowless": log.windowless,
+        "coarse": audit.is_coarse,
         "mss_bytes": audit.path.mss.0,
         "acks": counts.acks,
         "decisive": counts.decisive,

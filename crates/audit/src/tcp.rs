@@ -56,6 +56,8 @@ struct Arrived<'a> {
     echo: Option<u32>,
     /// RTT by it.
     echo_rtt: Option<Duration>,
+    /// The receive window that it advertises.
+    rwnd: Option<u64>,
     /// The sender retransmits at once.
     begins_recovery: bool,
 }
@@ -107,6 +109,10 @@ pub(crate) struct Tcp {
     remarks: bool,
     /// What is compared in place of logged windows.
     flights: Flights,
+    /// A paced sender fills its window, too.
+    fills_when_paced: bool,
+    /// End of the data that the receive window permits (RFC 9293, section 3.4: SND.UNA + SND.WND).
+    receivable: u64,
     /// Bytes in flight after the last ACK.
     after_ack: Option<Since>,
     /// Start of the span whose maximum is compared.
@@ -138,9 +144,16 @@ impl Tcp {
             opened: None,
             remarks,
             flights,
+            fills_when_paced: false,
+            receivable: u64::MAX,
             after_ack: None,
             filling: None,
         }
+    }
+
+    /// A paced sender fills its window, too: otherwise it does where the window of the reference is full.
+    pub(crate) fn fill_when_paced(&mut self) {
+        self.fills_when_paced = true;
     }
 
     fn flight(&self) -> u64 {
@@ -174,10 +187,10 @@ impl Tcp {
         });
         let mut remarks: Vec<(Remark, (u64, u64))> = remarked.collect();
         for (event, number) in events.iter().zip(first..) {
-            if let &What::TcpAck { ack, ref sack, ece, echo, echo_rtt } = &event.what {
+            if let &What::TcpAck { ack, ref sack, ece, echo, echo_rtt, rwnd } = &event.what {
                 at.event = number;
                 let remarks = std::mem::take(&mut remarks);
-                let arrived = Arrived { ack, sack, ece, echo, echo_rtt, begins_recovery: begins };
+                let arrived = Arrived { ack, sack, ece, echo, echo_rtt, rwnd, begins_recovery: begins };
                 self.ack(&mut at, arrived, &remarks);
             }
         }
@@ -352,11 +365,14 @@ impl Tcp {
         let mss = self.samples.mss;
         // In segments; writes that end in a short one shift the boundaries between them.
         let next = self.next.div_ceil(mss);
-        let (limit, estimate) = if self.flights == Flights::Window {
-            self.usage.by_flight()
-        } else {
-            self.usage.on_ack(next - (self.next - una).div_ceil(mss), next, mss, view)
-        };
+        let by_window = self.usage.on_ack(next - (self.next - una).div_ceil(mss), next, mss, view);
+        let fills = (!view.paced || self.fills_when_paced) && !self.receiver_limits();
+        let (limit, estimate) =
+            if self.flights == Flights::Window && fills { self.usage.by_flight(mss, view) } else { by_window };
+        if let Some(rwnd) = arrived.rwnd {
+            let end = ack.saturating_add(rwnd);
+            self.receivable = if self.receivable == u64::MAX { end } else { self.receivable.max(end) };
+        }
         let prior_in_flight = self.pipe();
         let mut delivered = Delivered { prior_in_flight, ce: if ece { mss } else { 0 }, ..Delivered::default() };
         let was_idle = self.flight() == 0;
@@ -395,11 +411,18 @@ impl Tcp {
         self.last_ack = now;
         self.usage.end_ack(self.in_flight());
         if self.flights == Flights::Window && self.flight() > 0 {
-            self.after_ack = Some(Since { time: now, in_flight: self.in_flight(), begins: false, ends: false });
+            let in_flight = self.in_flight();
+            let receivable = self.receivable.saturating_sub(self.una + self.sacked);
+            self.after_ack = Some(Since { time: now, in_flight, receivable, begins: false, ends: false });
         }
         if reports && !reduces {
             self.report(at, &delivered, limit, estimate, raises);
         }
+    }
+
+    /// The receive window has no space for another segment.
+    fn receiver_limits(&self) -> bool {
+        self.receivable.saturating_sub(self.next) < self.samples.mss
     }
 
     /// An ACK starts a recovery that the log does not name.
@@ -450,7 +473,9 @@ impl Tcp {
         let recovering = reducing || !raises;
         let report = self.samples.ack(now, delivered, estimate, recovering);
         let mut step = Step::window(event, vec![vec![Report::Ack(report.clone())]], now);
-        if limit == Limit::Unclear && !recovering && !view.model_based {
+        let unclear =
+            if view.model_based { view.paced && self.flights == Flights::Window } else { limit == Limit::Unclear };
+        if unclear && !recovering {
             let other = cwndlab_control::Ack { cwnd_limited: !estimate, ..report };
             step.alternatives.push(vec![Report::Ack(other)]);
         }

@@ -278,6 +278,15 @@ impl Unwrapped {
     }
 }
 
+/// The shift of the windows that the receiver of data advertises: both SYNs must have the option, and it is at most 14
+/// (RFC 7323, sections 2.2 and 2.3). `None` without a SYN of each side.
+fn window_scale(packets: &[Packet], sender: Endpoints) -> Option<u8> {
+    let option =
+        |side: Endpoints| packets.iter().find(|one| one.syn && one.endpoints == side).map(|one| one.window_scale);
+    let (own, other) = (option(sender)?, option(sender.reversed())?);
+    Some(own.and(other).unwrap_or(0).min(14))
+}
+
 fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, size: u64) -> Vec<Event> {
     let first = packets.iter().find(|one| one.endpoints == endpoints).map_or(0, |one| one.seq);
     let mut numbers = Unwrapped { base: first, last: 1 << 32 };
@@ -286,6 +295,7 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
     let mut paws = Paws::default();
     // The first packet with each value of the timestamp option.
     let mut stamped: BTreeMap<u32, Time> = BTreeMap::new();
+    let scale = window_scale(packets, endpoints);
     if !packets.iter().any(|one| one.syn) {
         events.push(Event { time: ORIGIN, what: What::Parameters { mss: Some(size), initial_cwnd: None } });
     }
@@ -329,8 +339,32 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
             let sack = packet.sack.iter().map(|block| (unwrap(block.0), unwrap(block.1))).collect();
             let echo = packet.timestamps.map(|one| one.1);
             let echo_rtt = echo.and_then(|echo| stamped.get(&echo)).map(|at| packet.time.saturating_since(*at));
-            push(What::TcpAck { ack, sack, ece: packet.ece, echo, echo_rtt });
+            let rwnd = scale.map(|shift| u64::from(packet.window) << shift);
+            push(What::TcpAck { ack, sack, ece: packet.ece, echo, echo_rtt, rwnd });
         }
     }
     events
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+    use super::*;
+
+    /// RFC 7323, section 2.2: both SYNs must have the option; section 2.3: a shift above 14 counts as 14.
+    #[test]
+    fn windows_are_scaled_where_both_syns_have_the_option() {
+        let at = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        let ends = Endpoints { from: at(1), to: at(2) };
+        let syn = |endpoints, window_scale| {
+            let bare = Packet::bare(Time::ZERO, endpoints, 0, 1000, (0, 0));
+            Packet { syn: true, window_scale, ..bare }
+        };
+        let scale = |sender, receiver| window_scale(&[syn(ends, sender), syn(ends.reversed(), receiver)], ends);
+        assert_eq!(scale(Some(2), Some(7)), Some(7));
+        assert_eq!(scale(Some(2), Some(15)), Some(14));
+        assert_eq!((scale(None, Some(7)), scale(Some(2), None)), (Some(0), Some(0)));
+        assert_eq!(window_scale(&[syn(ends, Some(2))], ends), None);
+    }
 }

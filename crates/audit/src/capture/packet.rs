@@ -46,10 +46,12 @@ pub(crate) struct Packet {
     /// Value and echo of the timestamp option.
     pub(crate) timestamps: Option<(u32, u32)>,
     pub(crate) window: u16,
-    fin: bool,
+    /// Shift of the window, of a SYN (RFC 7323, section 2.2).
+    pub(crate) window_scale: Option<u8>,
+    pub(super) fin: bool,
     /// Identification of the IPv4 packet; 0 where there is none.
     pub(crate) ip_id: u16,
-    mss: Option<u16>,
+    pub(super) mss: Option<u16>,
 }
 
 /// What two copies of one packet have in common.
@@ -123,6 +125,7 @@ impl Packet {
             sack: Vec::new(),
             timestamps: Some(timestamps),
             window,
+            window_scale: None,
             fin: false,
             ip_id: 0,
             mss: None,
@@ -145,6 +148,7 @@ impl Packet {
             sack: Vec::new(),
             timestamps: None,
             window: tcp.window_size(),
+            window_scale: None,
             fin: tcp.fin(),
             ip_id,
             mss: None,
@@ -152,6 +156,7 @@ impl Packet {
         for option in tcp.options_iterator().flatten() {
             match option {
                 TcpOptionElement::MaximumSegmentSize(mss) => packet.mss = Some(mss),
+                TcpOptionElement::WindowScale(shift) => packet.window_scale = Some(shift),
                 TcpOptionElement::Timestamp(value, echo) => packet.timestamps = Some((value, echo)),
                 TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
                     packet.sack = std::iter::once(first).chain(rest.into_iter().flatten()).collect();

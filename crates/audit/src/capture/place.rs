@@ -41,28 +41,30 @@ pub(super) fn at_sender(packets: Vec<Packet>, from: Endpoints, notes: &mut Vec<S
     ));
     if at_receiver {
         moved = with_holes(moved, from);
-        by_timestamps(&mut moved, from);
+        by_timestamps(&mut moved, from, shift);
     }
     // ACKs before the data that they release.
     moved.sort_by_key(|one| (one.time, one.endpoints == from));
     Ok(moved)
 }
 
-/// Adds the data that never arrived, at the times of the data behind it.
+/// Adds the data that never arrived, at the time of the data before it: a queue that is full drops the end of a burst.
 fn with_holes(packets: Vec<Packet>, from: Endpoints) -> Vec<Packet> {
+    let end = |packet: &Packet| packet.seq.wrapping_add(packet.payload as u32);
     let mut all = Vec::with_capacity(packets.len());
-    let mut end: Option<u32> = None;
+    let mut highest: Option<Packet> = None;
     for packet in packets {
         if packet.endpoints == from && packet.payload > 0 {
-            let gap = end.map_or(0, |end| packet.seq.wrapping_sub(end).cast_signed());
-            if let Some(end) = end.filter(|_| gap > 0) {
-                let mut hole = packet.clone();
-                (hole.seq, hole.payload) = (end, gap as u64);
-                all.push(hole);
+            if let Some(before) = &highest {
+                let gap = packet.seq.wrapping_sub(end(before)).cast_signed();
+                if gap > 0 {
+                    let mut hole = before.clone();
+                    (hole.seq, hole.payload) = (end(before), gap as u64);
+                    all.push(hole);
+                }
             }
-            let to = packet.seq.wrapping_add(packet.payload as u32);
-            if end.is_none_or(|end| to.wrapping_sub(end).cast_signed() > 0) {
-                end = Some(to);
+            if highest.as_ref().is_none_or(|one| end(&packet).wrapping_sub(end(one)).cast_signed() > 0) {
+                highest = Some(packet.clone());
             }
         }
         all.push(packet);
@@ -78,8 +80,10 @@ fn tick(data: &[(Time, u32)]) -> Option<u64> {
     TICKS.into_iter().min_by_key(|tick| (*tick).max(measured) * 1000 / (*tick).min(measured).max(1))
 }
 
-/// Moves data to the time of its timestamp on the sender's clock, between the ACK whose timestamp it echoes and the next.
-fn by_timestamps(packets: &mut [Packet], from: Endpoints) {
+/// Moves data and the SYN to the time of their timestamp on the sender's clock, between the ACK whose timestamp they echo
+/// and the next. A SYN whose timestamp is not of this clock, by more than the least round trip `rtt`, stays (SYN cookies of
+/// Linux have options there).
+fn by_timestamps(packets: &mut [Packet], from: Endpoints, rtt: Duration) {
     let stamps = |packet: &Packet| packet.timestamps.filter(|_| packet.endpoints == from && packet.payload > 0);
     let data: Vec<(Time, u32)> = packets.iter().filter_map(|one| Some((one.time, stamps(one)?.0))).collect();
     let (Some(tick), Some(&(origin, base))) = (tick(&data), data.first()) else { return };
@@ -94,8 +98,13 @@ fn by_timestamps(packets: &mut [Packet], from: Endpoints) {
         }
     }
     for packet in packets.iter_mut() {
-        let Some((value, echo)) = stamps(packet) else { continue };
+        let opens = packet.syn && packet.endpoints == from;
+        let stamped = if opens { packet.timestamps } else { stamps(packet) };
+        let Some((value, echo)) = stamped else { continue };
         let mut time = Time::from_nanos((least + ticks(value)).max(0) as u64);
+        if opens && time.saturating_since(packet.time).max(packet.time.saturating_since(time)) > rtt {
+            continue;
+        }
         if let Some((_, next)) = received.range(echo.saturating_add(1)..).next() {
             time = time.min(Time::from_nanos(next.as_nanos().saturating_sub(1)));
         }
@@ -103,5 +112,58 @@ fn by_timestamps(packets: &mut [Packet], from: Endpoints) {
             time = time.max(*released + Duration::from_nanos(1));
         }
         packet.time = time;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    /// The ends of a connection from port 1 to port 2.
+    fn ends() -> Endpoints {
+        let at = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        Endpoints { from: at(1), to: at(2) }
+    }
+
+    fn ack(micros: u64, ack: u32, stamps: (u32, u32)) -> Packet {
+        Packet::bare(Time::from_nanos(micros * 1000), ends().reversed(), ack, 60, stamps)
+    }
+
+    fn data(micros: u64, segment: u32, stamps: (u32, u32)) -> Packet {
+        let bare = Packet::bare(Time::from_nanos(micros * 1000), ends(), 1, 60, stamps);
+        Packet { seq: 1 + segment * MSS as u32, payload: MSS, ..bare }
+    }
+
+    fn syn(micros: u64, stamps: (u32, u32)) -> Packet {
+        Packet { syn: true, ack: None, ..Packet::bare(Time::from_nanos(micros * 1000), ends(), 0, 60, stamps) }
+    }
+
+    /// By hand: of a burst of four segments a full queue drops the last two. The next data is sent a round trip later.
+    #[test]
+    fn dropped_segments_have_the_time_of_the_data_before_them() {
+        let packets = vec![data(10_000, 0, (10, 1)), data(10_100, 1, (10, 1)), data(60_000, 4, (60, 11))];
+        let all = with_holes(packets, ends());
+        let found: Vec<_> = all.iter().map(|one| (one.time.as_nanos() / 1000, one.seq, one.payload)).collect();
+        assert_eq!(found, [(10_000, 1, MSS), (10_100, 1001, MSS), (10_100, 2001, 2 * MSS), (60_000, 4001, MSS)]);
+    }
+
+    /// By hand, at the receiver: the SYN arrives after 25 ms, and full segments after 28 ms. The sender's clock has 0 at the
+    /// SYN and 50 at the first data, and the data echoes the SYN-ACK of 25 ms, whose least time to the sender and back is
+    /// 53 ms. On a clock that is 28 ms late the SYN is at 28 ms and the data at 78 ms: the handshake takes 50 ms, and not
+    /// the 53 ms of a full segment. A SYN of another clock keeps its time.
+    #[test]
+    fn the_syn_has_the_time_of_its_timestamp() {
+        for (stamp, moved) in [(0, 28_000), (1 << 20, 25_000)] {
+            let mut packets = vec![syn(25_000, (stamp, 0))];
+            packets.push(ack(78_000, 1, (25, 0)));
+            packets.extend((0..100).map(|n| data(78_000 + 1000 * u64::from(n), n, (50 + n, 25))));
+            by_timestamps(&mut packets, ends(), Duration::from_millis(53));
+            let times: Vec<_> = packets.iter().map(|one| one.time.as_nanos() / 1000).collect();
+            assert_eq!((times[0], times[2]), (moved, 78_000));
+        }
     }
 }

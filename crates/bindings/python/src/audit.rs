@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use cwndlab_audit::event::Log;
-use cwndlab_audit::{audit as judge, capture, qlog, report, Options};
+use cwndlab_audit::{audit as judge, capture, qlog, report, Options, Unknown};
 use cwndlab_units::Fault;
 use pyo3::prelude::*;
 
@@ -22,9 +22,9 @@ fn read(content: &[u8], choice: capture::Choice<'_>) -> Result<Log, Fault> {
 }
 
 /// Replays a log through each of `algorithms`, and returns what a ranking needs, as JSON. Logs are cut after `acks` ACKs;
-/// `flights`: the bytes in flight stand for the windows, as in a capture.
+/// `flights`: the bytes in flight stand for the windows, as in a capture. `seed` and `fills_when_paced` are of [`Unknown`].
 #[pyfunction]
-#[pyo3(signature = (content, name, algorithms, *, connection=None, samples=None, mss=None, initial_cwnd=None, acks=None, flights=false))]
+#[pyo3(signature = (content, name, algorithms, *, connection=None, samples=None, mss=None, initial_cwnd=None, acks=None, flights=false, seed=0, fills_when_paced=false))]
 #[allow(clippy::too_many_arguments, reason = "keywords of a Python function")]
 pub(crate) fn explain(
     py: Python<'_>,
@@ -37,11 +37,14 @@ pub(crate) fn explain(
     initial_cwnd: Option<u64>,
     acks: Option<usize>,
     flights: bool,
+    seed: u64,
+    fills_when_paced: bool,
 ) -> PyResult<String> {
     let catalogue = scenario::catalogue(py, None)?;
     let parsed: Result<Vec<_>, Fault> = algorithms.iter().map(|one| catalogue.parse(one)).collect();
     let parsed = parsed.map_err(|fault| fault_error(py, "ScenarioError", [fault.at("algorithm")]))?;
-    let options = Options { mss, initial_cwnd, tolerance: None, identifies: true };
+    let options =
+        Options { mss, initial_cwnd, tolerance: None, unknown: Unknown { seed, fills_when_paced }, identifies: true };
     let compare = move || {
         guarded(|| {
             let (samples, connection) = (samples.as_deref(), connection.as_deref());
@@ -85,7 +88,7 @@ pub(crate) fn audit(
     let parsed = scenario::catalogue(py, scenario)?
         .parse(algorithm)
         .map_err(|fault| fault_error(py, "ScenarioError", [fault.at("algorithm")]))?;
-    let options = Options { mss, initial_cwnd, tolerance, identifies: false };
+    let options = Options { mss, initial_cwnd, tolerance, unknown: Unknown::default(), identifies: false };
     let mut constructors = constructors.unwrap_or_default();
     constructors.retain(|name, _| name == parsed.growth.spec.name);
     let compare = move || {
