@@ -1,7 +1,9 @@
 //! What a reconstruction of a log yields: events for the algorithm, and logged windows to compare.
 
 use cwndlab_control::{Ack, Congestion, Report, Window};
-use cwndlab_units::Time;
+use cwndlab_units::{Duration, Time};
+
+use crate::event::Span;
 
 /// The state of the reference that a reconstruction needs.
 #[derive(Clone, Copy, Debug)]
@@ -148,5 +150,34 @@ impl Step {
             Report::Sent(_) => 3,
         };
         first.iter().min_by_key(rank)
+    }
+}
+
+/// An ACK of TCP.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived<'a> {
+    pub(crate) ack: u64,
+    pub(crate) sack: &'a [Span],
+    pub(crate) ece: bool,
+    /// Timestamp that it echoes.
+    pub(crate) echo: Option<u32>,
+    /// RTT by it.
+    pub(crate) echo_rtt: Option<Duration>,
+    /// The receive window that it advertises.
+    pub(crate) rwnd: Option<u64>,
+    /// The sender retransmits at once.
+    pub(crate) begins_recovery: bool,
+}
+
+impl Arrived<'_> {
+    /// Bytes that D-SACK reports (RFC 2883, section 4): the first block is acknowledged, or lies within the second.
+    pub(crate) fn duplicated(&self) -> u64 {
+        let Some(first) = self.sack.first() else { return 0 };
+        let within = self.sack.get(1).is_some_and(|second| second.0 <= first.0 && first.1 <= second.1);
+        if first.1 <= self.ack || within {
+            first.1 - first.0
+        } else {
+            0
+        }
     }
 }

@@ -56,7 +56,8 @@ fn fault<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Fault
     Err(Fault::new("", what, hint))
 }
 
-/// Tolerance of model-based algorithms, and of the bytes in flight of paced ones, which are sent in bursts, segments. BBR adds two segments to its window while it probes (Linux,
+/// Tolerance of model-based algorithms, and of the bytes in flight of paced ones, which are sent in bursts, segments. BBR
+/// adds two segments to its window while it probes (Linux,
 /// bbr_quantization_budget), at times that follow from a random number.
 const MODEL_TOLERANCE: f64 = 3.0;
 

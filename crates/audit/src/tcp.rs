@@ -13,7 +13,7 @@ use cwndlab_transport::stack::IdleRestart;
 use cwndlab_units::{rto, Bytes, Duration, Time};
 
 use crate::event::{Event, LoggedState, Metrics, Remark, Span, What};
-use crate::item::{Check, Flights, Item, Limit, Moment, Since, Step, View};
+use crate::item::{Arrived, Check, Flights, Item, Limit, Moment, Since, Step, View};
 use crate::limit::Usage;
 use crate::samples::{Delivered, Samples};
 use crate::spurious::{Reordering, Retransmissions, DUP_THRESHOLD};
@@ -44,35 +44,6 @@ enum State {
     Open,
     Reducing,
     Loss,
-}
-
-/// An ACK.
-#[derive(Clone, Copy, Debug)]
-struct Arrived<'a> {
-    ack: u64,
-    sack: &'a [Span],
-    ece: bool,
-    /// Timestamp that it echoes.
-    echo: Option<u32>,
-    /// RTT by it.
-    echo_rtt: Option<Duration>,
-    /// The receive window that it advertises.
-    rwnd: Option<u64>,
-    /// The sender retransmits at once.
-    begins_recovery: bool,
-}
-
-impl Arrived<'_> {
-    /// Bytes that D-SACK reports (RFC 2883, section 4): the first block is acknowledged, or lies within the second.
-    fn duplicated(&self) -> u64 {
-        let Some(first) = self.sack.first() else { return 0 };
-        let within = self.sack.get(1).is_some_and(|second| second.0 <= first.0 && first.1 <= second.1);
-        if first.1 <= self.ack || within {
-            first.1 - first.0
-        } else {
-            0
-        }
-    }
 }
 
 /// The state of the sender.
