@@ -42,8 +42,8 @@ SHOWN_CELLS = 20
 
 
 def show_run(records: Records, format: Format) -> None:
-    flows, links = records.rows("flows"), records.rows("links")
     levels = _service(records)
+    flows, links = records.rows("flows"), records.rows("links")
     match format:
         case Format.json:
             service = {} if levels is None else {"levels": levels.values}
