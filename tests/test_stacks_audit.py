@@ -12,6 +12,7 @@ import lzma
 import tomllib
 from pathlib import Path
 
+import cwndlab
 import pytest
 from cwndlab.validation.audit import AuditResult, audit
 
@@ -102,6 +103,16 @@ def test_cubic_of_s2n_quic_follows_rfc_8312_after_slow_start(tmp_path: Path) -> 
     assert result.departures[0].logged_bytes == 181_101
     # All but the ACK of the departure.
     assert result.decisive_explained == result.decisive - 1 > 1000
+
+
+def test_the_lines_of_s2n_quic_explain_its_window(tmp_path: Path) -> None:
+    """The lines of s2n-quic-core 0.91.0 that examples/stacks/s2n_quic_cubic.py cites: the end of slow start, too."""
+    name, classes = cwndlab.custom.selected_one(str(ROOT / "examples" / "stacks" / "s2n_quic_cubic.py"))
+    log = tmp_path / "s2n-quic-cubic.sqlog"
+    log.write_bytes(lzma.decompress((SAMPLES / f"{log.name}.xz").read_bytes()))
+    result = audit(log, name, algorithms=classes)
+    assert (result.departures, result.share) == ([], 1.0)
+    assert result.acks > 1500
 
 
 def test_the_table_has_every_run_and_its_departures_name_a_file_and_a_line() -> None:

@@ -7,7 +7,8 @@ src/recovery/cubic.rs.
     K:            from the window after the reduction (845), as RFC 9438, section 4.2, has it
     W_est:        W_max β + 3 (1 − β) / (1 + β) t / RTT (771), whatever the window after the reduction is
     slow start:   ends where eight samples of a round are 4 to 16 ms above those of the round before, from 16 segments
-                  on (src/recovery/hybrid_slow_start.rs:93), without the trains of the paper
+                  on (src/recovery/hybrid_slow_start.rs:93), without the trains of the paper; a round ends with the
+                  ACK of a packet that was sent after the last one at its start (113)
 
 Left out: the window is at most twice, in congestion avoidance 1.5 times, the most bytes in flight since the last
 reduction (331); an update of the MTU multiplies the window (option `mtu=1472`: there is none).
@@ -27,13 +28,15 @@ class S2nQuicCubic:
         self.w_max = self.w_last_max = self.k = 0.0
         self.start = None  # of t; none in slow start
         self.is_slow_start, self.was_recovering = True, False
-        self.round, self.samples = -1, 0
+        self.samples, self.last_sent, self.round_end = 0, 0.0, None
         self.last, self.current = None, None  # the smallest RTT of a round
 
     def on_ack(self, ack):
         self._measure(ack)
         if ack.recovering:
             self.was_recovering = True
+            return
+        if not ack.cwnd_limited:
             return
         if self.was_recovering:
             self.was_recovering, self.is_slow_start, self.start = False, False, ack.now
@@ -54,6 +57,9 @@ class S2nQuicCubic:
         if self.w < target:
             self.w = min(self.w + (target - self.w) / self.w, most)
 
+    def on_sent(self, sent):
+        self.last_sent = sent.now
+
     def _cubic(self, t):
         return C * (t - self.k) ** 3 + self.w_max
 
@@ -64,8 +70,8 @@ class S2nQuicCubic:
     def _measure(self, ack):
         if not self.is_slow_start or ack.rtt is None:
             return
-        if ack.round > self.round:
-            self.round, self.samples = ack.round, 0
+        if self.round_end is None or ack.now - ack.rtt >= self.round_end - 1e-6:
+            self.round_end, self.samples = self.last_sent, 0
             self.last, self.current = self.current, None
         if self.samples < 8:
             self.current = ack.rtt if self.current is None else min(self.current, ack.rtt)
