@@ -5,7 +5,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use quinn::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::RttEstimator;
 use stack_log::{Event, Log, Metrics, Space};
 

@@ -22,7 +22,7 @@ pub use crate::observed::{Observed, ObservedFactory};
 pub const NAME: &str = "noq-proto 1.4.0";
 
 /// The congestion controls; the first one is the default.
-pub fn controllers() -> Vec<(&'static str, Arc<dyn ControllerFactory + Send + Sync>)> {
+pub fn controllers() -> Vec<(&'static str, Factory)> {
     vec![
         ("cubic", Arc::new(CubicConfig::default())),
         ("newreno", Arc::new(NewRenoConfig::default())),
@@ -30,10 +30,16 @@ pub fn controllers() -> Vec<(&'static str, Arc<dyn ControllerFactory + Send + Sy
     ]
 }
 
-/// The file of the log, for the only connection.
-struct Log(Mutex<Option<BufWriter<File>>>);
+/// A congestion control.
+pub type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
-impl QlogFactory for Log {
+/// The stack writes the log.
+pub struct Log;
+
+/// The file of the log, for the only connection.
+struct LogFile(Mutex<Option<BufWriter<File>>>);
+
+impl QlogFactory for LogFile {
     fn for_connection(&self, _: Side, _: SocketAddr, _: ConnectionId, _: Instant) -> Option<QlogConfig> {
         let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         Some(QlogConfig::new(Box::new(file)))
@@ -41,10 +47,13 @@ impl QlogFactory for Log {
 }
 
 /// The sender writes a qlog, if one is wanted.
-pub fn log(transport: &mut TransportConfig, start: &Start) {
-    if let Some(file) = log::create(start, "noq", "sqlog") {
-        transport.qlog_factory(Arc::new(Log(Mutex::new(Some(file)))));
-    }
+pub fn log(transport: &mut TransportConfig, controller: Factory, start: &Start) -> (Factory, Option<Log>) {
+    let file = log::create(start, "noq", "sqlog");
+    let log = file.map(|file| {
+        transport.qlog_factory(Arc::new(LogFile(Mutex::new(Some(file)))));
+        Log
+    });
+    (controller, log)
 }
 
 /// An endpoint, which divides what it sends into the datagrams of batches.

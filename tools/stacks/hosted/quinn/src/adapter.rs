@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use cwndlab_stack::{clock, tls, Answer, Stack, Start, Value};
 
-use crate::api::proto::congestion::ControllerFactory;
 use crate::api::proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use crate::api::proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event,
@@ -36,6 +35,8 @@ pub struct Adapter {
     controller: String,
     segments: usize,
     observed: Arc<Mutex<Observed>>,
+    /// It is written when the adapter ends.
+    _log: Option<api::Log>,
     stream: Option<StreamId>,
     to_write: u64,
     is_finishing: bool,
@@ -47,7 +48,7 @@ pub struct Adapter {
 }
 
 /// The congestion control of this name, with the name. The first one of the stack is its default.
-fn controller(name: &str) -> Result<(Arc<dyn ControllerFactory + Send + Sync>, String), String> {
+fn controller(name: &str) -> Result<(api::Factory, String), String> {
     let known = api::controllers();
     let found = known.iter().find(|(one, _)| name.is_empty() || *one == name);
     let (name, factory) = found.ok_or_else(|| {
@@ -188,7 +189,7 @@ impl Stack for Adapter {
     fn start(start: &Start) -> Result<Self, String> {
         let (controller, name) = controller(&start.controller)?;
         let (mut transport, segments) = transport(start)?;
-        api::log(&mut transport, start);
+        let (controller, log) = api::log(&mut transport, controller, start);
         let observed = Arc::new(Mutex::new(Observed::default()));
         transport.congestion_controller_factory(Arc::new(ObservedFactory::new(controller, observed.clone())));
         let mut config = EndpointConfig::default();
@@ -216,6 +217,7 @@ impl Stack for Adapter {
             controller: name,
             segments,
             observed,
+            _log: log,
             stream: None,
             to_write: 0,
             is_finishing: false,

@@ -1,11 +1,13 @@
 //! What the adapter takes from quinn-proto.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use cwndlab_stack::{Answer, Start, Value};
+use cwndlab_stack::{log, Answer, Start, Value};
 pub use quinn_proto as proto;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
@@ -13,13 +15,20 @@ use quinn_proto::{
     TransportConfig, WriteError,
 };
 
+use crate::logged::{Logged, Record};
 pub use crate::observed::{Observed, ObservedFactory};
+
+/// A congestion control.
+pub type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
 /// Name and version of the stack.
 pub const NAME: &str = "quinn-proto 0.11.19";
 
+/// The largest datagram that quinn looks for.
+const LARGEST: u16 = 1452;
+
 /// The congestion controls; the first one is the default.
-pub fn controllers() -> Vec<(&'static str, Arc<dyn ControllerFactory + Send + Sync>)> {
+pub fn controllers() -> Vec<(&'static str, Factory)> {
     vec![
         ("cubic", Arc::new(CubicConfig::default())),
         ("newreno", Arc::new(NewRenoConfig::default())),
@@ -27,8 +36,32 @@ pub fn controllers() -> Vec<(&'static str, Arc<dyn ControllerFactory + Send + Sy
     ]
 }
 
-/// The stack has no log that could be audited: its qlog has neither the frames of packets nor ACKs.
-pub fn log(_: &mut TransportConfig, _: &Start) {}
+/// The log of a sender, which is written when it ends.
+pub struct Log {
+    record: Arc<Mutex<Record>>,
+    file: Option<BufWriter<File>>,
+    datagram: u16,
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        let Some(file) = self.file.take() else { return };
+        let record = std::mem::take(&mut *self.record.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Err(error) = record.into_log().write_to(file, NAME, self.datagram) {
+            eprintln!("the log: {error}");
+        }
+    }
+}
+
+/// The sender writes a log of the calls of its controller, if one is wanted: quinn's own qlog has neither the frames of
+/// packets nor ACKs.
+pub fn log(_: &mut TransportConfig, controller: Factory, start: &Start) -> (Factory, Option<Log>) {
+    let Some(file) = log::create(start, "quinn", "sqlog") else { return (controller, None) };
+    let record = Arc::new(Mutex::new(Record::default()));
+    let datagram = start.max_datagram.min(LARGEST);
+    let logged = Arc::new(Logged::factory(controller, record.clone()));
+    (logged, Some(Log { record, file: Some(file), datagram }))
+}
 
 /// An endpoint, which divides what it sends into the datagrams of batches.
 pub fn endpoint(config: EndpointConfig, server: Option<Arc<ServerConfig>>) -> Endpoint {

@@ -2,6 +2,8 @@
 
 mod adapter;
 mod api;
+#[path = "../../../quinn/src/logged.rs"]
+mod logged;
 mod observed;
 
 fn main() -> std::io::Result<()> {
