@@ -44,7 +44,8 @@ def row(page: Path) -> tuple[int, str]:
         if columns[3] == "worse than CUBIC" and section not in worse:
             worse.append(section)
     shown = [*counts.values()]
-    link = f"[`{name}`](assessments/{page.name})"
+    where = ", with kernels" if "Emulated:" in text else ""
+    link = f"[`{name}`](assessments/{page.name}){where}"
     numbers = " | ".join(str(count) for count in shown)
     return counts["worse than CUBIC"], f"| {link} | {cells} | {seeds} | {numbers} | {', '.join(worse)} |"
 
