@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 
-from cwndlab.emulation import EmulatedPath, refuse_late
+from cwndlab.emulation import EmulatedPath, Side, refuse_late
 from cwndlab.scenario import Scenario
 
 __all__ = ["available", "captured"]
@@ -35,7 +35,7 @@ def available() -> list[str]:
 
 
 @contextmanager
-def _capture(path: EmulatedPath, side: str, file: Path) -> Iterator[None]:
+def _capture(path: EmulatedPath, side: Side, file: Path) -> Iterator[None]:
     """Writes the packets of a side's device while the block runs."""
 
     def opened() -> socket.socket:
@@ -61,7 +61,7 @@ def _capture(path: EmulatedPath, side: str, file: Path) -> Iterator[None]:
                     struct.pack("<IIII", seconds, fraction, len(data), struct.unpack_from(">H", data, 2)[0]) + data
                 )
 
-    tap = path.call(side, opened)  # type: ignore[arg-type]
+    tap = path.call(side, opened)
     thread = Thread(target=write, args=(tap,))
     thread.start()
     try:

@@ -9,6 +9,7 @@ runs of CUBIC and Reno in the place of the algorithm are those of every dossier.
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "assessments"
@@ -57,4 +58,4 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    print(table())  # noqa: T201
+    sys.stdout.write(f"{table()}\n")

@@ -36,7 +36,7 @@ async fn main() -> Result<()> {
         .build()?;
     let limits = Limits::new().with_max_idle_timeout(Duration::from_secs(60))?;
     let builder =
-        Client::builder().with_io(io)?.with_tls(tls)?.with_limits(limits)?.with_event(Events(record.clone()))?;
+        Client::builder().with_io(io)?.with_tls(tls)?.with_limits(limits)?.with_event(Events(Some(record.clone())))?;
     let client = match arguments.algorithm.as_str() {
         "cubic" => builder.with_congestion_controller(Cubic::default())?.start()?,
         "bbr" => builder.with_congestion_controller(Bbr::default())?.start()?,

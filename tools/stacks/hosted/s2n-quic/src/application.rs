@@ -1,7 +1,7 @@
 //! The applications of both ends, as s2n-quic wants them: futures, which the adapter polls.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use bytes::Bytes;
@@ -27,7 +27,7 @@ pub struct Supply {
 pub type Shared = Arc<Mutex<Supply>>;
 
 fn with<T>(shared: &Shared, act: impl FnOnce(&mut Supply) -> T) -> T {
-    act(&mut shared.lock().unwrap_or_else(PoisonError::into_inner))
+    act(&mut crate::lock(shared))
 }
 
 /// The bytes to write next; `None` at the end.
@@ -49,18 +49,18 @@ pub async fn send(client: Client, shared: Shared) -> Result<(), String> {
     })
     .await;
     let connect = Connect::new(RECEIVER).with_server_name("localhost");
-    let mut connection = client.connect(connect).await.map_err(|error| error.to_string())?;
-    let mut stream = connection.open_send_stream().await.map_err(|error| error.to_string())?;
+    let mut connection = client.connect(connect).await.map_err(crate::text)?;
+    let mut stream = connection.open_send_stream().await.map_err(crate::text)?;
     let chunk = Bytes::from(vec![0; CHUNK]);
     while let Some(size) = next(&shared).await {
-        stream.send(chunk.slice(..size)).await.map_err(|error| error.to_string())?;
+        stream.send(chunk.slice(..size)).await.map_err(crate::text)?;
         with(&shared, |supply| {
             if supply.to_write < u64::MAX {
                 supply.to_write -= size as u64;
             }
         });
     }
-    stream.close().await.map_err(|error| error.to_string())?;
+    stream.close().await.map_err(crate::text)?;
     with(&shared, |supply| supply.is_done = true);
     connection.close(0_u32.into());
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -138,7 +138,7 @@ impl io::Provider for Provider {
 
     fn start<E: Endpoint<PathHandle = Tuple>>(self, mut endpoint: E) -> Result<SocketAddress, Infallible> {
         endpoint.set_mtu_config(self.mtu);
-        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(endpoint));
+        *crate::lock(&self.place) = Some(Box::new(endpoint));
         Ok(SENDER.into())
     }
 }

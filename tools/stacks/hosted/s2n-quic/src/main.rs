@@ -15,7 +15,7 @@ use std::future::Future;
 use std::io::BufWriter;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -37,6 +37,9 @@ const HEADERS: u16 = 28;
 /// Rounds between application and endpoint at one time, beyond which neither waits for the other.
 const ROUNDS: usize = 1000;
 
+/// What the application of an end does.
+type Application = Pin<Box<dyn Future<Output = Result<(), String>>>>;
+
 /// Whether somebody was woken.
 #[derive(Default)]
 struct Flag(AtomicBool);
@@ -50,7 +53,7 @@ impl Wake for Flag {
 /// One end of a connection.
 struct Adapter {
     endpoint: Place,
-    application: Option<Pin<Box<dyn Future<Output = Result<(), String>>>>>,
+    application: Option<Application>,
     shared: Shared,
     controller: &'static str,
     inbox: Inbox,
@@ -86,8 +89,13 @@ fn parameters(start: &Start) -> Result<(Limits, mtu::Config), String> {
             _ => return Err(format!("no option is called '{key}': window, mtu, idle")),
         }
     }
-    let mtu = mtu.with_max_mtu(start.max_datagram + HEADERS).map_err(|error| error.to_string())?;
-    Ok((limits, mtu.build().map_err(|error| error.to_string())?))
+    let mtu = mtu.with_max_mtu(start.max_datagram + HEADERS).map_err(text)?;
+    Ok((limits, mtu.build().map_err(text)?))
+}
+
+/// Locks what only one thread uses.
+fn lock<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
+    one.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn text(error: impl std::fmt::Display) -> String {
@@ -119,7 +127,7 @@ impl Adapter {
     /// Runs the endpoint and the application until neither wakes the other.
     fn drive(&mut self, now: Duration) {
         let now = timestamp(now);
-        let mut place = self.endpoint.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = lock(&self.endpoint);
         let Some(endpoint) = place.as_mut() else { return };
         let waker = Waker::from(self.flag.clone());
         let mut context = Context::from_waker(&waker);
@@ -154,9 +162,10 @@ impl Stack for Adapter {
         let (limits, mtu) = parameters(start)?;
         let (endpoint, shared) = (Place::default(), Shared::new(Mutex::new(Supply::default())));
         let io = Provider { place: endpoint.clone(), mtu };
-        let (values, record) = (Arc::new(Mutex::new(Values::default())), Arc::new(Mutex::new(Record::default())));
-        let events = (Watch(values.clone()), Events(record.clone()));
-        let application: Pin<Box<dyn Future<Output = Result<(), String>>>> = match (start.is_sender, controller) {
+        let values = Arc::new(Mutex::new(Values::default()));
+        let log = log::create(start, "s2n-quic", "sqlog").map(|file| (Arc::new(Mutex::new(Record::default())), file));
+        let events = (Watch(values.clone()), Events(log.as_ref().map(|(record, _)| record.clone())));
+        let application: Application = match (start.is_sender, controller) {
             (true, "bbr") => Box::pin(application::send(client(io, limits, Bbr::default(), events)?, shared.clone())),
             (true, _) => Box::pin(application::send(client(io, limits, Cubic::default(), events)?, shared.clone())),
             (false, _) => Box::pin(application::receive(server(io, limits, Cubic::default())?, shared.clone())),
@@ -170,7 +179,7 @@ impl Stack for Adapter {
             outbox: Outbox::new(),
             flag: Arc::default(),
             values,
-            log: log::create(start, "s2n-quic", "sqlog").map(|file| (record, file)),
+            log,
             datagram: start.max_datagram,
             failure: None,
         })
@@ -188,13 +197,13 @@ impl Stack for Adapter {
     }
 
     fn write(&mut self, bytes: u64) {
-        let mut supply = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut supply = lock(&self.shared);
         supply.to_write = supply.to_write.saturating_add(bytes);
     }
 
     /// An endless supply ends here.
     fn finish(&mut self) {
-        let mut supply = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut supply = lock(&self.shared);
         supply.is_finishing = true;
         if supply.to_write == u64::MAX {
             supply.to_write = 0;
@@ -206,14 +215,14 @@ impl Stack for Adapter {
         for (ecn, datagram) in self.outbox.datagrams.drain(..) {
             answer.send(ecn, &datagram);
         }
-        let place = self.endpoint.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = lock(&self.endpoint);
         if let Some(at) = place.as_ref().and_then(|endpoint| endpoint.timeout()) {
             // A timer in the past is due now. Its clock has microseconds.
             answer.next_timer(since_start(at).max(now));
         }
-        let supply = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let supply = lock(&self.shared);
         answer.delivered(supply.delivered);
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).report(answer);
+        lock(&self.values).report(answer);
         if supply.is_done {
             answer.done();
         }
@@ -227,7 +236,7 @@ impl Drop for Adapter {
     /// The log is complete at the end only: it leaves out packets without an answer (`stack_log`).
     fn drop(&mut self) {
         let Some((record, file)) = self.log.take() else { return };
-        let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut record = lock(&record);
         record.end_frame();
         if let Err(error) = record.log.write_to(file, NAME, self.datagram) {
             eprintln!("the log: {error}");

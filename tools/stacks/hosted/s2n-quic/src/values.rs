@@ -1,6 +1,6 @@
 //! What the events of s2n-quic show of a sender.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cwndlab_stack::{Answer, Value};
@@ -45,7 +45,7 @@ pub struct Watch(pub Arc<Mutex<Values>>);
 
 impl Watch {
     fn with(&self, act: impl FnOnce(&mut Values)) {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        act(&mut crate::lock(&self.0));
     }
 }
 
