@@ -5,7 +5,7 @@ mod txop;
 
 use cwndlab_units::{Duration, Time};
 
-use super::access_function::{AccessFunction, Airtimes, Frame, PendingExchange, State};
+use super::access_function::{AccessFunction, Airtimes, Frame, Path, PendingExchange, State};
 use super::contention::{Contention, Space, NEVER};
 use super::edca::{AccessCategory, Protection};
 use super::exchange::{Exchange, FrameCounts, Txop};
@@ -344,12 +344,10 @@ impl<P: Copy> Medium<P> {
         let data_end = at + exchange.data_end;
         let end = data_end + exchange.acknowledgement;
         // Other stations defer for the duration in the header, with or without an acknowledgement.
+        self.contention.set_idle(end, Duration::ZERO);
         let in_txop = self.stations.functions[index].access.txop_limit > Duration::ZERO;
-        let reserved = if in_txop { data_end + self.duration_field(at, index, exchange) } else { end };
-        if reserved > end {
-            self.reserve(index, exchange.path, end, reserved);
-        } else {
-            self.contention.set_idle(end, Duration::ZERO);
+        if in_txop {
+            self.reserve(at, index, exchange);
         }
         let counts = self.complete(at, index, exchange, false, end);
         let function = &mut self.stations.functions[index];

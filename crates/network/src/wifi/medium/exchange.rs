@@ -10,9 +10,7 @@ impl<P: Copy> Medium<P> {
     pub(super) fn exchange(&mut self, function: usize) -> Exchange {
         let index = self.stations.first_path(function);
         let path = &self.stations.paths[index as usize];
-        let max_bytes = self
-            .txop
-            .map_or(path.max_bytes, |txop| path.max_bytes_within(&self.rules, txop.end.saturating_since(txop.start)));
+        let max_bytes = self.txop.map_or(path.max_bytes, |txop| self.max_bytes_in(txop, path));
         let (frames, bytes) = Stations::aggregate(path, &self.rules, max_bytes);
         let path = &mut self.stations.paths[index as usize];
         let data = path.airtimes.data(path.mode, bytes);

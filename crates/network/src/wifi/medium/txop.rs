@@ -2,12 +2,13 @@
 
 use cwndlab_units::{Duration, Time};
 
-use super::{Exchange, Medium, Space, Txop};
+use super::{Exchange, Medium, Path, Space, Txop};
 use crate::wifi::phy::SIFS;
 
 impl<P: Copy> Medium<P> {
     /// After an exchange from `at` to `end`, the access function holds its TXOP, or begins one.
     #[cold]
+    #[inline(never)]
     pub(super) fn hold_txop(&mut self, at: Time, index: usize, path: u32, end: Time) {
         let (limit, receiver) = (self.txop_limit(at, index), self.sole_receiver(path));
         self.txop = Some(Txop { function: index as u32, start: end + SIFS, end: limit, receiver });
@@ -24,9 +25,15 @@ impl<P: Copy> Medium<P> {
         receiver.filter(|_| self.txop.is_none_or(|txop| txop.receiver == receiver))
     }
 
-    /// The duration field of the data of an exchange in a TXOP, which begins at `at`.
+    /// Maximum size of an aggregate in the rest of a TXOP, bytes.
     #[cold]
-    pub(super) fn duration_field(&self, at: Time, index: usize, exchange: Exchange) -> Duration {
+    #[inline(never)]
+    pub(super) fn max_bytes_in(&self, txop: Txop, path: &Path<P>) -> u32 {
+        path.max_bytes_within(&self.rules, txop.end.saturating_since(txop.start))
+    }
+
+    /// The duration field of the data of an exchange in a TXOP, which begins at `at`.
+    fn duration_field(&self, at: Time, index: usize, exchange: Exchange) -> Duration {
         let Some(edca) = &self.rules.edca else { return exchange.acknowledgement };
         let (data_end, limit) = (at + exchange.data_end, self.txop_limit(at, index));
         edca.protection.duration_field(data_end, limit, exchange.acknowledgement, || {
@@ -38,10 +45,17 @@ impl<P: Copy> Medium<P> {
         })
     }
 
-    /// The medium is idle from `end` on for holder and receiver of a TXOP, and from `reserved` on for the others: frames for
-    /// a station do not set its NAV (10.3.2.4).
+    /// After an exchange of a TXOP, which began at `at`, the medium is idle for holder and receiver from its end on, and for
+    /// the others from the end of the duration field on: frames for a station do not set its NAV (10.3.2.4).
     #[cold]
-    pub(super) fn reserve(&mut self, index: usize, path: u32, end: Time, reserved: Time) {
+    #[inline(never)]
+    pub(super) fn reserve(&mut self, at: Time, index: usize, exchange: Exchange) {
+        let data_end = at + exchange.data_end;
+        let (end, path) = (data_end + exchange.acknowledgement, exchange.path);
+        let reserved = data_end + self.duration_field(at, index, exchange);
+        if reserved <= end {
+            return;
+        }
         self.contention.set_idle(reserved, Duration::ZERO);
         let holder = (index / self.stations.categories) as u32;
         for station in [Some(holder), self.sole_receiver(path)].into_iter().flatten() {
