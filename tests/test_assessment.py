@@ -136,6 +136,29 @@ def test_an_effect_of_known_size_has_its_finding() -> None:
     assert judged([compared(measure, "cubic", noisy, base)])[0]["finding"] == "unresolved"
 
 
+def test_a_finding_that_the_means_of_the_values_contradict_is_named(reno: Dossier) -> None:
+    """By hand: a tenth of the rate in nine cells of 10, and 1.1 of it in one of 1000: the mean change is −0.8, and the mean
+    of the values rises from 109 to 110.9."""
+    content = json.loads(reno.to_json())
+    measure = next(row for row in content["rows"] if row["section"] == "5.2.1")["measures"][0]
+    for against in measure["against"].values():
+        against["finding"] = "as"
+    measure["raw"]["reno"]["mean"] = 110.9
+    measure["raw"]["cubic"]["mean"] = 109.0
+    for better, finding, contradicts in (
+        ("more", "worse", True),
+        ("more", "better", False),
+        ("less", "better", True),
+        ("more", "as", False),
+    ):
+        measure["better"], measure["against"]["cubic"]["finding"] = better, finding
+        found = [line for line in Dossier(content).crossed() if line.startswith(f"5.2.1, {measure['what']}: ")]
+        assert found == ([f"5.2.1, {measure['what']}: {finding} than CUBIC"] if contradicts else [])
+    assert "Values point the other way than the finding" not in Dossier(content).markdown()
+    measure["against"]["cubic"]["finding"] = "worse"
+    assert f"- 5.2.1, {measure['what']}: worse than CUBIC." in Dossier(content).markdown()
+
+
 def test_a_measure_without_values_is_not_assessed() -> None:
     measure = Measure("alone", "p95_completion_s", "less", "")
     nothing: dict[int, dict[int, float | None]] = {0: {1: None, 2: None}}

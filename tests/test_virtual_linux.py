@@ -14,7 +14,7 @@ from typing import Any
 import cwndlab
 import pytest
 from virtual_linux import comparison, runs
-from virtual_linux.paths import ALGORITHMS, Path, random_path
+from virtual_linux.paths import ALGORITHMS, KINDS, SETTINGS, Path, random_path
 from virtual_linux.runs import Row, VirtualLinuxError, campaign, read
 
 TOOLS = runs.ROOT / "tools"
@@ -28,19 +28,21 @@ def test_a_path_depends_on_seed_and_index_alone() -> None:
     assert paths[7] == random_path(3, 7)
     assert paths[7] != random_path(4, 7)
     assert len({path.name for path in paths}) == 200
-    assert all(1.4 <= path.rate_mbps <= 32 and 12 <= path.rtt_ms <= 159 and path.queue >= 2 for path in paths)
-    assert [path.kind for path in paths[:4]] == ["plain", "loss", "plain", "reordering"]
-    assert all((path.loss > 0) == (path.kind == "loss") for path in paths)
-    assert all((path.spread_ms > 0) == (path.kind == "reordering") for path in paths)
+    assert all(1.4 <= path.rate_mbps <= 64 and 12 <= path.rtt_ms <= 159 and path.queue >= 2 for path in paths)
+    assert [path.kind for path in paths[:6]] == list(KINDS)
     assert all(path.spread_ms < path.rtt_ms / 2 for path in paths)
+    plain = [path for path in paths if path.kind != "settings"]
+    for kind, value in (("loss", "loss"), ("reordering", "spread_ms"), ("marks", "marking"), ("ack-loss", "ack_loss")):
+        assert all(bool(getattr(path, value)) == (path.kind == kind) for path in plain)
+    assert all(bool(path.setting) == (path.kind == "settings") for path in paths)
+    assert {path.setting for path in paths if path.setting} == set(SETTINGS)
 
 
 def test_the_scenario_has_the_same_line_queue_and_delays() -> None:
-    """By hand: netem's rate counts 1514 bytes of a packet of 1500, and its limit the packet in transmission. A delay of
-    20 ± 6 ms is one of 14 ms and up to 12 ms more: the base RTT is 34 ms."""
+    """By hand: a delay of 20 ± 6 ms is one of 14 ms and up to 12 ms more: the base RTT is 34 ms."""
     plain = PLAIN.scenario("reno", 30)
     line = plain["dumbbell"]["bottleneck"]
-    assert line == {"rate": "9.907530 Mbps", "delay": "20 ms", "queue": {"capacity": "49 packets"}}
+    assert line == {"rate": "10 Mbps", "delay": "20 ms", "queue": {"capacity": "50 packets"}}
     assert (plain["duration"], plain["flow"][0]["rtt"], plain["flow"][0]["algorithm"]) == (
         "30 s",
         "40 ms",
@@ -53,7 +55,7 @@ def test_the_scenario_has_the_same_line_queue_and_delays() -> None:
     # What is not said of the reverse line is as the bottleneck's: ACKs do not overtake each other there.
     assert reordering["dumbbell"]["reverse"]["jitter"] == {"spread": "0 ms"}
     assert reordering["flow"][0]["rtt"] == "34 ms"
-    for index in range(8):
+    for index in range(48):
         for algorithm in ALGORITHMS:
             cwndlab.Scenario.from_json(json.dumps(random_path(1, index).scenario(algorithm, 5)))
 
@@ -76,6 +78,26 @@ def test_the_kernels_take_the_place_of_the_flow_on_the_same_path() -> None:
     assert flow["rtt"] == ours["flow"][0]["rtt"] == "40 ms"
     assert flow["workload"]["options"] == flow["workload"]["peer_options"] == f"{buffers},net.ipv4.tcp_comp_sack_nr=0"
     cwndlab.Scenario.from_json(json.dumps(theirs))
+
+
+def test_marks_and_settings_are_those_of_both_hosts() -> None:
+    """A setting of the kernel (ip-sysctl.rst) is a field of the simulator's stack; without timestamps a segment has
+    1460 bytes in a packet of 1500."""
+    marked = Path("m", "marks", rate_mbps=10.0, rtt_ms=40, queue=60, marking="step-ecn")
+    queue = {"kind": "step-ecn", "mark_above": 10, "capacity": "60 packets"}
+    assert marked.scenario("reno", 5)["dumbbell"]["bottleneck"]["queue"] == queue
+    assert marked.scenario("reno", 5)["flow"][0]["stack"]["ecn"] == "classic"
+    (flow,) = marked.hosted("reno", 5, {})["flow"]
+    assert flow["workload"]["options"].endswith(",net.ipv4.tcp_ecn=1")
+    for setting in SETTINGS:
+        path = Path("s", "settings", rate_mbps=10.0, rtt_ms=40, queue=60, setting=setting)
+        (flow,) = path.hosted("reno", 5, {})["flow"]
+        assert flow["workload"]["peer_options"].endswith(f",net.ipv4.{setting}")
+    stack = path.scenario("reno", 5)["flow"][0]["stack"]
+    assert stack["sack_compression"] == 0
+    assert SETTINGS["tcp_timestamps=0"]["mss"] == "1460 B"
+    lost = Path("a", "ack-loss", rate_mbps=10.0, rtt_ms=40, queue=60, ack_loss=0.3).scenario("reno", 5)["dumbbell"]
+    assert ("loss" in lost["bottleneck"], lost["reverse"]["loss"]["p"]) == (False, 0.3)
 
 
 def values(algorithm: str, **changes: float) -> Row:
@@ -103,7 +125,7 @@ def test_a_campaign_resumes_where_it_was(tmp_path: File, monkeypatch: pytest.Mon
     options: dict[str, Any] = {"seconds": 1.0, "settings": {}, "say": said.append}
     options |= {"algorithms": ["reno"], "repetitions": 1}
     campaign(file, [PLAIN, LOSSY], **options)
-    assert said[0].startswith("p, run 1: plain, 10 Mbit/s, 40 ms, 50 packets; reno ")
+    assert said[0].startswith("p plain 10 Mbit/s 40 ms 50 packets, run 1: reno ")
     options |= {"algorithms": ["reno", "cubic"]}
     campaign(file, [PLAIN, LOSSY], **options)
     assert machine.calls == [("p reno", 1), ("l reno", 1), ("p cubic", 1), ("l cubic", 1)]
@@ -158,15 +180,15 @@ def test_means_are_judged_by_the_larger_tolerance() -> None:
 
 
 def test_results_beyond_the_path_are_named() -> None:
-    """10 Mbit/s carry 1448 of 1514 bytes: 9.56 Mbit/s of payload. No RTT is below 40 ms, or 34 ms with 20 ± 6 ms."""
-    rows = [row(PLAIN, 1, goodput_bps=9.8e6), row(PLAIN, 2, mean_srtt_s=0.039), row(REORDERING, 1, mean_srtt_s=0.035)]
+    """10 Mbit/s carry 1460 of 1500 bytes: 9.73 Mbit/s of payload. No RTT is below 40 ms, or 34 ms with 20 ± 6 ms."""
+    rows = [row(PLAIN, 1, goodput_bps=9.9e6), row(PLAIN, 2, mean_srtt_s=0.039), row(REORDERING, 1, mean_srtt_s=0.035)]
     assert comparison.impossible([*rows, row(PLAIN, 3)]) == rows[:2]
 
 
 def test_the_simulator_gives_what_is_compared() -> None:
-    """10 Mbit/s with a queue of 1.5 BDP: Reno fills the line (9.56 Mbit/s), and the RTT is between 40 and 101 ms."""
+    """10 Mbit/s with a queue of 1.5 BDP: Reno fills the line (9.65 Mbit/s), and the RTT is between 40 and 101 ms."""
     found = comparison.simulate(PLAIN, "reno", 10.0, (1,))
-    assert 8.5e6 <= found["goodput_bps"] <= 9.56e6
+    assert 8.5e6 <= found["goodput_bps"] <= 9.66e6
     assert 0.04 <= found["mean_srtt_s"] <= 0.101
     assert found["retransmissions"] > 0
 
@@ -304,11 +326,12 @@ def test_the_build_takes_an_archive_and_has_a_tick_of_a_millisecond(tmp_path: Fi
     assert done.stderr == f"linux: {tmp_path}/bin is not a source of Linux with ARCH=um\n"
 
 
-#: Retransmissions of Linux 6.1 in 60 s of virtual time.
+#: Retransmissions of Linux 6.1 in 60 s of virtual time, over netem with 8.42, 3.3 and 5.4 Mbit/s: its rate counts 1514
+#: bytes of a packet of 1500, and its queue of 54, 5 and 8 packets the one in transmission.
 LINUX = [
-    ("cubic", Path("a", "plain", 8.42, 52, 54), 24),
-    ("reno", Path("b", "plain", 3.3, 30, 5), 274),
-    ("reno", Path("c", "plain", 5.4, 29, 8), 224),
+    ("cubic", Path("a", "plain", 8.42 * 1500 / 1514, 52, 53), 24),
+    ("reno", Path("b", "plain", 3.3 * 1500 / 1514, 30, 4), 274),
+    ("reno", Path("c", "plain", 5.4 * 1500 / 1514, 29, 7), 224),
 ]
 
 

@@ -4,7 +4,7 @@
 # SOURCE is an archive of a kernel, such as /usr/src/linux-source-6.1.tar.xz, or its unpacked folder, which is changed. By
 # default it is the newest archive of Debian's package linux-source-*, which this script downloads where none is
 # installed; other kernels are built by the same call with their archive. It takes flex, bison, bc, a C compiler, make
-# and xz.
+# and xz, which it installs as root on Debian.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,6 +16,9 @@ fail() {
 }
 
 for program in flex bison bc gcc make xz; do
+    if ! command -v "$program" >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq flex bison bc gcc make xz-utils >/dev/null 2>&1 || true
+    fi
     command -v "$program" >/dev/null || fail "$program is missing; on Debian: apt-get install flex bison bc gcc make xz-utils"
 done
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from virtual_linux.paths import ETHERNET, PACKET, Path
+from virtual_linux.paths import PACKET, Path
 from virtual_linux.runs import Row, measured
 
 #: By quantity, how far the simulator may deviate: a part of the kernel's mean, or an absolute value; the larger counts.
@@ -54,11 +54,8 @@ class Deviation:
         """A line of the report."""
         name, scale, unit, digits = SHOWN[self.quantity]
         ours, theirs, spread = (f"{value * scale:.{digits}f}" for value in (self.simulator, self.kernel, self.spread))
-        path = self.path
-        about = f"{path.name} {path.kind} {path.rate_mbps:g} Mbit/s {path.rtt_ms} ms {path.queue} packets"
-        about += f" loss {path.loss:g}" if path.loss else f" ±{path.spread_ms} ms" if path.spread_ms else ""
         values = f"{ours} for {theirs}{unit} (spread {spread}), {self.ratio:.1f} tolerances"
-        return f"{about}: {self.algorithm}, {name}: {values}; Linux {self.kernel_about}"
+        return f"{self.path.text()}: {self.algorithm}, {name}: {values}; Linux {self.kernel_about}"
 
 
 def simulate(path: Path, algorithm: str, seconds: float, seeds: Sequence[int]) -> dict[str, float]:
@@ -123,8 +120,8 @@ def report(deviations: Sequence[Deviation], *, worst: int = 10) -> str:
 
 
 def payload_limit_bps(path: Path) -> float:
-    """The payload that the line of a path carries: segments of 1448 bytes in packets with their Ethernet header."""
-    return path.rate_mbps * 1e6 * (PACKET - 52) / (PACKET + ETHERNET)
+    """The payload that the line of a path carries: segments of at most 1460 bytes in packets of 1500."""
+    return path.rate_mbps * 1e6 * (PACKET - 40) / PACKET
 
 
 def impossible(rows: Iterable[Row]) -> list[Any]:

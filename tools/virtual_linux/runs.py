@@ -124,7 +124,6 @@ def campaign(
 
 def _summary(path: Path, row: Row) -> str:
     return (
-        f"{path.name}, run {row['repetition']}: {path.kind}, {path.rate_mbps:g} Mbit/s, {path.rtt_ms:g} ms, "
-        f"{path.queue} packets; {row['algorithm']} {row['goodput_bps'] / 1e6:.2f} Mbit/s "
+        f"{path.text()}, run {row['repetition']}: {row['algorithm']} {row['goodput_bps'] / 1e6:.2f} Mbit/s "
         f"{row['mean_srtt_s'] * 1e3:.1f} ms {row['retransmissions']} retransmissions"
     )

@@ -169,6 +169,21 @@ class Dossier:
                 )
         return lines
 
+    def crossed(self) -> list[str]:
+        """The findings to which the means of the values point the other way: a change weights all cells alike, and a
+        mean is that of the cells with the largest values, and of runs with a value."""
+        made = []
+        for row, one, _ in self._measures():
+            for base in BASELINES:
+                word = one["against"][base]["finding"]
+                mine, theirs = (one["raw"][name]["mean"] for name in (self.algorithm, base))
+                if word not in _SIGNS.values() or None in (mine, theirs):
+                    continue
+                seems_better = mine > theirs if one["better"] == "more" else mine < theirs
+                if mine != theirs and seems_better != (word == "better"):
+                    made.append(f"{row['section']}, {one['what']}: {words(one['against'][base], base)}")
+        return made
+
     def emulated_table(self) -> Table:
         """A line per measure that was emulated: against CUBIC, beside the simulator on the same cells."""
         title = ["§", "criterion", "cells", "emulated", "simulated, same cells", "change\n%", "simulated\n%", "value"]
