@@ -137,7 +137,7 @@ def test_an_effect_of_known_size_has_its_finding() -> None:
 
 
 def test_a_finding_that_the_means_of_the_values_contradict_is_named(reno: Dossier) -> None:
-    """By hand: a tenth of the rate in nine cells of 10, and 1.1 of it in one of 1000: the mean change is −0.8, and the mean
+    """By hand: a tenth of the rate in nine cells of 10, and 1.1 of it in one of 1000: the mean change is −0.8, the mean
     of the values rises from 109 to 110.9."""
     content = json.loads(reno.to_json())
     measure = next(row for row in content["rows"] if row["section"] == "5.2.1")["measures"][0]
