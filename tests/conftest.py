@@ -61,6 +61,7 @@ SYSTEM = frozenset(
         "conform",
         "emulation",
         "emulation_programs",
+        "identify_url",
         "kernel",
         "kernel_classes",
         "measure_day",

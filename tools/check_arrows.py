@@ -140,6 +140,7 @@ PYTHON: dict[str, set[str]] = {
         "service",
     },
     "live": {
+        "emulation",
         "errors",
         "closing",
         "lazy",

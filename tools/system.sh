@@ -16,6 +16,7 @@ patchelf     patchelf          the Python module of the kernel datapath: without
 ip           iproute2          tests of the emulator
 setpriv      util-linux        tests of the emulator without root
 iperf3       iperf3            tests of programs over the emulator
+nft          nftables          tests of downloads behind an emulated bottleneck
 curl         curl              tests of the measuring server
 mosquitto    mosquitto         the example of real applications
 openssl      openssl           the example of real applications

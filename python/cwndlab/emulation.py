@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, TypeVar
 
 from cwndlab import engine
 from cwndlab.custom import merged
@@ -58,6 +60,16 @@ _PATIENCE_S = 5.0
 _POLL_S = 0.01
 #: Flows whose addresses are in the environment of programs: the first ones.
 _FLOWS_IN_ENVIRONMENT = 1000
+
+#: The device of each side, and all protocols (if_ether.h, ETH_P_ALL).
+_DEVICE, _ALL = "path0", 0x0003
+#: asm-generic/socket.h: SO_TIMESTAMPNS_OLD, a struct timespec for each packet.
+_SO_TIMESTAMPNS = 35
+#: Bytes of a packet in a capture: the headers with all options.
+_SNAP = 128
+#: The head of a capture: pcap with nanoseconds (draft-ietf-opsawg-pcap), link type LINKTYPE_RAW, whose packets begin
+#: with the IP header.
+_PCAP = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, _SNAP, 101)
 
 _Result = TypeVar("_Result")
 
@@ -365,6 +377,46 @@ class EmulatedPath:
         self._programs.append(program)
         return program
 
+    @contextmanager
+    def capture(self, side: Side, file: Path | str) -> Iterator[None]:
+        """Captures the packets of a side while the block runs: the headers, into a pcap file. On the senders' side
+        data is captured before the bottleneck, on the receivers' side behind it. Takes root.
+
+        Parameters
+        ----------
+        side
+            ``"sender"`` or ``"receiver"``.
+        file
+            The file, which is replaced.
+
+        Raises
+        ------
+        RunError
+            The process may not capture packets.
+
+        Examples
+        --------
+        ::
+
+            with EmulatedPath(scenario, seed=1) as path, path.capture("sender", "senders.pcap"):
+                ...
+        """
+        try:
+            tap = self.call(side, _tap)
+        except PermissionError as cause:
+            raise RunError(
+                Fault("capture", f"packets cannot be captured ({cause.strerror})", "run it as root")
+            ) from cause
+        ends: list[None] = []
+        with tap, Path(file).open("wb") as out:
+            thread = Thread(target=_write_packets, args=(tap, out, ends))
+            thread.start()
+            try:
+                yield
+            finally:
+                ends.append(None)
+                thread.join()
+
     def serve(self, side: Side, command: Sequence[str] | str, **options: Any) -> subprocess.Popen[Any]:
         """Starts a program as `popen` does, in a new session, and waits until it listens (TCP or UDP), at most five
         seconds. Raises ``RunError`` if it ends before."""
@@ -393,6 +445,29 @@ class EmulatedPath:
             return ports
 
         return self.call(side, listening_ports)
+
+
+def _tap() -> socket.socket:
+    """A socket with the packets of the side on which it is opened."""
+    tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ALL))
+    tap.bind((_DEVICE, _ALL))
+    tap.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+    tap.settimeout(0.2)
+    return tap
+
+
+def _write_packets(tap: socket.socket, out: BinaryIO, ends: Sequence[None]) -> None:
+    """Writes packets until ``ends`` is not empty. The length of a packet is that of its IP header."""
+    out.write(_PCAP)
+    while not ends:
+        try:
+            data, control, _, _ = tap.recvmsg(_SNAP, 64)
+        except TimeoutError:
+            continue
+        seconds, fraction = struct.unpack("qq", control[0][2][:16])
+        size = struct.unpack_from(">H", data, 2)[0] if data[0] >> 4 == 4 else 40 + struct.unpack_from(">H", data, 4)[0]
+        out.write(struct.pack("<IIII", seconds, fraction, len(data), size) + data)
 
 
 def _ends(near: Side, far: Side) -> tuple[tuple[str, Side], tuple[str, Side]]:

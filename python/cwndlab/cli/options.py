@@ -120,12 +120,16 @@ SHARED: dict[str, Option | Argument] = {
         "PATH=VALUE",
         "Change a field: flow[1].rtt=50ms; flow[*] is every flow, flow[+] a new one. May be repeated.",
     ),
-    "size": Option("SIZE", "Size of a transfer; 200MB by default, 20MB from web servers.", flags=("--bytes",)),
+    "size": Option("SIZE", "Size of a transfer; 200MB by default, 20MB from web servers, 15MB of `identify`.", flags=("--bytes",)),
     "strict": Option(help="Exit with status 1 if a finding is severe."),
     "style": Option("screen|print", "Style of figures; print has the width of a column."),
     "template": Option("NAME"),
     "timeout": Option("S", "Maximum duration of a transfer, in seconds."),
     "trials": Option("N", least=1),
+    "trust": Option(
+        "FILE|SHA256",
+        "Certificate or fingerprint of the server; of several servers one of all, or one for each in their order.",
+    ),
     "workers": Option("N", "Threads; one per core by default.", least=1, most=4096),
     "zone": Option("NAME", "Time zone of the parts of the day; this machine's by default."),
 }

@@ -9,6 +9,7 @@ from cwndlab.engine import fetch, serve
 
 if TYPE_CHECKING:
     from cwndlab.live import access as access
+    from cwndlab.live import behind as behind
     from cwndlab.live import campaign as campaign
     from cwndlab.live import foreign as foreign
     from cwndlab.live import preflight

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
@@ -30,6 +30,10 @@ _ATTEMPTS, _REDIRECTS, _CHUNK = 3, 5, 65_536
 _BUSY, _MOVED = {429, 503}, {301, 302, 303, 307, 308}
 # Offsets of tcpi_rtt, tcpi_rcv_rtt and tcpi_min_rtt in Linux' struct tcp_info, in microseconds.
 _RTT, _RCV_RTT, _MIN_RTT = 68, 96, 148
+
+
+#: Addresses of a server, its port, seconds: a connection to it.
+Connect: TypeAlias = Callable[[Sequence[str], int, float], socket.socket]
 
 
 class RemoteFile(NamedTuple):
@@ -93,16 +97,19 @@ class ForeignServers:
         trust: str | None,
         timeout_s: float,
         progress: Callable[[int], bool],
+        connect: Connect | None = None,
         **_: object,
     ) -> dict[str, Any]:
         """The first ``size_bytes`` of a file, in the form of `cwndlab.engine.fetch`; ``sender`` is None. The token of
-        other servers is ignored."""
+        other servers is ignored. ``connect`` makes the connection of the transfer."""
         file = self.file(url, trust)
         if file.size_bytes < size_bytes:
             what = f"the file has {file.size_bytes} bytes, a transfer {size_bytes}"
             raise RunError(Fault(url, what, f"write --bytes {file.size_bytes}B or less, or the URL of a larger file"))
         wall_ns = time.time_ns()
-        exchange = self._request(file.url, trust, "GET", {"Range": f"bytes=0-{size_bytes - 1}"}, min(timeout_s, 30.0))
+        exchange = self._request(
+            file.url, trust, "GET", {"Range": f"bytes=0-{size_bytes - 1}"}, min(timeout_s, 30.0), connect
+        )
         with exchange.response as response:
             try:
                 if response.status != 206:
@@ -191,7 +198,13 @@ class ForeignServers:
             exchange.connection.close()
 
     def _request(
-        self, url: str, trust: str | None, method: str, headers: Mapping[str, str], timeout_s: float
+        self,
+        url: str,
+        trust: str | None,
+        method: str,
+        headers: Mapping[str, str],
+        timeout_s: float,
+        connect: Connect | None = None,
     ) -> _Exchange:
         """One response that is neither 429 nor 503; waits as long as ``Retry-After`` requests."""
         place = place_of(url)
@@ -201,7 +214,7 @@ class ForeignServers:
                 break
             if left > 0:
                 self.sleep(left)
-            exchange = _send(url, trust, method, headers, timeout_s)
+            exchange = _send(url, trust, method, headers, timeout_s, connect or _connected)
             pause = max(self.interval_s, self._delay_s.get(place, 0.0))
             if exchange.response.status in _BUSY:
                 pause = max(pause, _retry_after_s(exchange.response.getheader("Retry-After", "")))
@@ -228,7 +241,9 @@ def _retry_after_s(text: str) -> float:
         return 0.0
 
 
-def _send(url: str, trust: str | None, method: str, headers: Mapping[str, str], timeout_s: float) -> _Exchange:
+def _send(
+    url: str, trust: str | None, method: str, headers: Mapping[str, str], timeout_s: float, connect: Connect
+) -> _Exchange:
     host, port = place_of(url)
     context, pin = tls_context(trust)
     connection = http.client.HTTPSConnection(host, port, timeout=timeout_s)
@@ -238,8 +253,8 @@ def _send(url: str, trust: str | None, method: str, headers: Mapping[str, str], 
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         lookup = time.monotonic_ns() - began
-        plain = _connected([str(address[0]) for *_, address in addresses], port, timeout_s)
-        connect = time.monotonic_ns() - began
+        plain = connect([str(address[0]) for *_, address in addresses], port, timeout_s)
+        connected = time.monotonic_ns() - began
         sock = context.wrap_socket(plain, server_hostname=host)
         connection.sock = sock
         handshake = time.monotonic_ns() - began
@@ -256,7 +271,7 @@ def _send(url: str, trust: str | None, method: str, headers: Mapping[str, str], 
         raise RunError(Fault(url, f"no answer ({reason(cause)})", hint)) from None
     peer = str(sock.getpeername()[0])
     name = f"[{peer}]" if ":" in peer else peer
-    return _Exchange(connection, response, sock, f"{name}:{port}", began, lookup, connect, handshake)
+    return _Exchange(connection, response, sock, f"{name}:{port}", began, lookup, connected, handshake)
 
 
 def _connected(addresses: Sequence[str], port: int, timeout_s: float) -> socket.socket:

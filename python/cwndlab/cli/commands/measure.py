@@ -35,10 +35,7 @@ def measure(
         list[str] | None,
         Option("TEXT", "A token of all servers, or one for each in the order of the URLs; CWNDLAB_TOKEN by default."),
     ] = None,
-    trust: Annotated[
-        list[str] | None,
-        Option("FILE|SHA256", "A certificate or fingerprint of all servers, or one for each in the order of the URLs."),
-    ] = None,
+    trust: list[str] | None = None,
     transport: Annotated[str, Option("tcp|quic", "The transport protocol.")] = "tcp",
     zone: str = "",
     limit: Annotated[
