@@ -162,6 +162,12 @@ impl Rack {
         self.reordering = dup_thresh;
     }
 
+    /// Sets the degree of reordering that more duplicate ACKs than segments show (Linux, tcp_check_reno_reordering).
+    pub(crate) fn set_reordering(&mut self, segments: u32, dup_thresh: u32) {
+        self.reord_seen = self.reord_seen.saturating_add(1);
+        self.reordering = segments.min(MAX_REORDERING.max(dup_thresh));
+    }
+
     /// Handles a D-SACK under the RFC's rules: widens the window, at most once per round trip.
     pub(crate) fn on_dsack_rfc(&mut self, round: u64) {
         if round > self.widened_at {

@@ -206,7 +206,7 @@ pub struct Stack {
     /// Segments acknowledged one by one at the start of a connection and after idleness.
     pub quick_acks: u32,
     /// SACK is negotiated; a recovery that does not evaluate it leaves it unused. Without SACK, NewReno replaces a recovery
-    /// that needs it.
+    /// that needs it; RACK with Linux' rules counts duplicate ACKs as SACKs.
     pub sack: bool,
     /// SackBlocks per ACK at most.
     pub sack_blocks: u32,

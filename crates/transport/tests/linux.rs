@@ -375,3 +375,45 @@ fn a_timeout_in_recovery_does_not_lower_ssthresh_again() {
         assert!(it.sender.counters().timeouts > 0);
     }
 }
+
+/// Without SACK each duplicate ACK delivers a segment (tcp_add_reno_sack), and the first of three marks the head lost
+/// (tcp_newreno_mark_lost). By hand: window 10, ssthresh 7, two new segments for the first two duplicates, and PRR: ⌈1 ·
+/// 7/10⌉ = 1 with the third. The ACK of five delivers 5 − 3 = 2 (tcp_remove_reno_sacks): six of twelve are in flight
+/// without the second hole, and PRR fills the window of 7 with its retransmission. The next two duplicates are segments
+/// that left: with 5 in flight, two new ones for two delivered.
+#[test]
+fn without_sack_duplicates_count_as_delivered_segments() {
+    let mut it = Script::new(&Stack { sack: false, tso_burst: false, ..linux() }, 100.0);
+    it.write(40).sends(0..10).after(100.0);
+    it.ack(0, &[]).sends([10]).is_in(CaState::Disorder).ack(0, &[]).sends([11]).has_in_flight(10);
+    it.ack(0, &[]).sends([0]).is_in(CaState::Recovery).has_ssthresh(7).has_in_flight(9);
+    it.after(100.0).ack(5, &[]).sends([5]).has_in_flight(7).has_cwnd(7);
+    it.ack(5, &[]).sends([12]).ack(5, &[]).sends([13]).has_in_flight(7);
+}
+
+/// The state is held until data above `high_seq` is acknowledged (tcp_is_non_sack_preventing_reopen), and the time of the
+/// first retransmission, which is forgotten there, is no evidence of a spurious one (tcp_packet_delayed). Duplicates of
+/// the ACK at which it is held enter no second recovery.
+#[test]
+fn without_sack_a_recovery_is_held_and_not_undone() {
+    let mut it = Script::new(&Stack { sack: false, tso_burst: false, timestamps: true, ..linux() }, 100.0);
+    let sent = it.now();
+    it.echo(sent).write(40).sends(0..10).after(100.0);
+    it.ack(0, &[]).sends([10]).ack(0, &[]).sends([11]).ack(0, &[]).sends([0]);
+    let again = it.now();
+    it.echo(again).after(100.0).ack(12, &[]).is_in(CaState::Recovery).has_ssthresh(7);
+    let (recoveries, undos) = (it.sender.counters().recoveries, it.sender.counters().undos);
+    it.ack(12, &[]).ack(12, &[]).ack(12, &[]).is_in(CaState::Recovery);
+    it.after(100.0).ack(13, &[]).is_in(CaState::Open).has_ssthresh(7);
+    assert_eq!((it.sender.counters().recoveries, it.sender.counters().undos), (recoveries, undos));
+}
+
+/// Without SACK there is no probe (tcp_schedule_loss_probe), and a timeout marks all segments lost, also recent ones, as RACK
+/// has no RTT (tcp_clean_rtx_queue, tcp_timeout_mark_lost): one segment is in flight.
+#[test]
+fn without_sack_a_timeout_marks_all_segments() {
+    let mut it = Script::new(&Stack { sack: false, tso_burst: false, ..linux() }, 100.0);
+    it.write(12).sends(0..10).after(100.0).ack(2, &[]).sends([10, 11]);
+    let rto = it.sender.rtt().rto().as_millis();
+    it.after_silence_sends(rto, [2]).is_in(CaState::Loss).has_in_flight(1).counts(1, 0);
+}

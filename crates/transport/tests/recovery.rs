@@ -8,7 +8,7 @@ mod script;
 use std::ops::Range;
 
 use cwndlab_control::RecoveryKind;
-use cwndlab_transport::stack::{AckCounting, Rampdown, Stack};
+use cwndlab_transport::stack::{AckCounting, Rampdown, Rules, Stack};
 use cwndlab_units::CaState;
 use script::{linux, rfc, Script};
 
@@ -182,7 +182,12 @@ fn without_sack_every_recovery_counts_duplicate_acks() {
             ack_three_duplicates(&mut it);
             it.sends([0]).has_ssthresh(7).is_in(CaState::Recovery);
             it.after(100.0).ack(5, &[]).sends([5]).is_in(CaState::Recovery);
-            it.after(100.0).ack(12, &[]).is_in(CaState::Open).counts(0, 0);
+            it.after(100.0).ack(12, &[]);
+            if kind == RecoveryKind::Rack && stack.rules == Rules::Linux {
+                // Linux, tcp_is_non_sack_preventing_reopen: until data above is acknowledged (RFC 6582, section 4.1).
+                it.is_in(CaState::Recovery).after(100.0).ack(13, &[]);
+            }
+            it.is_in(CaState::Open).counts(0, 0);
         }
     }
 }

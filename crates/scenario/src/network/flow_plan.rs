@@ -83,7 +83,7 @@ impl<'a> FlowPlans<'a> {
         let network = self.network;
         let algorithm = self.algorithms[placed.single.entry].clone();
         let recovery = algorithm.as_deref().and_then(Algorithm::recovery_kind).unwrap_or(flow.profile.recovery);
-        let recovery = with_negotiated_sack(recovery, flow.stack.sack);
+        let recovery = with_negotiated_sack(recovery, flow.stack.sack, flow.stack.rules);
         let (stack, text, profile) = match algorithm.as_deref() {
             Some(one) => (stack(flow, one, recovery), text_with_recovery(one, recovery), flow.profile.name.as_str()),
             None => (datagram_stack(&flow.workload, &flow.stack), "none".to_owned(), "udp"),

@@ -24,7 +24,7 @@ use self::sack::Sack;
 pub(crate) use self::strategy::LossRecovery;
 use self::tahoe::Tahoe;
 use crate::ack_summary::AckSummary;
-use crate::stack::Rules;
+use crate::stack::{Rules, Stack};
 use crate::tcb::{Features, Tcb};
 use crate::wire::Output;
 
@@ -35,11 +35,12 @@ pub fn uses_sack(kind: RecoveryKind) -> bool {
 }
 
 /// The recovery of a connection on which SACK is negotiated or not. Without SACK, the kinds that evaluate SACK blocks
-/// cannot detect losses, and NewReno takes their place (RFC 6582, section 1; RFC 8985, section 3.1; Linux,
-/// tcp_identify_packet_loss).
+/// cannot detect losses, and NewReno takes their place (RFC 6582, section 1; RFC 8985, section 3.1). Under Linux' rules
+/// the states and the undo of RACK remain, and duplicate ACKs detect the losses (tcp_identify_packet_loss).
 #[must_use]
-pub fn with_negotiated_sack(kind: RecoveryKind, sack: bool) -> RecoveryKind {
-    if uses_sack(kind) && !sack {
+pub fn with_negotiated_sack(kind: RecoveryKind, sack: bool, rules: Rules) -> RecoveryKind {
+    let counts_duplicates = kind == RecoveryKind::Rack && rules == Rules::Linux;
+    if uses_sack(kind) && !sack && !counts_duplicates {
         RecoveryKind::NewReno
     } else {
         kind
@@ -85,10 +86,11 @@ impl Recovery {
         }
     }
 
-    /// The features that it requires of the sender under these rules.
-    pub(crate) fn features(&self, rules: Rules) -> Features {
+    /// The features that it requires of the sender with this stack.
+    pub(crate) fn features(&self, stack: &Stack) -> Features {
         let time_based = matches!(self, Self::Rack(_));
-        Features { sack: self.uses_sack(), time_based, linux: time_based && rules == Rules::Linux }
+        let linux = time_based && stack.rules == Rules::Linux;
+        Features { sack: self.uses_sack() && stack.sack, time_based, linux }
     }
 
     fn uses_sack(&self) -> bool {

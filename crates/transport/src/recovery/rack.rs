@@ -54,7 +54,9 @@ impl LossRecovery for RackTlp {
     fn on_timeout(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         let mark_lost = |tcb: &mut Tcb| {
             let grace = tcb.rack.rto_grace(reo_wnd(tcb));
-            tcb.scoreboard.mark_all_lost(|segment| segment.sent_at + grace > now);
+            // Without SACK RACK's RTT remains zero (Linux, tcp_clean_rtx_queue).
+            let spares = !tcb.counts_duplicates();
+            tcb.scoreboard.mark_all_lost(|segment| spares && segment.sent_at + grace > now);
         };
         enter_loss(tcb, now, mark_lost, out);
     }
@@ -95,8 +97,8 @@ fn fastretrans_alert(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &m
     }
     if tcb.state == CaState::Open {
         tcb.undo.clear_retrans_stamp();
-    } else if tcb.scoreboard.una >= tcb.high_seq {
-        exit_reduction(tcb, now, summary, out);
+    } else if tcb.scoreboard.una >= tcb.high_seq && exit_reduction(tcb, now, summary, out) == Exit::Held {
+        return;
     }
     match tcb.state {
         CaState::Recovery => alert_in_recovery(tcb, now, summary, out),
@@ -111,23 +113,43 @@ fn fastretrans_alert(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &m
     }
 }
 
+/// How a Recovery or a Loss ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Exit {
+    /// Not yet: without SACK, data above `high_seq` has to be acknowledged, against false fast retransmits (RFC 6582,
+    /// section 4.1).
+    Held,
+    /// The reduction was spurious.
+    Undone,
+    /// The losses are repaired.
+    Repaired,
+}
+
 /// Handles the acknowledgement of all data outstanding at the start of the state (tcp_fastretrans_alert, step D).
-fn exit_reduction(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
+fn exit_reduction(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) -> Exit {
     match tcb.state {
         // One segment more than the reduction covers, so that the CWR bit reaches the receiver.
         CaState::Cwr if tcb.scoreboard.una > tcb.high_seq => end_cwnd_reduction(tcb, now, out),
         CaState::Recovery => {
-            let spurious = try_undo_recovery(tcb, now, summary, out);
-            if !spurious {
+            if tcb.counts_duplicates() {
+                tcb.forget_duplicates();
+            }
+            let exit = try_undo_recovery(tcb, now, summary, out);
+            if exit == Exit::Repaired {
                 end_cwnd_reduction(tcb, now, out);
             }
+            return exit;
         }
         _ => {}
     }
+    Exit::Repaired
 }
 
 /// tcp_fastretrans_alert, step E, in Recovery.
 fn alert_in_recovery(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
+    if tcb.counts_duplicates() && summary.is_duplicate_ack() {
+        tcb.add_duplicate(summary);
+    }
     if summary.advanced && try_undo_partial(tcb, now, summary, out) {
         tcb.rexmit = Rexmit::None;
         return;
@@ -145,6 +167,13 @@ fn alert_in_recovery(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &m
 
 /// The states Open, Disorder and CWR, and the state after Loss (tcp_fastretrans_alert, `default`; tcp_try_to_open).
 fn try_to_open(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
+    if tcb.counts_duplicates() {
+        if summary.advanced {
+            tcb.forget_duplicates();
+        } else if summary.is_duplicate_ack() {
+            tcb.add_duplicate(summary);
+        }
+    }
     if tcb.state <= CaState::Disorder {
         try_undo_dsack(tcb, now, out);
     }
@@ -218,7 +247,7 @@ fn enter_recovery(tcb: &mut Tcb, now: Time, ece: bool, out: &mut impl Output) {
     }
     tcb.state = CaState::Recovery;
     tcb.rexmit = Rexmit::Lost;
-    tcb.force_retransmit = !(tcb.controller.is_model_based() && tcb.features.sack);
+    tcb.force_retransmit = !(tcb.controller.is_model_based() && tcb.features.knows_pipe());
     tcb.counters.recoveries += 1;
     out.event("recovery", "rack", before, tcb.ssthresh, f64::NAN);
 }
@@ -238,6 +267,10 @@ fn end_cwnd_reduction(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
 /// tcp_identify_packet_loss, after a delivery: marks overdue segments lost, and starts the reordering timer for those
 /// not yet overdue in place of any other timer. Returns whether a retransmission is lost.
 fn identify_packet_loss(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> bool {
+    if tcb.counts_duplicates() {
+        tcb.mark_first_lost(summary.advanced);
+        return false;
+    }
     if !tcb.rack.advanced || tcb.scoreboard.flight_size() == 0 {
         return false;
     }
@@ -278,19 +311,38 @@ fn check_sack_reneging(tcb: &mut Tcb, now: Time, summary: &mut AckSummary) -> bo
     true
 }
 
-/// tcp_try_undo_recovery, called when all data outstanding at the start of Recovery or Loss is acknowledged. Returns
-/// whether the reduction was spurious.
-fn try_undo_recovery(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) -> bool {
-    let spurious = tcb.undo.may_undo(summary.echo, tcb.stack.timestamps);
+/// tcp_may_undo. Without SACK a recovery forgets the time of its retransmission while it is held ([`Exit::Held`]), which is
+/// no evidence that there was none (tcp_packet_delayed).
+fn may_undo(tcb: &Tcb, summary: &AckSummary) -> bool {
+    let held = tcb.counts_duplicates() && tcb.scoreboard.una >= tcb.high_seq && !tcb.undo.has_retrans_stamp();
+    if held {
+        return tcb.undo.marker.is_some() && tcb.undo.all_spurious();
+    }
+    tcb.undo.may_undo(summary.echo, tcb.stack.timestamps)
+}
+
+/// tcp_try_undo_recovery, called when all data outstanding at the start of Recovery or Loss is acknowledged.
+fn try_undo_recovery(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) -> Exit {
+    let spurious = may_undo(tcb, summary);
     if spurious {
         let cause = tcb.undo.cause();
         undo_cwnd_reduction(tcb, now, false, cause, out);
     } else {
         tcb.rack.on_recovery_end();
     }
+    if tcb.counts_duplicates() && tcb.scoreboard.una == tcb.high_seq {
+        if !tcb.scoreboard.any_retrans_done() {
+            tcb.undo.clear_retrans_stamp();
+        }
+        return Exit::Held;
+    }
     tcb.state = CaState::Open;
     tcb.undo.frto = false;
-    spurious
+    if spurious {
+        Exit::Undone
+    } else {
+        Exit::Repaired
+    }
 }
 
 /// tcp_try_undo_partial: timestamps show that part of the window was delayed, and the rest may be delayed as well.
@@ -323,9 +375,9 @@ fn try_undo_dsack(tcb: &mut Tcb, now: Time, out: &mut impl Output) -> bool {
 }
 
 /// tcp_process_loss: F-RTO, and the end of Loss.
-fn process_loss(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl Output) {
+fn process_loss(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
     let recovered = tcb.scoreboard.una >= tcb.high_seq;
-    if summary.advanced && tcb.undo.may_undo(summary.echo, tcb.stack.timestamps) {
+    if summary.advanced && may_undo(tcb, summary) {
         let cause = tcb.undo.cause();
         try_undo_loss(tcb, now, cause, out);
         return;
@@ -349,8 +401,16 @@ fn process_loss(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl O
         }
     }
     if !recovered {
+        if tcb.counts_duplicates() {
+            // Beyond step 2b of F-RTO a duplicate ACK is of new data.
+            if summary.advanced {
+                tcb.forget_duplicates();
+            } else if tcb.scoreboard.next > tcb.high_seq && summary.is_duplicate_ack() {
+                tcb.add_duplicate(summary);
+            }
+        }
         tcb.rexmit = Rexmit::Lost;
-    } else if !try_undo_recovery(tcb, now, summary, out) {
+    } else if try_undo_recovery(tcb, now, summary, out) == Exit::Repaired {
         tcb.force_retransmit = false;
         tcb.notify_recovered(now);
         out.event("recovered", "", tcb.cwnd, tcb.cwnd, f64::NAN);

@@ -53,12 +53,12 @@ impl Sender {
     /// ([`with_negotiated_sack`]).
     #[must_use]
     pub fn new(algorithm: Box<dyn CongestionControl>, kind: RecoveryKind, stack: &Arc<Stack>) -> Self {
-        let recovery = Recovery::new(with_negotiated_sack(kind, stack.sack));
+        let recovery = Recovery::new(with_negotiated_sack(kind, stack.sack, stack.rules));
         Self {
             established: false,
             closed: false,
             fast_path: false,
-            tcb: Tcb::new(algorithm, recovery.features(stack.rules), stack),
+            tcb: Tcb::new(algorithm, recovery.features(stack), stack),
             recovery,
             validation: CwndValidation::default(),
             pacer: Pacer::new(),

@@ -33,7 +33,7 @@ impl Sender {
             in_flight: tcb.in_flight(),
             outstanding: Outstanding {
                 unacked: board.flight_size(),
-                sacked: if tcb.features.sack { board.sacked } else { tcb.dupacks.delivered() },
+                sacked: if tcb.features.knows_pipe() { board.sacked } else { tcb.dupacks.delivered() },
                 lost: board.lost,
                 retrans: board.retrans,
             },

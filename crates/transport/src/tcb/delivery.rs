@@ -14,7 +14,8 @@ impl Tcb {
     #[inline]
     pub(crate) fn acknowledge(&mut self, now: Time, summary: &mut AckSummary) {
         let una = summary.prior_una;
-        summary.prior_fack = if self.scoreboard.sacked > 0 { self.scoreboard.fack() } else { una };
+        summary.prior_fack =
+            if self.scoreboard.sacked > 0 && self.features.sack { self.scoreboard.fack() } else { una };
         self.acknowledge_run(now, summary.ack, summary);
         if self.scoreboard.una < summary.ack {
             self.acknowledge_rest(now, summary);

@@ -4,6 +4,7 @@
 mod delivery;
 mod reduction;
 mod timing;
+mod without_sack;
 
 use std::sync::Arc;
 
@@ -35,6 +36,14 @@ pub(crate) struct Features {
     pub(crate) time_based: bool,
     /// Linux' rules apply where they differ from the RFCs (listed in docs/validity.md).
     pub(crate) linux: bool,
+}
+
+impl Features {
+    /// The number of segments in flight is known: by SACK blocks, or under Linux' rules by duplicate ACKs.
+    #[inline]
+    pub(crate) fn knows_pipe(self) -> bool {
+        self.sack || self.linux
+    }
 }
 
 /// The transmission control block. Fields are in the order of use: with hundreds of connections the block is not in the
@@ -90,7 +99,7 @@ impl Tcb {
             rate: if linux { RateSampler::counting_packets(mss) } else { RateSampler::default() },
             rtt: RttEstimator::new(stack),
             rack: Rack::new(stack.dup_thresh, features.linux),
-            timers: Timers::new(stack.tail_loss_probe && features.time_based, stack.tick()),
+            timers: Timers::new(stack.tail_loss_probe && features.time_based && features.sack, stack.tick()),
             counters: SenderCounters::default(),
             controller: Controller::new(algorithm, mss),
             scoreboard: if features.time_based {
@@ -105,10 +114,10 @@ impl Tcb {
         }
     }
 
-    /// Whether the algorithm sets the window during this recovery. It cannot without SACK, because the pipe is unknown.
+    /// Whether the algorithm sets the window during this recovery. It cannot if the pipe is unknown.
     #[inline]
     pub(crate) fn algorithm_owns_cwnd(&self) -> bool {
-        self.features.sack && (self.controller.is_model_based() || self.controller.owns_recovery())
+        self.features.knows_pipe() && (self.controller.is_model_based() || self.controller.owns_recovery())
     }
 
     /// Whether `cwnd` is below the slow-start threshold divided by `part`.

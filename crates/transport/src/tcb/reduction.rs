@@ -34,7 +34,7 @@ impl Tcb {
             min_rtt: self.rtt.min_rtt(),
             round: self.rate.round(),
         };
-        self.ssthresh = self.controller.on_congestion(&event, flight, self.stack.undo && self.features.sack);
+        self.ssthresh = self.controller.on_congestion(&event, flight, self.stack.undo && self.features.knows_pipe());
         if ends_slow_start {
             let cause = if cause == Cause::Ecn { "ecn" } else { Reason::Loss.name() };
             out.event(EventKind::SlowStartExit.name(), cause, before, self.ssthresh, f64::NAN);
@@ -53,7 +53,7 @@ impl Tcb {
     fn flight_at_congestion(&self) -> u32 {
         let flight_size = self.scoreboard.flight_size();
         let beyond = flight_size.saturating_sub(self.cwnd);
-        if self.features.sack {
+        if self.features.knows_pipe() {
             flight_size - self.scoreboard.sacked.min(beyond)
         } else if self.state == CaState::Recovery {
             // Each duplicate ACK that allowed a segment also reported a delivered one.
