@@ -33,6 +33,8 @@ class Deviation:
     kernel: float
     #: Largest less smallest of the kernel's repetitions.
     spread: float
+    #: Standard error of the difference of both means, from the standard deviation of the simulator's seeds.
+    error: float = 0.0
 
     @property
     def tolerance(self) -> float:
@@ -50,6 +52,11 @@ class Deviation:
         """The deviation is within the tolerance, rounding apart."""
         return self.ratio <= 1 + 1e-9
 
+    @property
+    def is_chance(self) -> bool:
+        """The deviation beyond the tolerance is within three standard errors: other seeds may be within."""
+        return abs(self.simulator - self.kernel) - self.tolerance <= 3 * self.error
+
     def text(self) -> str:
         """A line of the report."""
         name, scale, unit, digits = SHOWN[self.quantity]
@@ -58,21 +65,21 @@ class Deviation:
         return f"{self.path.text()}: {self.algorithm}, {name}: {values}; Linux {self.kernel_about}"
 
 
-def simulate(path: Path, algorithm: str, seconds: float, seeds: Sequence[int]) -> dict[str, float]:
-    """Means of the quantities over the seeds."""
+def simulate(path: Path, algorithm: str, seconds: float, seeds: Sequence[int]) -> dict[str, list[float]]:
+    """The quantities, for each of the seeds."""
     import cwndlab
 
     values: dict[str, list[float]] = {name: [] for name in TOLERANCES}
     for seed in seeds:
         for name, value in measured(cwndlab.run(path.scenario(algorithm, seconds), seed=seed)).items():
             values[name].append(value)
-    return {name: statistics.fmean(numbers) for name, numbers in values.items()}
+    return values
 
 
 def compare(
     rows: Iterable[Row],
     seeds: Sequence[int],
-    simulated: Callable[[Path, str, float, Sequence[int]], dict[str, float]] = simulate,
+    simulated: Callable[[Path, str, float, Sequence[int]], dict[str, list[float]]] = simulate,
 ) -> list[Deviation]:
     """The deviations of all quantities, in the order of the rows.
 
@@ -89,7 +96,7 @@ def compare(
     for row in rows:
         about = " ".join((row["kernel"], *(f"{name}={value}" for name, value in row["settings"].items())))
         groups.setdefault((about, Path(**row["path"]), row["algorithm"], row["seconds"]), []).append(row)
-    known: dict[tuple[Path, str, float], dict[str, float]] = {}
+    known: dict[tuple[Path, str, float], dict[str, list[float]]] = {}
     out = []
     for (about, path, algorithm, seconds), runs in groups.items():
         job = (path, algorithm, seconds)
@@ -99,7 +106,10 @@ def compare(
         for name in TOLERANCES:
             theirs = [float(run[name]) for run in runs]
             spread = max(theirs) - min(theirs)
-            out.append(Deviation(about, path, algorithm, name, ours[name], statistics.fmean(theirs), spread))
+            each = statistics.stdev(ours[name]) if len(seeds) > 1 else 0.0
+            error = each * (1 / len(theirs) + 1 / len(seeds)) ** 0.5
+            means = (statistics.fmean(ours[name]), statistics.fmean(theirs))
+            out.append(Deviation(about, path, algorithm, name, *means, spread, error))
     return out
 
 
@@ -114,8 +124,10 @@ def report(deviations: Sequence[Deviation], *, worst: int = 10) -> str:
     for (kind, algorithm, quantity), held in sorted(results.items()):
         lines.append(f"{kind:<12}{algorithm:<11}{quantity:<17}{sum(held)} of {len(held)}")
     beyond = sorted((one for one in deviations if not one.holds), key=lambda one: -one.ratio)
-    lines += ["", f"largest deviations ({len(beyond)} beyond tolerance):"]
-    lines += [one.text() for one in beyond[:worst]]
+    lasting = [one for one in beyond if not one.is_chance]
+    runs = f"{len(beyond)} beyond tolerance, {len(beyond) - len(lasting)} of them by at most three standard errors"
+    lines += ["", f"{runs}; the largest of the others:"]
+    lines += [one.text() for one in lasting[:worst]]
     return "\n".join(lines) + "\n"
 
 
