@@ -169,6 +169,10 @@ def test_what_the_kernel_does_not_have_is_said() -> None:
         emulate(scenario("phcc"), seed=1)
     with pytest.raises(cwndlab.RunError, match="packets: the emulator does not record packets"):
         emulate(scenario("reno").with_(packets=True), seed=1)
+    workload = {"kind": "rest", "http": "3", "gap": "1 s", "tls": "1.3"}
+    quic = scenario("cubic").with_({"flow[0].workload": workload})
+    with pytest.raises(cwndlab.RunError, match=r"flow\[0\].workload.http: the kernel has no QUIC"):
+        emulate(quic, seed=1)
 
 
 def test_both_engines_stand_side_by_side() -> None:
