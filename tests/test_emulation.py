@@ -169,6 +169,24 @@ def test_what_the_kernel_does_not_have_is_said() -> None:
         emulate(scenario("phcc"), seed=1)
     with pytest.raises(cwndlab.RunError, match="packets: the emulator does not record packets"):
         emulate(scenario("reno").with_(packets=True), seed=1)
+    workload = {"kind": "rest", "http": "3", "gap": "1 s", "tls": "1.3"}
+    quic = scenario("cubic").with_({"flow[0].workload": workload})
+    with pytest.raises(cwndlab.RunError, match=r"flow\[0\].workload.http: the kernel has no QUIC"):
+        emulate(quic, seed=1)
+
+
+@pytest.mark.parametrize(("resume", "arrived"), [(True, {6}), (False, {1, 2, 3, 4, 5})])
+def test_xmpp_resumes_its_stream_after_an_outage(resume: bool, arrived: set[int]) -> None:
+    """XEP-0198, section 5: a resumed stream loses none of six stanzas, of which an outage of a second holds two.
+
+    Without resumption those that were sent on the lost connection do not arrive.
+    """
+    workload = {"kind": "xmpp", "payload": "100 B", "period": "500 ms", "count": 6, "ack_every": 1}
+    workload |= {"response_timeout": "600 ms", "resume": resume}
+    outage = [{"at": "1 s", "rate": "0 bps"}, {"at": "2 s", "rate": "20 Mbps"}]
+    changes = {"flow[0].workload": workload, "dumbbell.bottleneck.schedule": outage}
+    records = emulated(scenario("cubic", duration="6 s").with_(changes))
+    assert len(records.transfers) in arrived
 
 
 def test_both_engines_stand_side_by_side() -> None:

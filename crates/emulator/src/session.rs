@@ -270,6 +270,21 @@ fn require_ipv6(plan: &Plan, place: &str) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Fails for a flow over QUIC, which kernels do not have.
+fn check_transports(plan: &Plan) -> Result<(), Fault> {
+    match plan.flows.iter().position(|flow| flow.workload.is_quic()) {
+        Some(index) => {
+            let hint = "write 'http = \"2\"', or run the scenario in the simulator";
+            Err(Fault::new(
+                format!("flow[{index}].workload.http"),
+                "the kernel has no QUIC, which HTTP/3 runs over",
+                hint,
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Fails for a plan that records what an emulation does not see.
 fn check_records(plan: &Plan) -> Result<(), Fault> {
     if plan.packets {
@@ -281,6 +296,15 @@ fn check_records(plan: &Plan) -> Result<(), Fault> {
         return Err(Fault::new("named_values", what, "remove it, or run the scenario in the simulator"));
     }
     Ok(())
+}
+
+/// Fails for a plan that cannot be emulated.
+fn check_plan(plan: &Plan, options: &Options) -> Result<(), Fault> {
+    check_records(plan)?;
+    if !options.programs {
+        check_transports(plan)?;
+    }
+    check_families(plan)
 }
 
 /// Fails for the first TCP flow over IPv6 where the path has no IPv6.
@@ -320,10 +344,9 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// A plan that records packets or named values, a flow over IPv6 where the path has none, or a failed system call.
+    /// A plan that records packets or named values, a flow over QUIC, one over IPv6 where the path has none, or a failed system call.
     pub fn open(plan: Arc<Plan>, seed: u64, options: &Options) -> Result<Self, Fault> {
-        check_records(&plan)?;
-        check_families(&plan)?;
+        check_plan(&plan, options)?;
         let plan = if plan.perturb { Arc::new(plan.perturbed(seed).into_owned()) } else { plan };
         let (left, left_tun) = create_side(&plan, Side::Senders, options)?;
         let (right, right_tun) = create_side(&plan, Side::Receivers, options)?;

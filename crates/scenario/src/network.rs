@@ -10,6 +10,7 @@ mod graph;
 mod interner;
 mod parking_lot;
 mod queue_sizes;
+mod quic_flows;
 mod radio_links;
 mod routed_flows;
 mod routes;
@@ -122,7 +123,9 @@ fn algorithms<'a>(schema: &'a Schema, catalogue: &Catalogue, faults: &mut Faults
         let parsed = parsed.map_err(|fault| faults.add(format!("{}.algorithm", flow.path), fault.what, fault.hint));
         Some(known.entry(text).or_insert(parsed.ok()?).clone())
     };
-    schema.flow.iter().map(&mut parse).collect()
+    let list: Vec<_> = schema.flow.iter().map(&mut parse).collect();
+    quic_flows::check(schema, &list, faults);
+    list
 }
 
 /// Builds the network of the scenario's topology; returns the flows with their routes, the media, and the stations of

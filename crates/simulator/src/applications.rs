@@ -65,14 +65,24 @@ impl Simulation<'_> {
     fn set_dialogue(&mut self, flow: FlowId, dialogue: Box<dyn Dialogue>) {
         let nagle = dialogue.nagle();
         let peer = self.network.add_connection(flow, true);
-        let mut other = Connection::secondary(&self.plan.flows[flow], peer, flow, self.seed);
-        other.set_dialogue(Direction::responding(flow.into()), nagle);
+        let plan = &self.plan.flows[flow];
+        let mut other = Connection::secondary(plan, peer, flow, self.seed);
+        let mut directions = [
+            Direction::responding(flow.into()),
+            Direction::new(peer, self.connections[flow.into()].start, Some(dialogue)),
+        ];
+        if plan.workload.is_quic() {
+            for one in &mut directions {
+                one.messages.use_streams();
+            }
+        }
+        let [responding, opening] = directions;
+        other.set_dialogue(responding, nagle);
         self.connections.push(other);
         let logs = self.plan.keeps_messages(flow);
         let first = &mut self.connections[flow.into()];
         first.messages = logs.then(Box::default);
-        let start = first.start;
-        first.set_dialogue(Direction::new(peer, start, Some(dialogue)), nagle);
+        first.set_dialogue(opening, nagle);
     }
 
     /// Runs the application of a connection whose timer is due.

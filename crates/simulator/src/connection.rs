@@ -236,7 +236,7 @@ impl Connection {
         let mut sink = PacketSink { network, now, format: &self.format, srtt: Duration::ZERO };
         self.receiver.on_data(now, data, packet.is_marked(), &mut sink);
         if self.receiver.expected() >= self.transfer_end {
-            self.on_delivered(now);
+            self.on_delivered(now, data.seq, data.len);
         }
     }
 
@@ -381,11 +381,18 @@ impl Connection {
         self.application = next.min(self.source.stop);
     }
 
-    /// Handles the delivery of all data up to `transfer_end`.
+    /// Handles the delivery of all data up to `transfer_end`, or in a dialogue the arrival of the segment `seq` of `len` bytes.
     #[cold]
-    fn on_delivered(&mut self, now: Time) {
+    fn on_delivered(&mut self, now: Time, seq: u64, len: u32) {
         if let Some(dialogue) = &mut self.dialogue {
-            if dialogue.messages.on_delivered(self.receiver.delivered()) {
+            let (expected, delivered) = (self.receiver.expected(), self.receiver.delivered());
+            let readable = if seq > expected && dialogue.messages.has_streams() {
+                let from = delivered + self.sender.payload(expected, seq);
+                dialogue.messages.on_arrived(from, from + Bytes(u64::from(len)))
+            } else {
+                dialogue.messages.on_delivered(delivered)
+            };
+            if readable {
                 self.application = now;
             }
             return;
@@ -479,6 +486,14 @@ impl Connection {
     pub(crate) fn open(&mut self, now: Time, network: &mut Network) {
         let mut sink = sink!(self, network, now);
         self.sender.open(now, &mut sink);
+        self.source.start();
+    }
+
+    /// Opens one direction of a connection of QUIC.
+    pub(crate) fn open_quic(&mut self, now: Time, network: &mut Network) {
+        let window = self.receiver.first_window();
+        let mut sink = sink!(self, network, now);
+        self.sender.open_without_syn(now, window, &mut sink);
         self.source.start();
     }
 

@@ -52,6 +52,10 @@ impl Simulation<'_> {
         let id = ends.from(end);
         let opener = ends.to(end);
         if !std::mem::replace(&mut self.direction(id).accepted, true) {
+            if self.plan.flows[ends.flow].workload.is_quic() {
+                self.connections[id].open_quic(now, &mut self.network);
+                return;
+            }
             let syn_ack_at = self.connections[opener].handshake_start();
             self.connections[id].accept(syn_ack_at, now, &mut self.network);
         }
@@ -131,7 +135,12 @@ impl Simulation<'_> {
             direction.messages.clear();
             direction.accepted = false;
         }
-        self.connections[ends.from(end)].open(now, &mut self.network);
+        let opener = &mut self.connections[ends.from(end)];
+        if plan.workload.is_quic() {
+            opener.open_quic(now, &mut self.network);
+        } else {
+            opener.open(now, &mut self.network);
+        }
     }
 
     /// Records a completed transfer or message.

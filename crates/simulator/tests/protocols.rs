@@ -16,12 +16,26 @@ const MS: u64 = 1_000_000;
 const ACK: u64 = 40 * US;
 
 fn simulate(workload: &Value) -> Records {
+    simulate_over(workload, &json!({}))
+}
+
+/// Lets the packets with payload in the flow's direction that have these numbers be lost.
+fn losing(lost: &[u64]) -> Value {
+    json!({ "loss": [{ "kind": "list", "indices": lost, "counts": "payload" }] })
+}
+
+/// The document of a scenario with this workload, over a line with these fields beside.
+fn document(workload: &Value, line: &Value) -> Value {
     let flow = json!({ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": { "ack_every": 1 }, "workload": workload });
-    let queue = json!({ "capacity": "100 packets" });
-    let document = json!({
-        "schema_version": 1, "duration": "10 s", "flow": [flow],
-        "dumbbell": { "bottleneck": { "rate": "8 Mbps", "delay": "10 ms", "queue": queue } },
-    });
+    let mut bottleneck = json!({ "rate": "8 Mbps", "delay": "10 ms", "queue": { "capacity": "100 packets" } });
+    for (name, value) in line.as_object().expect("a table") {
+        bottleneck[name] = value.clone();
+    }
+    json!({ "schema_version": 1, "duration": "10 s", "flow": [flow], "dumbbell": { "bottleneck": bottleneck } })
+}
+
+fn simulate_over(workload: &Value, line: &Value) -> Records {
+    let document = document(workload, line);
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the scenario is valid");
     let (plan, _) = scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}", faults[0]));
     run(&plan, 1, &AtomicBool::new(false), None).expect("the run is not cancelled")
@@ -146,4 +160,82 @@ fn rest_reuses_a_connection_until_its_idle_timeout() {
         assert_eq!(times(&records.transfers[0]), (0, opened));
         assert_eq!(times(&records.transfers[1]), (opened + 2000 * MS, second), "{idle}");
     }
+}
+
+/// HTTP/3, RFC 9000 and RFC 9001: a datagram of 1200 bytes, a server's flight of 3568 and its answer take one round trip
+/// before the request, 0-RTT none. Packets have 28 + 34 bytes of headers and 1438 of data, an ACK has 62. The request has 506
+/// bytes behind the client's last datagram, the response to it 1509; later they have 62 and 1065. With 0-RTT the request
+/// arrives while the server's flight of 1166 is on the line, so that its ACK and its response follow that flight.
+#[test]
+fn http_3_takes_one_round_trip_or_none() {
+    let wire = |bytes: u64| (bytes + 62 * bytes.div_ceil(1438)) * US;
+    let send = |bytes: &[u64]| 20 * MS + bytes.iter().map(|&one| wire(one)).sum::<u64>();
+    let ack = 62 * US;
+    let answer = |bytes: &[u64]| ack + send(bytes);
+    let workload = |tls: &str| json!({ "kind": "rest", "http": "3", "response": "1000 B", "gap": "2 s", "tls": tls });
+    let again = send(&[62]) + answer(&[62 + 1003]);
+    let full = send(&[1166]) + answer(&[3466]) + answer(&[1166, 506]) + answer(&[1509]);
+    let early = send(&[1166]) + answer(&[1166, 1509]) + ack;
+    for (tls, opened) in [("1.3", full), ("1.3-0rtt", early)] {
+        let records = simulate(&workload(tls));
+        assert_eq!(times(&records.transfers[0]), (0, opened), "{tls}");
+        assert_eq!(times(&records.transfers[1]), (opened + 2000 * MS, again), "{tls}");
+    }
+}
+
+/// RFC 9114, section 2: a lost packet of one response delays the others with HTTP/2, where they share a stream of bytes, and
+/// not with HTTP/3. Six requests are sent together with the first flight. Packet 0 has the server's flight, each other one a
+/// response. That of the second one is lost, and sent again after an RTT of 40 ms.
+#[test]
+fn a_lost_packet_delays_one_stream_of_http_3() {
+    let late = |http: &str| {
+        let workload = json!({ "kind": "rest", "http": http, "response": "500 B", "parallel": 6, "count": 6, "gap": "1 s",
+            "tls": "1.3-0rtt" });
+        let ends = |line| simulate_over(&workload, &line).transfers.iter().map(|row| row.end_ns).collect::<Vec<_>>();
+        let (clean, lossy) = (ends(json!({})), ends(losing(&[2])));
+        assert_eq!((clean.len(), lossy.len()), (6, 6));
+        let last = clean.into_iter().max().expect("transfers");
+        lossy.into_iter().filter(|&end| end > last + 20 * MS).count()
+    };
+    assert_eq!([late("2"), late("3")], [5, 1]);
+}
+
+/// Each of these changes of a flow over HTTP/3 is a fault at the field that it names.
+#[test]
+fn http_3_names_what_quic_does_not_have() {
+    let valid = json!({ "kind": "rest", "http": "3", "gap": "1 s", "tls": "1.3" });
+    for (place, pointer, value) in [
+        ("flow[0].workload.tls", "/flow/0/workload/tls", json!("1.2")),
+        ("flow[0].workload.tls", "/flow/0/workload/tls", json!("none")),
+        ("flow[0].workload.parallel", "/flow/0/workload/parallel", json!(101)),
+        ("flow[0].stack.mss", "/flow/0/stack/mss", json!("1187 B")),
+        ("flow[0].algorithm", "/flow/0/algorithm", json!("rcp")),
+        ("flow[0].algorithm", "/flow/0/algorithm", json!("reno/newreno")),
+    ] {
+        let mut document = document(&valid, &json!({}));
+        document["flow"][0]["workload"]["parallel"] = json!(1);
+        document["flow"][0]["stack"]["mss"] = json!("1188 B");
+        let plan =
+            |document: &Value| Scenario::from_json(&document.to_string(), None).and_then(|one| one.plan(&catalogue()));
+        assert!(plan(&document).is_ok(), "{:?}", plan(&document).err());
+        *document.pointer_mut(pointer).expect("the field is given") = value;
+        let faults = plan(&document).expect_err(place);
+        assert_eq!(faults[0].place, place, "{:?}", faults[0]);
+    }
+}
+
+/// XEP-0198, section 5: the line is down from 2.5 s to 6.5 s, and the client gives its connection up 1.5 s after a request.
+/// With resumption each message arrives once. Without, those of 3.2 and 4.2 s are lost with their connection; that of 5.2 s
+/// waits for another one.
+#[test]
+fn xmpp_resumes_its_stream_after_an_outage() {
+    let outage = json!({ "schedule": [{ "at": "2.5 s", "rate": "0 bps" }, { "at": "6.5 s", "rate": "8 Mbps" }] });
+    let starts = |resume: bool| {
+        let workload = json!({ "kind": "xmpp", "payload": "100 B", "period": "1 s", "ack_every": 1, "response_timeout": "1.5 s",
+            "resume": resume });
+        let rows = simulate_over(&workload, &outage).transfers;
+        rows.iter().map(|row| row.start_ns / (1000 * MS)).collect::<Vec<_>>()
+    };
+    assert_eq!(starts(true), (0..10).collect::<Vec<_>>());
+    assert_eq!(starts(false), [0, 1, 2, 5, 6, 7, 8, 9]);
 }

@@ -55,6 +55,12 @@ pub trait Configuration: Sized {
         0
     }
 
+    /// Whether the connections are QUIC's: their packets have its headers, their handshake is the application's, and each
+    /// message has a stream of its own.
+    fn is_quic(&self) -> bool {
+        false
+    }
+
     /// Size of the largest packet over UDP, headers included; `None` over TCP.
     fn packet(&self) -> Option<Bytes> {
         None

@@ -97,6 +97,10 @@ pub trait Dialogue: fmt::Debug + Send {
     fn on_forwarded(&mut self, _since: Time, _size: Bytes, _now: Time, _actions: &mut Vec<Action>) {}
 }
 
+/// Kind of the messages of a handshake. No message that is written after one of them is read before it: what a connection
+/// protects can be read only with the keys of the handshake.
+pub(crate) const FLIGHT: u8 = u8::MAX;
+
 /// The messages of one direction of a connection.
 #[derive(Debug, Default)]
 pub struct MessageQueue {
@@ -105,6 +109,32 @@ pub struct MessageQueue {
     in_transit: VecDeque<(Bytes, Message)>,
     /// Messages that are complete at the receiver and not yet read.
     received: VecDeque<Message>,
+    /// Messages on streams of their own (RFC 9000, 2.2); `None` in a connection that delivers in order.
+    streams: Option<Box<Streams>>,
+}
+
+/// Data above those in order, and the messages that were complete before earlier ones.
+#[derive(Debug, Default)]
+struct Streams {
+    /// Byte ranges that the receiver has above those in order, ascending and disjoint.
+    ranges: Vec<(u64, u64)>,
+    /// Ends of the messages in transmission that have been read, ascending.
+    read: VecDeque<Bytes>,
+}
+
+impl Streams {
+    /// Adds a byte range.
+    fn add(&mut self, from: u64, to: u64) {
+        let first = self.ranges.partition_point(|&(_, end)| end < from);
+        let last = self.ranges.partition_point(|&(start, _)| start <= to);
+        let merged = self.ranges[first..last].iter().fold((from, to), |one, &(a, b)| (one.0.min(a), one.1.max(b)));
+        self.ranges.splice(first..last, [merged]);
+    }
+
+    /// Whether the receiver has the whole range.
+    fn contains(&self, from: u64, to: u64) -> bool {
+        self.ranges.iter().any(|&(start, end)| start <= from && to <= end)
+    }
 }
 
 impl MessageQueue {
@@ -114,12 +144,58 @@ impl MessageQueue {
         self.in_transit.push_back((self.written, message));
     }
 
+    /// Puts each message on a stream of its own: one that is complete is read although earlier ones are not.
+    pub fn use_streams(&mut self) {
+        self.streams = Some(Box::default());
+    }
+
+    /// Whether each message has a stream of its own.
+    #[must_use]
+    pub fn has_streams(&self) -> bool {
+        self.streams.is_some()
+    }
+
     /// Sets the number of bytes that the receiver has in order; returns whether a message is readable.
     pub fn on_delivered(&mut self, delivered: Bytes) -> bool {
-        while self.in_transit.front().is_some_and(|(end, _)| *end <= delivered) {
-            self.received.extend(self.in_transit.pop_front().map(|(_, message)| message));
+        while let Some(&(end, message)) = self.in_transit.front().filter(|(end, _)| *end <= delivered) {
+            self.in_transit.pop_front();
+            let read = self.streams.as_mut().map(|streams| &mut streams.read);
+            match read.filter(|read| read.front() == Some(&end)) {
+                Some(read) => drop(read.pop_front()),
+                None => self.received.push_back(message),
+            }
         }
+        if let Some(streams) = &mut self.streams {
+            streams.ranges.retain(|&(_, end)| end > delivered.0);
+        }
+        self.receive_streams();
         !self.received.is_empty()
+    }
+
+    /// Handles the arrival of the bytes from `from` to `to` while earlier ones are missing; returns whether a message is
+    /// readable. Without streams none is that was not.
+    pub fn on_arrived(&mut self, from: Bytes, to: Bytes) -> bool {
+        let Some(streams) = &mut self.streams else { return !self.received.is_empty() };
+        streams.add(from.0, to.0);
+        self.receive_streams();
+        !self.received.is_empty()
+    }
+
+    /// Receives the messages that are complete although earlier ones are not.
+    fn receive_streams(&mut self) {
+        let Some(streams) = self.streams.as_mut().filter(|streams| !streams.ranges.is_empty()) else { return };
+        let mut start = 0; // the first message lacks the byte that is next in order, wherever it begins
+        for &(end, message) in &self.in_transit {
+            if let Err(at) = streams.read.binary_search(&end) {
+                if streams.contains(start, end.0) {
+                    streams.read.insert(at, end);
+                    self.received.push_back(message);
+                } else if message.kind == FLIGHT {
+                    break;
+                }
+            }
+            start = end.0;
+        }
     }
 
     /// Removes and returns the oldest message that is complete at the receiver.
@@ -138,12 +214,22 @@ impl MessageQueue {
         self.written = Bytes::ZERO;
         self.in_transit.clear();
         self.received.clear();
+        if let Some(streams) = &mut self.streams {
+            **streams = Streams::default();
+        }
     }
 
     /// Allocated memory, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.in_transit.capacity() * size_of::<(Bytes, Message)>() + self.received.capacity() * size_of::<Message>()
+        let streams = self.streams.as_ref().map_or(0, |one| {
+            size_of::<Streams>()
+                + one.ranges.capacity() * size_of::<(u64, u64)>()
+                + one.read.capacity() * size_of::<Bytes>()
+        });
+        self.in_transit.capacity() * size_of::<(Bytes, Message)>()
+            + self.received.capacity() * size_of::<Message>()
+            + streams
     }
 }
 
@@ -164,5 +250,44 @@ mod tests {
         assert!(queue.read().is_none() && !queue.is_readable());
         assert!(queue.on_delivered(Bytes(150)));
         assert_eq!(queue.read(), Some(message(2)));
+    }
+
+    /// RFC 9000, section 2.2: a stream is delivered in order, whatever is missing of others. By hand: messages of 100 bytes;
+    /// the first 50 bytes arrive late. In order, all three wait for them.
+    #[test]
+    fn a_message_on_a_stream_of_its_own_does_not_wait_for_others() {
+        let message = |kind| Message { kind, size: Bytes(7), since: Time::ZERO };
+        let filled = || {
+            let mut queue = MessageQueue::default();
+            (1..=3).for_each(|kind| queue.write(Bytes(100), message(kind)));
+            queue
+        };
+        let mut queue = filled();
+        queue.use_streams();
+        assert!(!queue.on_arrived(Bytes(50), Bytes(150)), "half of the second");
+        assert!(!queue.on_arrived(Bytes(250), Bytes(300)));
+        assert!(queue.on_arrived(Bytes(150), Bytes(250)));
+        assert_eq!([queue.read(), queue.read(), queue.read()], [Some(message(2)), Some(message(3)), None]);
+        assert!(!queue.on_arrived(Bytes(150), Bytes(250)), "a duplicate");
+        assert!(queue.on_delivered(Bytes(300)));
+        assert_eq!([queue.read(), queue.read()], [Some(message(1)), None]);
+        let mut ordered = filled();
+        assert!(!ordered.on_arrived(Bytes(50), Bytes(300)) && ordered.on_delivered(Bytes(300)));
+    }
+
+    /// RFC 9001, section 5.7: what arrives before the flight of the handshake that its keys depend on waits for it.
+    #[test]
+    fn no_message_overtakes_a_flight_of_the_handshake() {
+        let message = |kind| Message { kind, size: Bytes(7), since: Time::ZERO };
+        let mut queue = MessageQueue::default();
+        queue.use_streams();
+        for kind in [1, FLIGHT, 3] {
+            queue.write(Bytes(100), message(kind));
+        }
+        assert!(!queue.on_arrived(Bytes(200), Bytes(300)), "the third has arrived, the flight has not");
+        assert!(queue.on_arrived(Bytes(100), Bytes(200)));
+        assert_eq!([queue.read(), queue.read(), queue.read()], [Some(message(FLIGHT)), Some(message(3)), None]);
+        assert!(queue.on_delivered(Bytes(300)));
+        assert_eq!(queue.read(), Some(message(1)));
     }
 }

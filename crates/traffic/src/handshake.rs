@@ -9,7 +9,8 @@
 use cwndlab_config::{fields, words, Faults, Reader};
 use cwndlab_units::{Bytes, Time};
 
-use crate::dialogue::{Action, Dialogue, End, Message};
+use crate::dialogue::{Action, Dialogue, End, Message, FLIGHT};
+use crate::quic;
 
 words! {
     /// Version of TLS.
@@ -81,6 +82,14 @@ impl Tls {
         }
     }
 
+    /// Checks the TLS of QUIC.
+    pub(crate) fn check_quic(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if !matches!(self.tls, TlsVersion::Tls13 | TlsVersion::EarlyData) {
+            let what = "is not TLS 1.3, which QUIC's handshake is (RFC 9001)";
+            faults.add(table.at("tls"), what, "write 'tls = \"1.3\"' or \"1.3-0rtt\"");
+        }
+    }
+
     /// Whether there is TLS.
     pub(crate) fn is_secure(&self) -> bool {
         self.tls != TlsVersion::None
@@ -121,6 +130,8 @@ pub(crate) struct Handshake {
     ready: usize,
     /// Bytes that protection adds to each record.
     record: u64,
+    /// The handshake of the connections after the first one whose handshake has ended; `None`: the same.
+    again: Option<Box<Handshake>>,
 }
 
 impl Handshake {
@@ -138,11 +149,26 @@ impl Handshake {
         self
     }
 
+    /// The handshake of a QUIC connection, whose packets are protected as parts of their headers. There is no
+    /// `EndOfEarlyData` (RFC 9001, 8.3).
+    pub(crate) fn quic(tls: &Tls) -> Self {
+        let sizes = tls.flights();
+        let (Some(&hello), Some(&server)) = (sizes.first(), sizes.get(1)) else { return Self::default() };
+        let flights = quic::flights(hello, server);
+        let ready = if tls.tls == TlsVersion::EarlyData { 0 } else { flights.len() - 2 };
+        Self { flights, ready, record: 0, again: None }
+    }
+
     /// Appends an even number of flights, the first one from the opener.
     pub(crate) fn then(mut self, flights: &[Bytes]) -> Self {
         let protected: Vec<Bytes> = flights.iter().map(|&flight| self.protect(flight)).collect();
         self.append(&protected, flights.len() - 1);
         self
+    }
+
+    /// Sets the handshake of later connections.
+    pub(crate) fn again(self, other: Self) -> Self {
+        Self { again: Some(Box::new(other)), ..self }
     }
 
     /// The first of these flights goes with the one after which the opener may send messages.
@@ -165,12 +191,9 @@ impl Handshake {
         if self.flights.is_empty() {
             return dialogue;
         }
-        Box::new(WithHandshake { handshake: self, dialogue, ready: false, waiting: Vec::new() })
+        Box::new(WithHandshake { handshake: self, dialogue, ready: false, ended: false, waiting: Vec::new() })
     }
 }
-
-/// Kind of the message that is a flight, whose number is its size.
-const FLIGHT: u8 = u8::MAX;
 
 /// A dialogue with a handshake.
 #[derive(Debug)]
@@ -179,6 +202,8 @@ struct WithHandshake {
     dialogue: Box<dyn Dialogue>,
     /// The opener may send messages.
     ready: bool,
+    /// A handshake has ended.
+    ended: bool,
     /// The opener's messages that wait for the end of the handshake.
     waiting: Vec<(Bytes, Message)>,
 }
@@ -189,6 +214,9 @@ impl WithHandshake {
         for action in from_dialogue {
             match action {
                 Action::Connect => {
+                    if let Some(again) = self.handshake.again.take_if(|_| self.ended) {
+                        self.handshake = *again;
+                    }
                     self.ready = false;
                     self.waiting.clear();
                     actions.push(action);
@@ -214,7 +242,7 @@ impl WithHandshake {
 
     /// Sends the messages that waited.
     fn on_ready(&mut self, now: Time, actions: &mut Vec<Action>) {
-        self.ready = true;
+        (self.ready, self.ended) = (true, true);
         let waiting = std::mem::take(&mut self.waiting);
         actions
             .extend(waiting.into_iter().map(|(bytes, message)| Action::Send(self.handshake.protect(bytes), message)));
@@ -292,6 +320,12 @@ pub(crate) mod testing {
         sizes.chunks(2).map(|two| [two[0], two.get(1).copied().unwrap_or(0)]).collect()
     }
 
+    /// The sizes of the flights of a first connection, and of a later one.
+    pub(crate) fn flight_sizes(handshake: &Handshake) -> [Vec<u64>; 2] {
+        [handshake, handshake.again.as_deref().unwrap_or(handshake)]
+            .map(|one| one.flights.iter().map(|flight| flight.0).collect())
+    }
+
     fn is_flight(action: &Action) -> bool {
         matches!(action, Action::Send(_, Message { kind: FLIGHT, .. }))
     }
@@ -366,6 +400,22 @@ mod tests {
     fn early_data_takes_no_round_trip() {
         let sizes = exchange(tls(TlsVersion::EarlyData, Some(Authentication::Psk)));
         assert_eq!(sizes, [vec![117, 122], vec![121, 20_044], vec![76]]);
+    }
+
+    /// RFC 9001, sections 4 and 4.6, by hand: the request follows the server's flight, which a long chain of certificates
+    /// divides (RFC 9000, 8.1), or with 0-RTT the first flight. Packets have no records. Sizes as in `quic`.
+    #[test]
+    fn a_handshake_of_quic_takes_one_round_trip_or_none() {
+        let quic = |version, authentication, chain| {
+            let tls = Tls { tls: version, tls_authentication: authentication, tls_chain: Bytes(chain) };
+            exchange(Handshake::quic(&tls))
+        };
+        let full = quic(TlsVersion::Tls13, None, 2000);
+        assert_eq!(full, [vec![1166], vec![3466], vec![1166, 100], vec![20_000]]);
+        let long = quic(TlsVersion::Tls13, None, 3633);
+        assert_eq!(long, [vec![1166], vec![3498], vec![1166], vec![1631], vec![1166, 100], vec![20_000]]);
+        let early = quic(TlsVersion::EarlyData, None, 2000);
+        assert_eq!(early, [vec![1166, 100], vec![1166, 20_000], vec![1166]]);
     }
 
     /// RFC 5246, section 7.3, figure 1: the request follows the server's second flight, after two round trips.

@@ -6,7 +6,7 @@
 //! - [`workloads`]: one file each, with declared fields, configuration ([`configuration`]) and, for a dialogue, its state
 //!   machine;
 //! - [`application`]: a flow's application, which takes an [`action`] at its timer: a [`byte_source`], an [`arrival_process`], a [`dialogue`], [`datagrams`] or an [`exchange`] of them;
-//! - [`handshake`]: what the ends of a dialogue exchange before its first message, such as TLS; [`dtls`]: that of an exchange; [`schedule`]: the times of
+//! - [`handshake`]: what the ends of a dialogue exchange before its first message, such as TLS; [`dtls`]: that of an exchange; `quic`: packets and handshake of QUIC; [`schedule`]: the times of
 //!   messages;
 //! - [`flow_context`]: the properties of a flow that its application uses;
 //! - [`distribution`], [`distribution_fields`], [`sampling`]: distributions of sizes and times, their fields, and draws;
@@ -31,6 +31,7 @@ mod media;
 pub mod message_log;
 mod mqtt;
 mod packets;
+mod quic;
 mod repetition;
 pub mod sampling;
 pub mod schedule;
@@ -44,6 +45,7 @@ pub use application::Application;
 pub use distribution::Distribution;
 pub use flow_context::FlowContext;
 pub use packets::UDP_HEADER;
+pub use quic::{QUIC_ACK_RANGE, QUIC_DATAGRAM, QUIC_HEADER};
 pub use workloads::Workload;
 
 /// The time of an event that never occurs.

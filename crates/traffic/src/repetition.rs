@@ -57,10 +57,19 @@ impl Repetition {
         self.due = (now + sample_pause(pause, &mut self.times)).min(self.stop);
     }
 
-    /// Completes at `now` an exchange of `size` bytes that started at `since`.
+    /// Number of exchanges that start together, `most` at most.
+    pub(crate) fn batch(&self, most: u64) -> u64 {
+        self.count.map_or(most, |count| most.min(count - self.started))
+    }
+
+    /// Completes at `now` an exchange of `size` bytes that started at `since`; after the last one of those that started
+    /// together the pause begins.
     pub(crate) fn complete(&mut self, since: Time, size: Bytes, now: Time, actions: &mut Vec<Action>) {
         self.completed += 1;
         actions.extend([Action::Deliver(since), Action::Record(since, size)]);
+        if self.completed < self.started {
+            return;
+        }
         if self.count.is_some_and(|count| self.completed >= count) || self.stop <= now {
             actions.push(Action::Finish);
             return;

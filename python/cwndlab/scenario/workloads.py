@@ -408,10 +408,12 @@ class UdpRequestResponse(Workload):
     processing
         Time that the server needs for a response (default: ``"0 s"``).
     dtls
-        DTLS: a round trip and the bytes of its handshake before the first datagram, and 11 bytes with each
-        datagram (default: none).
+        DTLS: round trips and bytes of its handshake before the first datagram, and 11 bytes (1.3) or 29 bytes
+        (1.2) with each datagram (default: none).
     dtls_authentication
         Authentication of the DTLS handshake (default: psk).
+    dtls_chain
+        Certificates of the server's chain beside its own (default: 2 kB).
 
     Examples
     --------
@@ -429,8 +431,9 @@ class UdpRequestResponse(Workload):
     timeout: str | None = None
     retransmissions: int | None = None
     processing: str | Distribution | None = None
-    dtls: Literal["none", "1.3"] | None = None
-    dtls_authentication: Literal["raw-keys", "psk-ecdhe", "psk"] | None = None
+    dtls: Literal["none", "1.3", "1.2"] | None = None
+    dtls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
+    dtls_chain: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -684,6 +687,14 @@ class Xmpp(Workload):
         Idle time of the client before a keep-alive; zero disables it (default: ``"60 s"``).
     keep_alive_kind
         What the client sends then (default: ``"whitespace"``).
+    response_timeout
+        Time without an answer to a login, a request for an acknowledgement or a ping after which the client
+        opens another connection (default: never).
+    resume
+        Whether another connection resumes the stream (XEP-0198, 5): stanzas that are not acknowledged are sent
+        again. Otherwise they are lost (default: ``true``).
+    resume_within
+        Time without bytes of the client after which the server has forgotten the stream (default: ``"300 s"``).
     login
         The login, and the place of TLS (default: ``"starttls"``).
     stream
@@ -719,6 +730,9 @@ class Xmpp(Workload):
     ack_every: int | None = None
     keep_alive: str | None = None
     keep_alive_kind: Literal["whitespace", "ping"] | None = None
+    response_timeout: str | None = None
+    resume: bool | None = None
+    resume_within: str | None = None
     login: Literal["starttls", "direct", "sasl2"] | None = None
     stream: str | None = None
     features: str | None = None
@@ -852,10 +866,10 @@ class Dicom(Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class Rest(Workload):
-    """Requests to a REST interface, such as FHIR, and their responses over HTTP/2 (RFC 9113) or HTTP/1.1 (TCP): one
-    after another, each ``gap`` after the previous response, over a connection that the server closes after
-    ``idle_timeout`` without a request. A transfer is a request with its response; its size is that of the
-    response's body, or of the request's body if the flow's sender is the client.
+    """Requests to a REST interface, such as FHIR, and their responses over HTTP/3 (RFC 9114), HTTP/2 (RFC 9113) or
+    HTTP/1.1: ``parallel`` at a time, ``gap`` after the last response to those before, over a connection that the
+    server closes after ``idle_timeout`` without a request. A transfer is a request with its response; its size is
+    that of the response's body, or of the request's body if the flow's sender is the client.
 
     Parameters
     ----------
@@ -868,17 +882,18 @@ class Rest(Workload):
     response
         Body of a response (default: uniform from 1 kB to 2.5 kB, as a FHIR observation).
     first_header
-        Header fields of the first request on a connection; of all requests with HTTP/1.1 (default: ``"500
-        B"``).
+        Header fields of the first request on a connection, with HTTP/3 of those that are sent together first;
+        of all requests with HTTP/1.1 (default: ``"500 B"``).
     header
-        Header fields of further requests with HTTP/2 (default: ``"60 B"``).
+        Header fields of further requests with HTTP/2 and HTTP/3 (default: ``"60 B"``).
     first_response_header
-        Header fields of the first response on a connection; of all responses with HTTP/1.1 (default:
-        ``first_header``).
+        Header fields of the responses to them (default: ``first_header``).
     response_header
-        Header fields of further responses with HTTP/2 (default: ``header``).
+        Header fields of further responses with HTTP/2 and HTTP/3 (default: ``header``).
+    parallel
+        Requests that are sent together, not with HTTP/1.1 (default: ``1``).
     gap
-        Time from a response to the next request.
+        Time from a response, the last one to requests that were sent together, to the next request.
     processing
         Time from the arrival of a request to its response (default: ``"0 s"``).
     idle_timeout
@@ -903,13 +918,14 @@ class Rest(Workload):
 
     KIND: ClassVar[str] = "rest"
     client: Literal["receiver", "sender"] | None = None
-    http: Literal["2", "1.1"] | None = None
+    http: Literal["2", "3", "1.1"] | None = None
     request: str | Distribution | None = None
     response: str | Distribution | None = None
     first_header: str | None = None
     header: str | None = None
     first_response_header: str | None = None
     response_header: str | None = None
+    parallel: int | None = None
     gap: str | Distribution
     processing: str | Distribution | None = None
     idle_timeout: str | None = None
@@ -967,10 +983,12 @@ class Coap(Workload):
         Bytes that security other than ``dtls`` adds to each datagram: 13 for OSCORE, 29 for DTLS 1.2 with tags
         of 8 bytes (default: ``0``).
     dtls
-        DTLS: a round trip and the bytes of its handshake before the first datagram, and 11 bytes with each
-        datagram (default: none).
+        DTLS: round trips and bytes of its handshake before the first datagram, and 11 bytes (1.3) or 29 bytes
+        (1.2) with each datagram (default: none).
     dtls_authentication
         Authentication of the DTLS handshake (default: psk).
+    dtls_chain
+        Certificates of the server's chain beside its own (default: 2 kB).
 
     Examples
     --------
@@ -996,8 +1014,9 @@ class Coap(Workload):
     options: int | None = None
     max_age: str | None = None
     security: int | None = None
-    dtls: Literal["none", "1.3"] | None = None
-    dtls_authentication: Literal["raw-keys", "psk-ecdhe", "psk"] | None = None
+    dtls: Literal["none", "1.3", "1.2"] | None = None
+    dtls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
+    dtls_chain: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

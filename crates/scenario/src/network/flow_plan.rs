@@ -7,12 +7,12 @@ use cwndlab_control::{Algorithm, FackOptions, FackRampdown, Need, RackOptions, R
 use cwndlab_traffic::configuration::PacketSizes;
 use cwndlab_traffic::{Workload, UDP_HEADER};
 use cwndlab_transport::accecn::negotiate;
-use cwndlab_transport::recovery::with_negotiated_sack;
 use cwndlab_units::{Bytes, Duration, LinkId};
 
 use super::builder::Network;
 use super::interner::Interner;
 use super::queue_sizes::PACKET;
+use super::quic_flows;
 use super::routed_flows::RoutedFlow;
 use crate::plan::{AckCounting, Capacity, Ecn, FlowKind, FlowPlan, Prr, Rampdown, RtoRestart, Stack};
 use crate::schema::{Flow, Jitter, Schema, StartStep};
@@ -82,8 +82,7 @@ impl<'a> FlowPlans<'a> {
         let flow = placed.single.flow;
         let network = self.network;
         let algorithm = self.algorithms[placed.single.entry].clone();
-        let recovery = algorithm.as_deref().and_then(Algorithm::recovery_kind).unwrap_or(flow.profile.recovery);
-        let recovery = with_negotiated_sack(recovery, flow.stack.sack, flow.stack.rules);
+        let recovery = flow.recovery(algorithm.as_deref());
         let (stack, text, profile) = match algorithm.as_deref() {
             Some(one) => (stack(flow, one, recovery), text_with_recovery(one, recovery), flow.profile.name.as_str()),
             None => (datagram_stack(&flow.workload, &flow.stack), "none".to_owned(), "udp"),
@@ -188,5 +187,9 @@ fn stack(flow: &Flow, algorithm: &Algorithm, recovery: RecoveryKind) -> Stack {
             }
         }
     }
-    stack
+    if flow.workload.is_quic() {
+        quic_flows::stack(stack)
+    } else {
+        stack
+    }
 }

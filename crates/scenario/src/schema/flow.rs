@@ -2,10 +2,12 @@
 
 use cwndlab_config::reader::wrong_word;
 use cwndlab_config::{fields, words, Faults, Field, FieldType, Kind, Positive, Reader, TablePath};
+use cwndlab_control::{Algorithm, RecoveryKind};
 use cwndlab_network::dscp::Dscp;
 use cwndlab_traffic::distribution_fields::PositiveTimes;
 use cwndlab_traffic::workloads::UDP_EXAMPLE;
 use cwndlab_traffic::Workload;
+use cwndlab_transport::recovery::with_negotiated_sack;
 use cwndlab_units::{Duration, Rate};
 
 use super::field_types::{Direction, FlowWorkload, Jitter, Overrides, Profile, StartStep};
@@ -80,6 +82,12 @@ fields! {
 }
 
 impl Flow {
+    /// The loss recovery: that of the algorithm, or of the profile; without SACK one that does not need it.
+    pub(crate) fn recovery(&self, algorithm: Option<&Algorithm>) -> RecoveryKind {
+        let recovery = algorithm.and_then(Algorithm::recovery_kind).unwrap_or(self.profile.recovery);
+        with_negotiated_sack(recovery, self.stack.sack, self.stack.rules)
+    }
+
     /// Whether the flow has the reverse direction, from right to left or from the station.
     #[must_use]
     pub fn is_reverse(&self) -> bool {

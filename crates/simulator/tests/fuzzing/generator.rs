@@ -180,7 +180,7 @@ impl Generator {
             "control": self.choose(&["rfc7252", "cocoa", "fasor"]),
             "payload": format!("{} B", self.log_uniform(1.0, largest) as u64), "period": ns(period),
             "block": self.choose(&["16 B", "256 B", "1024 B"]), "nstart": 1 + self.below(4),
-            "dtls": self.choose(&["none", "1.3"]), "dtls_authentication": self.choose(&["raw-keys", "psk-ecdhe", "psk"]),
+            "dtls": self.choose(&["none", "1.3"]), "dtls_authentication": self.choose(&["certificates", "raw-keys", "psk-ecdhe", "psk"]),
             "processing": if self.bernoulli(0.3) { self.time(MS, S) } else { "0 s".into() } });
         (workload, S / period)
     }
@@ -192,7 +192,8 @@ impl Generator {
             0 => {
                 json!({ "kind": "mqtt", "qos": self.below(3), "period": period, "burst": 1 + self.below(5), "nagle": self.bernoulli(0.3) })
             }
-            1 => json!({ "kind": "xmpp", "period": period, "payload": self.size(), "ack_every": self.below(7),
+            1 => json!({ "kind": "xmpp", "period": period, "payload": self.size(), "ack_every": 1 + self.below(7),
+                "response_timeout": self.time(10.0 * MS, 10.0 * S), "resume": self.bernoulli(0.7), "resume_within": self.time(MS, 10.0 * S),
                 "login": self.choose(&["starttls", "direct", "sasl2"]), "keep_alive": self.time(S, 10.0 * S),
                 "keep_alive_kind": self.choose(&["whitespace", "ping"]) }),
             2 => {
@@ -201,7 +202,7 @@ impl Generator {
             3 => json!({ "kind": "dicom", "period": period, "images": 1 + self.below(20), "image": self.size(),
                 "window": 1 + self.below(4), "storage": self.time(MS, S) }),
             4 => json!({ "kind": "rest", "gap": period, "client": self.choose(&["receiver", "sender"]),
-                "http": self.choose(&["2", "1.1"]), "request": self.size(), "response": self.size(),
+                "http": self.choose(&["2", "1.1", "3"]), "parallel": 1 + self.below(10), "request": self.size(), "response": self.size(),
                 "processing": self.time(MS, S), "idle_timeout": self.time(MS, S) }),
             5 => json!({ "kind": "coap-tcp", "period": period, "method": self.choose(&["post", "get", "observe"]),
                 "payload": self.size(), "max_message_size": self.choose(&["1152 B", "16 kB"]),
@@ -210,6 +211,14 @@ impl Generator {
                 "payload": self.size(), "credit": 1 + self.below(100), "idle_timeout": self.time(2.0 * MS, 10.0 * S) }),
         };
         workload["tls"] = json!(self.choose(&["none", "1.2", "1.3", "1.3-0rtt"]));
+        if workload["http"] == "3" {
+            workload["tls"] = json!(self.choose(&["1.3", "1.3-0rtt"]));
+            if workload["tls"] == "1.3" && self.bernoulli(0.3) {
+                workload["tls_chain"] = json!("9 kB");
+            }
+        } else if workload["http"] == "1.1" {
+            workload["parallel"] = json!(1);
+        }
         workload
     }
 
@@ -233,7 +242,7 @@ impl Generator {
             let size = |generator: &mut Self| format!("{} B", 1 + generator.below(1472));
             let think = self.log_uniform(10.0 * MS, S);
             let workload = json!({ "kind": "udp-request-response", "request": size(self), "response": size(self),
-                "dtls": self.choose(&["none", "1.3"]), "think": ns(think), "timeout": self.time(MS, S), "processing": self.time(1e3, S) });
+                "dtls": self.choose(&["none", "1.3", "1.2"]), "dtls_authentication": "certificates", "think": ns(think), "timeout": self.time(MS, S), "processing": self.time(1e3, S) });
             return (workload, S / think);
         }
         if kind == 0 {
@@ -415,7 +424,12 @@ fn add_flows(generator: &mut Generator, scenario: &mut Value, shape: u64, rate: 
             flow["workload"] = workload;
             offered += events * count as f64;
             flow["profile"] = json!(generator.choose(&["linux", "linux", "rfc", "ns2", "windows-10-20h1"]));
-            let stack = generator.stack();
+            let mut stack = generator.stack();
+            if flow["workload"]["http"] == "3" {
+                flow["algorithm"] = json!(generator.choose(&["cubic/rack", "reno/sack", "bbr3/rack", "reno/fack"]));
+                stack.remove("sack");
+                stack.remove("mss");
+            }
             if !stack.is_empty() {
                 flow["stack"] = Value::Object(stack);
             }

@@ -72,6 +72,14 @@ macro_rules! workloads {
                 }
             }
 
+            /// Whether its connections are QUIC's.
+            #[must_use]
+            pub fn is_quic(&self) -> bool {
+                match self {
+                    $(Self::$name(config) => config.is_quic(),)*
+                }
+            }
+
             /// Size of the largest packet over UDP, headers included; `None` over TCP.
             #[must_use]
             pub fn packet(&self) -> Option<Bytes> {
@@ -204,6 +212,7 @@ mod tests {
             json!({ "kind": "dicom", "period": "1 s" }),
             json!({ "kind": "rest", "gap": "1 s" }),
             json!({ "kind": "rest", "gap": "1 s", "client": "sender", "tls": "1.3-0rtt" }),
+            json!({ "kind": "rest", "gap": "1 s", "http": "3", "tls": "1.3" }),
             json!({ "kind": "coap", "period": "1 s" }),
             json!({ "kind": "coap-tcp", "period": "1 s", "method": "get" }),
             json!({ "kind": "udp-request-response", "request": "60 B", "response": "200 B" }),

@@ -1,15 +1,25 @@
-//! Requests and responses of a REST interface, such as FHIR, over HTTP/2 or HTTP/1.1 with connections that are reused.
+//! Requests and responses of a REST interface, such as FHIR, over HTTP/3, HTTP/2 or HTTP/1.1 with connections that are
+//! reused.
 //!
-//! Sources: RFC 9113 (HTTP/2: frames 4.1 and 4.2, preface 3.4, settings 6.5), RFC 9112 (HTTP/1.1), RFC 7541 (HPACK:
-//! header fields that repeat are short). One request is outstanding.
+//! Sources: RFC 9113 (HTTP/2: frames 4.1 and 4.2, preface 3.4, settings 6.5), RFC 9112 (HTTP/1.1), RFC 9114 (HTTP/3: frames
+//! 7.1, control streams 6.2.1), RFC 7541 and RFC 9204 (HPACK, QPACK: header fields that repeat are short).
 //!
 //! ```text
 //! bytes of a message, HTTP/2 = 9 + header + body + 9 · ⌈body / 16384⌉                         (1)
+//!                     HTTP/3 = 1 + v(header) + header + [1 + v(body) + body]                  (2)
+//! v(n) = 1 below 64, 2 below 2^14, 4 below 2^30, 8: a variable-length integer (RFC 9000, 16)
 //! ```
 //!
-//! Not modelled: windows of HTTP/2, whose clients announce large ones; HTTP/3, which needs QUIC.
+//! With HTTP/2 the responses of requests that are sent together share the connection's one stream of bytes, so that a lost
+//! packet delays all that follow. With HTTP/3 each message has a stream of its own. Responses are sent one after another, in
+//! the order of the requests (RFC 9218, 10, of responses that are not incremental).
+//!
+//! QPACK's encoder refers only to fields that the other end has acknowledged, so that no stream is blocked (RFC 9204,
+//! 2.1.2): all messages of the first requests have all header fields. HPACK's needs no acknowledgement.
+//!
+//! Not modelled: windows of HTTP/2 and QUIC, whose clients announce large ones; QPACK's streams of instructions.
 
-use cwndlab_config::{fields, words, Positive, Table};
+use cwndlab_config::{fields, words, Faults, Positive, Reader, Table};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -27,7 +37,7 @@ use crate::server::Server;
 /// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "rest",
-    "Requests to a REST interface, such as FHIR, and their responses over HTTP/2 (RFC 9113) or HTTP/1.1 (TCP): one after another, each `gap` after the previous response, over a connection that the server closes after `idle_timeout` without a request. A transfer is a request with its response; its size is that of the response's body, or of the request's body if the flow's sender is the client.",
+    "Requests to a REST interface, such as FHIR, and their responses over HTTP/3 (RFC 9114), HTTP/2 (RFC 9113) or HTTP/1.1: `parallel` at a time, `gap` after the last response to those before, over a connection that the server closes after `idle_timeout` without a request. A transfer is a request with its response; its size is that of the response's body, or of the request's body if the flow's sender is the client.",
     &[Config::FIELDS],
 )
 .class("Rest");
@@ -36,6 +46,8 @@ pub static SPEC: Table = Table::new(
 const FRAME_HEADER: Bytes = Bytes(9);
 /// Largest payload of a frame (RFC 9113, 4.2).
 const FRAME: u64 = 16_384;
+/// A control stream of HTTP/3: its type, and a SETTINGS frame without settings (RFC 9114, 6.2.1 and 7.2.4).
+const CONTROL_STREAM: Bytes = Bytes(3);
 /// The client's connection preface without its SETTINGS (RFC 9113, 3.4).
 const PREFACE: Bytes = Bytes(24);
 
@@ -44,6 +56,8 @@ words! {
     pub enum Version {
         /// HTTP/2: frames, short header fields after the first message
         Http2 = "2",
+        /// HTTP/3: the same over QUIC, with each message on a stream of its own
+        Http3 = "3",
         /// HTTP/1.1: all header fields with each message
         Http11 = "1.1",
     }
@@ -71,15 +85,18 @@ fields! {
         request: Sizes = absent("0 B", Distribution::Fixed(0.0)),
         /// body of a response
         response: Sizes = absent("uniform from 1 kB to 2.5 kB, as a FHIR observation", Distribution::Uniform(1e3, 2.5e3)),
-        /// header fields of the first request on a connection; of all requests with HTTP/1.1
+        /// header fields of the first request on a connection, with HTTP/3 of those that are sent together first; of all requests
+        /// with HTTP/1.1
         first_header: Positive<Bytes> = "500 B",
-        /// header fields of further requests with HTTP/2
+        /// header fields of further requests with HTTP/2 and HTTP/3
         header: Positive<Bytes> = "60 B",
-        /// header fields of the first response on a connection; of all responses with HTTP/1.1
+        /// header fields of the responses to them
         first_response_header: Option<Positive<Bytes>> = absent("`first_header`"),
-        /// header fields of further responses with HTTP/2
+        /// header fields of further responses with HTTP/2 and HTTP/3
         response_header: Option<Positive<Bytes>> = absent("`header`"),
-        /// time from a response to the next request
+        /// requests that are sent together, not with HTTP/1.1
+        parallel: u64 = 1 in 1..=100,
+        /// time from a response, the last one to requests that were sent together, to the next request
         gap: Times = required("'gap = \"10 s\"'"),
         /// time from the arrival of a request to its response
         processing: Times = "0 s",
@@ -90,9 +107,20 @@ fields! {
         /// TLS
         tls: Tls,
     }
+    check
 }
 
 impl Config {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        if self.http == Version::Http3 {
+            self.tls.check_quic(table, faults);
+        }
+        if self.http == Version::Http11 && self.parallel > 1 {
+            let what = "needs streams, which HTTP/1.1 does not have";
+            faults.add(table.at("parallel"), what, "write 'http = \"2\"' or \"3\"");
+        }
+    }
+
     fn opener(&self) -> End {
         match self.client {
             Client::Receiver => End::Receiver,
@@ -100,14 +128,14 @@ impl Config {
         }
     }
 
-    /// Size of a request with this body.
-    fn request_bytes(&self, body: Bytes, first: bool) -> Bytes {
-        self.message_bytes(body, if self.repeats(first) { self.first_header } else { self.header })
+    /// Size of a request with this body; `full`: it has all header fields.
+    fn request_bytes(&self, body: Bytes, full: bool) -> Bytes {
+        self.message_bytes(body, if full { self.first_header } else { self.header })
     }
 
     /// Size of a response with this body.
-    fn response_bytes(&self, body: Bytes, first: bool) -> Bytes {
-        let header = if self.repeats(first) {
+    fn response_bytes(&self, body: Bytes, full: bool) -> Bytes {
+        let header = if full {
             self.first_response_header.unwrap_or(self.first_header)
         } else {
             self.response_header.unwrap_or(self.header)
@@ -115,17 +143,44 @@ impl Config {
         self.message_bytes(body, header)
     }
 
-    /// Whether a message has all header fields.
-    fn repeats(&self, first: bool) -> bool {
-        first || self.http == Version::Http11
+    /// Whether a message has all header fields: of the request with this number on a new connection, or on an open one.
+    fn repeats(&self, opens: bool, number: u64) -> bool {
+        match self.http {
+            Version::Http11 => true,
+            Version::Http2 => opens && number == 0,
+            Version::Http3 => opens,
+        }
     }
 
     fn message_bytes(&self, body: Bytes, header: Bytes) -> Bytes {
-        if self.http == Version::Http11 {
-            return header + body;
+        match self.http {
+            Version::Http11 => header + body,
+            Version::Http2 => FRAME_HEADER + header + body + FRAME_HEADER * body.0.div_ceil(FRAME), // (1)
+            Version::Http3 if body == Bytes::ZERO => frame(header),
+            Version::Http3 => frame(header) + frame(body), // (2)
         }
-        FRAME_HEADER + header + body + FRAME_HEADER * body.0.div_ceil(FRAME) // (1)
     }
+
+    /// What the client sends before the first request, and the server before the first response: the server's preface is a
+    /// SETTINGS frame; another one acknowledges the client's.
+    fn prefaces(&self) -> [Bytes; 2] {
+        match self.http {
+            Version::Http11 => [Bytes::ZERO; 2],
+            Version::Http2 => [PREFACE + FRAME_HEADER, FRAME_HEADER * 2],
+            Version::Http3 => [CONTROL_STREAM; 2],
+        }
+    }
+}
+
+/// A frame of HTTP/3 with this payload.
+fn frame(payload: Bytes) -> Bytes {
+    let length = match payload.0 {
+        0..0x40 => 1,
+        0x40..0x4000 => 2,
+        0x4000..0x4000_0000 => 4,
+        _ => 8,
+    };
+    Bytes(1 + length) + payload
 }
 
 impl Configuration for Config {
@@ -134,7 +189,13 @@ impl Configuration for Config {
     }
 
     fn application(&self, flow: &FlowContext) -> Application {
-        Application::Dialogue(Handshake::default().secure(&self.tls).wrap(Box::new(Rest::new(self, flow))))
+        let handshake =
+            if self.is_quic() { Handshake::quic(&self.tls) } else { Handshake::default().secure(&self.tls) };
+        Application::Dialogue(handshake.wrap(Box::new(Rest::new(self, flow))))
+    }
+
+    fn is_quic(&self) -> bool {
+        self.http == Version::Http3
     }
 
     fn secondary_connections(&self) -> u32 {
@@ -150,7 +211,7 @@ fn sample_body(sizes: &Distribution, stream: &mut Stream) -> Bytes {
     sample_size(sizes, stream)
 }
 
-/// A request, with the size of its response's body, and the first one of a connection.
+/// A request, whose number among those that were sent with it is its size, and the first one of a connection.
 const REQUEST: u8 = 0;
 const FIRST_REQUEST: u8 = 1;
 /// A response, and the first one of a connection.
@@ -159,6 +220,16 @@ const FIRST_RESPONSE: u8 = 3;
 /// Acknowledgement of the server's SETTINGS.
 const SETTINGS_ACK: u8 = 4;
 
+/// A request and its response.
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    /// Sizes of the bodies.
+    request: Bytes,
+    response: Bytes,
+    /// Both have all header fields.
+    full: bool,
+}
+
 /// The state of client and server.
 #[derive(Debug)]
 struct Rest {
@@ -166,8 +237,8 @@ struct Rest {
     request_sizes: Stream,
     response_sizes: Stream,
     exchanges: Repetition,
-    /// Size of the outstanding request's body.
-    request: Bytes,
+    /// The requests that were sent together.
+    outstanding: Vec<Outstanding>,
     /// Time at which the server closes the idle connection.
     closes: Time,
     server: Server,
@@ -180,19 +251,34 @@ impl Rest {
             request_sizes: flow.stream(Purpose::Other),
             response_sizes: flow.stream(Purpose::Size),
             exchanges: Repetition::new(config.count, false, &config.gap, flow),
-            request: Bytes::ZERO,
+            outstanding: Vec::new(),
             closes: Time::ZERO,
             server: Server::new(&config.processing, flow),
         }
     }
 
-    /// Size of an exchange whose response has this body.
-    fn size(&self, response: Bytes) -> Bytes {
+    /// Size of an exchange.
+    fn size(&self, one: Outstanding) -> Bytes {
         if self.config.client == Client::Sender {
-            self.request
+            one.request
         } else {
-            response
+            one.response
         }
+    }
+
+    /// Sends the request with this number among those that are sent together; `opens`: on a new connection.
+    fn send_request(&mut self, number: u64, opens: bool, now: Time, actions: &mut Vec<Action>) {
+        let request = sample_body(&self.config.request, &mut self.request_sizes);
+        let response = sample_body(&self.config.response, &mut self.response_sizes);
+        let one = Outstanding { request, response, full: self.config.repeats(opens, number) };
+        self.outstanding.push(one);
+        let first = opens && number == 0;
+        self.exchanges.new_connection = first;
+        self.exchanges.begin(now, self.size(one), actions);
+        let before = if first { self.config.prefaces()[0] } else { Bytes::ZERO };
+        let kind = if first { FIRST_REQUEST } else { REQUEST };
+        let bytes = before + self.config.request_bytes(request, one.full);
+        actions.push(Action::Send(bytes, Message { kind, size: Bytes(number), since: now }));
     }
 }
 
@@ -209,16 +295,11 @@ impl Dialogue for Rest {
         if !self.exchanges.on_timer(now, actions) {
             return;
         }
-        self.request = sample_body(&self.config.request, &mut self.request_sizes);
-        let response = sample_body(&self.config.response, &mut self.response_sizes);
-        let first = self.closes <= now;
-        self.exchanges.new_connection = first;
-        self.exchanges.begin(now, self.size(response), actions);
-        let preface = first && self.config.http == Version::Http2;
-        let before = if preface { PREFACE + FRAME_HEADER } else { Bytes::ZERO };
-        let kind = if first { FIRST_REQUEST } else { REQUEST };
-        let bytes = before + self.config.request_bytes(self.request, first);
-        actions.push(Action::Send(bytes, Message { kind, size: response, since: now }));
+        let opens = self.closes <= now;
+        self.outstanding.clear();
+        for number in 0..self.exchanges.batch(self.config.parallel) {
+            self.send_request(number, opens, now, actions);
+        }
     }
 
     fn responder_due(&self) -> Time {
@@ -230,16 +311,15 @@ impl Dialogue for Rest {
     }
 
     fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        let Some(&one) = self.outstanding.get(message.size.0 as usize) else { return };
         match message.kind {
             REQUEST | FIRST_REQUEST => {
                 if self.config.client == Client::Sender {
                     actions.push(Action::Deliver(message.since));
                 }
                 let first = message.kind == FIRST_REQUEST;
-                // The server's preface is a SETTINGS frame; another one acknowledges the client's.
-                let settings = first && self.config.http == Version::Http2;
-                let before = if settings { FRAME_HEADER * 2 } else { Bytes::ZERO };
-                let bytes = before + self.config.response_bytes(message.size, first);
+                let before = if first { self.config.prefaces()[1] } else { Bytes::ZERO };
+                let bytes = before + self.config.response_bytes(one.response, one.full);
                 let kind = if first { FIRST_RESPONSE } else { RESPONSE };
                 self.server.respond(bytes, Message { kind, ..message }, now, actions);
             }
@@ -248,7 +328,7 @@ impl Dialogue for Rest {
                     actions.push(Action::Send(FRAME_HEADER, Message { kind: SETTINGS_ACK, ..message }));
                 }
                 self.closes = now + self.config.idle_timeout;
-                self.exchanges.complete(message.since, self.size(message.size), now, actions);
+                self.exchanges.complete(message.since, self.size(one), now, actions);
             }
             _ => {}
         }
@@ -270,6 +350,7 @@ mod tests {
             header: Bytes(60),
             first_response_header: None,
             response_header: None,
+            parallel: 1,
             gap: Distribution::Fixed(gap),
             processing: Distribution::Fixed(0.0),
             idle_timeout: Duration::from_secs(75),
@@ -344,6 +425,48 @@ mod tests {
         for start in [0, 11] {
             let (request, response, after) = exchange(&mut client, start, start + 1);
             assert_eq!((sizes(&request), sizes(&response), sizes(&after)), (vec![500], vec![20_500], vec![]));
+        }
+    }
+
+    /// RFC 9114, sections 6.2.1 and 7.1: the first request follows the control stream, 3 + 1 + 2 + 500 bytes; the response the
+    /// server's, 3 + 503 + 1 + 4 + 20,000. Further messages have short header fields, 1 + 1 + 60. SETTINGS have no
+    /// acknowledgement.
+    #[test]
+    fn http_3_has_control_streams_and_frames() {
+        let mut client = client(&config(Version::Http3, 10e9));
+        let (request, response, after) = exchange(&mut client, 0, 1);
+        assert_eq!((sizes(&request), sizes(&response), sizes(&after)), (vec![506], vec![20_511], vec![]));
+        let (request, response, _) = exchange(&mut client, 11, 12);
+        assert_eq!((sizes(&request), sizes(&response)), (vec![62], vec![20_067]));
+        assert_eq!([0, 63, 64, 16_383, 16_384, 1 << 30].map(|n| frame(Bytes(n)).0 - n), [2, 2, 3, 3, 5, 9]);
+    }
+
+    /// By hand: of five requests three are sent at once, and two after all responses and the gap. RFC 7541, 2.3: the second
+    /// request may refer to the header fields of the first; RFC 9204, 2.1.2: only if they are acknowledged.
+    #[test]
+    fn requests_are_sent_together() {
+        for (http, first, second) in [(Version::Http2, [542, 69, 69], 69), (Version::Http3, [506, 503, 503], 62)] {
+            let mut client = client(&Config { parallel: 3, count: Some(5), ..config(http, 10e9) });
+            let mut requests = Vec::new();
+            client.on_timer(at(0), &mut requests);
+            assert_eq!(sizes(&requests), first);
+            assert_eq!(requests.iter().filter(|one| matches!(one, Action::Connect)).count(), 1);
+            let mut actions = Vec::new();
+            for (number, second) in [(2, 1), (0, 2), (1, 3)] {
+                let response = Message { kind: RESPONSE, size: Bytes(number), since: at(0) };
+                assert_eq!(client.due(), NEVER);
+                client.on_message(response, at(second), &mut actions);
+            }
+            assert_eq!((sizes(&actions), client.due()), (vec![], at(13)));
+            let mut requests = Vec::new();
+            client.on_timer(at(13), &mut requests);
+            assert_eq!(sizes(&requests), [second; 2]);
+            actions.clear();
+            for number in [0, 1] {
+                assert!(!actions.contains(&Action::Finish));
+                client.on_message(Message { kind: RESPONSE, size: Bytes(number), since: at(13) }, at(14), &mut actions);
+            }
+            assert_eq!(actions.last(), Some(&Action::Finish));
         }
     }
 

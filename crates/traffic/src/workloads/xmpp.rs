@@ -8,9 +8,20 @@
 //! <a xmlns='urn:xmpp:sm:3' h='1'/>      31 + digits of h
 //! <enable xmlns='urn:xmpp:sm:3'/>       31     <enabled …/>  32
 //! <starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>  51     <proceed …/>  50
+//! with an identifier of 15 characters, as in the examples of XEP-0198:
+//! <enable xmlns='urn:xmpp:sm:3' resume='true'/>  45     <enabled … id='some-long-sm-id' resume='true'/>  67
+//! <resume xmlns='urn:xmpp:sm:3' h='1' previd='some-long-sm-id'/>  61 + digits of h     <resumed …/>  62 + digits
+//! <failed xmlns='urn:xmpp:sm:3'><item-not-found xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></failed>  100
 //! ```
+//!
+//! After `response_timeout` without an answer the client opens another connection. It authenticates and resumes its stream
+//! in place of binding a resource (XEP-0198, 5): the server says how many stanzas it has handled, and the client sends all
+//! further ones again. With SASL2 the request and its answer go with those of the authentication. A server that has
+//! forgotten the stream refuses; the client binds a resource, and its unacknowledged stanzas are lost.
 
-use cwndlab_config::{fields, words, Faults, Reader, Table};
+use std::collections::VecDeque;
+
+use cwndlab_config::{fields, words, Faults, Positive, Reader, Table};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -60,6 +71,12 @@ const STARTTLS: Bytes = Bytes(51);
 const PROCEED: Bytes = Bytes(50);
 const ENABLE_BYTES: Bytes = Bytes(31);
 const ENABLED_BYTES: Bytes = Bytes(32);
+const ENABLE_RESUME_BYTES: Bytes = Bytes(45);
+const ENABLED_RESUME_BYTES: Bytes = Bytes(67);
+/// `<resume/>` and `<resumed/>` without the digits of h.
+const RESUME_BYTES: Bytes = Bytes(61);
+const RESUMED_BYTES: Bytes = Bytes(62);
+const FAILED_BYTES: Bytes = Bytes(100);
 const REQUEST_BYTES: Bytes = Bytes(26);
 /// `<a/>` without the digits of h.
 const ANSWER_BYTES: Bytes = Bytes(31);
@@ -87,6 +104,14 @@ fields! {
         keep_alive: Duration = "60 s",
         /// what the client sends then
         keep_alive_kind: KeepAlive = "whitespace",
+        /// time without an answer to a login, a request for an acknowledgement or a ping after which the client opens
+        /// another connection
+        response_timeout: Option<Positive<Duration>> = absent("never"),
+        /// whether another connection resumes the stream (XEP-0198, 5): stanzas that are not acknowledged are sent again.
+        /// Otherwise they are lost
+        resume: bool = true,
+        /// time without bytes of the client after which the server has forgotten the stream
+        resume_within: Duration = "300 s",
         /// the login, and the place of TLS
         login: Login = "starttls",
         /// size of a client's stream header
@@ -109,25 +134,42 @@ impl Config {
             let what = format!("is shorter than {SHORTEST_KEEP_ALIVE}");
             faults.add(table.at("keep_alive"), what, "\"0 s\" disables it");
         }
+        let pings = self.keep_alive_kind == KeepAlive::Ping && self.keep_alive != Duration::ZERO;
+        if self.response_timeout.is_some() && self.ack_every == 0 && !pings {
+            let hint = "write 'ack_every = 5' or 'keep_alive_kind = \"ping\"'";
+            faults.add(table.at("response_timeout"), "nothing that the client sends has an answer", hint);
+        }
     }
 
+    /// Whether the client asks for a stream that it can resume.
+    fn resumes(&self) -> bool {
+        self.resume && self.ack_every > 0 && self.response_timeout.is_some()
+    }
+
+    /// The login of the first connection, and that of further ones.
     fn handshake(&self) -> Handshake {
-        let mut handshake = Handshake::default();
+        let mut first = Handshake::default();
         if self.login == Login::Starttls && self.tls.is_secure() {
-            handshake = handshake.then(&[self.stream, self.features, STARTTLS, PROCEED]);
+            first = first.then(&[self.stream, self.features, STARTTLS, PROCEED]);
         }
-        let handshake = handshake.secure(&self.tls);
+        let first = first.secure(&self.tls);
         if self.login == Login::Sasl2 {
-            return handshake.then(&[
-                self.stream + self.sasl,
-                self.features + self.sasl,
-                self.sasl,
-                self.sasl + self.bind,
-            ]);
+            let sasl2 = |request: Bytes, answer: Bytes| {
+                let request = self.stream + self.sasl + request;
+                first.clone().then(&[request, self.features + self.sasl, self.sasl, self.sasl + answer])
+            };
+            let login = sasl2(Bytes::ZERO, self.bind);
+            // One digit of h each.
+            return if self.resumes() { login.again(sasl2(RESUME_BYTES + Bytes(1), RESUMED_BYTES + Bytes(1))) } else { login };
         }
-        let scram = [self.sasl; 4];
         let stream = [self.stream, self.features];
-        handshake.then(&stream).then(&scram).then(&stream).then(&[self.bind; 2])
+        let login = first.then(&stream).then(&[self.sasl; 4]).then(&stream);
+        let bound = login.clone().then(&[self.bind; 2]);
+        if self.resumes() {
+            bound.again(login)
+        } else {
+            bound
+        }
     }
 }
 
@@ -163,6 +205,22 @@ const ANSWER: u8 = 4;
 const SPACE: u8 = 5;
 const PING: u8 = 6;
 const PONG: u8 = 7;
+/// `<resume/>`, and its answers: the number of stanzas that the server has handled is the size.
+const RESUME: u8 = 8;
+const RESUMED: u8 = 9;
+const FAILED: u8 = 10;
+/// Resource binding on a further connection, and its answer.
+const BIND: u8 = 11;
+const BOUND: u8 = 12;
+
+/// A stanza of the client.
+#[derive(Clone, Copy, Debug)]
+struct Stanza {
+    bytes: Bytes,
+    message: Message,
+    /// It was sent on the stream.
+    sent: bool,
+}
 
 /// The state of client and server.
 #[derive(Debug)]
@@ -170,12 +228,25 @@ struct Xmpp {
     config: Config,
     messages: Generation,
     payloads: Stream,
-    /// Stanzas of the client.
+    /// Stanzas of the client on this stream.
     sent: u64,
-    /// Stanzas that the server has handled.
+    /// Stanzas that the server has handled, and those of them that the client knows of.
     handled: u64,
+    acknowledged: u64,
+    /// The client's stanzas after these.
+    unacknowledged: VecDeque<Stanza>,
+    /// The client has logged in on its connection, and has resumed its stream or begun another one.
+    is_connected: bool,
+    /// The client has the identifier of its stream.
+    is_resumable: bool,
     /// Time of the client's last bytes.
     last_sent: Time,
+    /// Time of the last bytes at the server.
+    last_heard: Time,
+    /// Time since which an answer of the server is awaited; [`NEVER`] if none is.
+    awaiting: Time,
+    /// Answers that are awaited.
+    requests: u64,
 }
 
 impl Xmpp {
@@ -186,15 +257,58 @@ impl Xmpp {
             payloads: flow.stream(Purpose::Size),
             sent: 0,
             handled: 0,
+            acknowledged: 0,
+            unacknowledged: VecDeque::new(),
+            is_connected: false,
+            is_resumable: false,
             last_sent: Time::ZERO,
+            last_heard: Time::ZERO,
+            awaiting: NEVER,
+            requests: 0,
         }
     }
 
     fn keep_alive_due(&self) -> Time {
-        if self.config.keep_alive == Duration::ZERO {
+        if self.config.keep_alive == Duration::ZERO || !self.is_connected {
             NEVER
         } else {
             self.last_sent + self.config.keep_alive
+        }
+    }
+
+    /// Time at which the client gives its connection up.
+    fn reconnect_due(&self) -> Time {
+        let timeout = self.config.response_timeout.filter(|_| self.awaiting != NEVER);
+        timeout.map_or(NEVER, |timeout| self.awaiting + timeout)
+    }
+
+    /// Notes that an answer is awaited.
+    fn expect_answer(&mut self, now: Time) {
+        self.requests += 1;
+        self.awaiting = self.awaiting.min(now);
+    }
+
+    /// Notes an answer.
+    fn on_answer(&mut self, now: Time) {
+        self.requests = self.requests.saturating_sub(1);
+        self.awaiting = if self.requests > 0 { now } else { NEVER };
+    }
+
+    /// Gives the connection up and opens another one.
+    fn reconnect(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.await_login(now);
+        actions.push(Action::Connect);
+    }
+
+    fn await_login(&mut self, now: Time) {
+        (self.is_connected, self.requests, self.awaiting) = (false, 0, now);
+    }
+
+    /// A stanza of the client, which waits if it has no connection.
+    fn add_stanza(&mut self, bytes: Bytes, message: Message, now: Time, actions: &mut Vec<Action>) {
+        self.unacknowledged.push_back(Stanza { bytes, message, sent: self.is_connected });
+        if self.is_connected {
+            self.send_stanza(bytes, message, now, actions);
         }
     }
 
@@ -203,9 +317,103 @@ impl Xmpp {
         self.last_sent = now;
         self.sent += 1;
         actions.push(Action::Send(bytes, message));
+        if message.kind == PING {
+            self.expect_answer(now);
+        }
         let every = u64::from(self.config.ack_every);
         if every > 0 && self.sent.is_multiple_of(every) {
-            actions.push(Action::Send(REQUEST_BYTES, plain(REQUEST, now)));
+            self.request(now, actions);
+        }
+    }
+
+    /// Sends a request for an acknowledgement.
+    fn request(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.expect_answer(now);
+        actions.push(Action::Send(REQUEST_BYTES, plain(REQUEST, now)));
+    }
+
+    /// Notes that the server has handled `count` stanzas of the stream.
+    fn acknowledge(&mut self, count: u64) {
+        while self.acknowledged < count {
+            self.acknowledged += 1;
+            self.unacknowledged.pop_front();
+        }
+    }
+
+    /// Begins a stream at the end of a login: stanzas of an earlier one that are not acknowledged are lost, those that waited
+    /// are sent.
+    fn begin_stream(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.acknowledge(self.handled);
+        let lost = |one: &Stanza| one.sent && one.message.kind == STANZA;
+        for _ in self.unacknowledged.iter().filter(|one| lost(one)) {
+            self.messages.complete(actions);
+        }
+        self.unacknowledged.retain(|one| !one.sent);
+        (self.sent, self.handled, self.acknowledged, self.is_resumable) = (0, 0, 0, false);
+        self.last_sent = now;
+        if self.config.ack_every > 0 {
+            // The client need not wait for the answer.
+            let bytes = if self.config.resumes() { ENABLE_RESUME_BYTES } else { ENABLE_BYTES };
+            actions.push(Action::Send(bytes, plain(ENABLE, now)));
+        }
+        self.connect(now, actions);
+    }
+
+    /// Resumes the stream, of which the server has handled `count` stanzas: sends all further ones, and a request at least.
+    fn resume_stream(&mut self, count: u64, now: Time, actions: &mut Vec<Action>) {
+        self.acknowledge(count);
+        self.unacknowledged.iter_mut().for_each(|one| one.sent = false);
+        self.sent = count;
+        self.connect(now, actions);
+        if self.sent > count && self.requests == 0 {
+            self.request(now, actions);
+        }
+    }
+
+    /// Continues on a connection with a stream: sends the stanzas that wait.
+    fn connect(&mut self, now: Time, actions: &mut Vec<Action>) {
+        (self.is_connected, self.requests, self.awaiting) = (true, 0, NEVER);
+        for at in 0..self.unacknowledged.len() {
+            let Stanza { bytes, message, sent } = self.unacknowledged[at];
+            if !sent {
+                self.unacknowledged[at].sent = true;
+                self.send_stanza(bytes, message, now, actions);
+            }
+        }
+    }
+
+    /// Whether the server still has the stream at `now`.
+    fn server_remembers(&self, now: Time) -> bool {
+        now <= self.last_heard + self.config.resume_within
+    }
+
+    /// Handles bytes of the client at the server.
+    fn on_server(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        let send = |bytes, kind, size| Action::Send(bytes, Message { kind, size, since: now });
+        match message.kind {
+            STANZA | PING => {
+                self.handled += 1;
+                if self.config.ack_every == 0 {
+                    self.acknowledge(self.handled);
+                }
+                if message.kind == PING {
+                    actions.push(send(PONG_BYTES, PONG, Bytes::ZERO));
+                    return;
+                }
+                actions.extend([Action::Deliver(message.since), Action::Record(message.since, message.size)]);
+                self.messages.complete(actions);
+            }
+            ENABLE => {
+                let bytes = if self.config.resumes() { ENABLED_RESUME_BYTES } else { ENABLED_BYTES };
+                actions.push(send(bytes, ENABLED, Bytes::ZERO));
+            }
+            REQUEST => actions.push(send(ANSWER_BYTES + digits(self.handled), ANSWER, Bytes(self.handled))),
+            RESUME if self.server_remembers(now) => {
+                actions.push(send(RESUMED_BYTES + digits(self.handled), RESUMED, Bytes(self.handled)));
+            }
+            RESUME => actions.push(send(FAILED_BYTES, FAILED, Bytes::ZERO)),
+            BIND => actions.push(send(self.config.bind, BOUND, Bytes::ZERO)),
+            _ => {}
         }
     }
 }
@@ -215,26 +423,39 @@ fn plain(kind: u8, since: Time) -> Message {
     Message { kind, size: Bytes::ZERO, since }
 }
 
+/// The digits of a number of stanzas.
+fn digits(count: u64) -> Bytes {
+    Bytes(u64::from((count % MODULUS).checked_ilog10().unwrap_or(0) + 1))
+}
+
 impl Dialogue for Xmpp {
     fn opener(&self) -> End {
         OPENER
     }
 
     fn due(&self) -> Time {
-        if !self.messages.is_running() {
+        if self.messages.is_finished() {
             return NEVER;
         }
-        self.messages.due().min(self.keep_alive_due())
+        if !self.messages.is_running() {
+            let reconnect = self.reconnect_due();
+            return if reconnect == NEVER { NEVER } else { reconnect.min(self.messages.stop()) };
+        }
+        self.messages.due().min(self.keep_alive_due()).min(self.reconnect_due())
     }
 
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.messages.opens_or_ends(now, actions) {
+            self.await_login(now);
             return;
         }
         for _ in 0..self.messages.take(now) {
             let size = sample_size(&self.config.payload, &mut self.payloads);
             actions.push(Action::Offer(now, size));
-            self.send_stanza(self.config.stanza + size, Message { kind: STANZA, size, since: now }, now, actions);
+            self.add_stanza(self.config.stanza + size, Message { kind: STANZA, size, since: now }, now, actions);
+        }
+        if self.reconnect_due() <= now {
+            return self.reconnect(now, actions);
         }
         if self.keep_alive_due() <= now {
             match self.config.keep_alive_kind {
@@ -242,37 +463,43 @@ impl Dialogue for Xmpp {
                     self.last_sent = now;
                     actions.push(Action::Send(Bytes(1), plain(SPACE, now)));
                 }
-                KeepAlive::Ping => self.send_stanza(PING_BYTES, plain(PING, now), now, actions),
+                KeepAlive::Ping => self.add_stanza(PING_BYTES, plain(PING, now), now, actions),
             }
         }
     }
 
     fn on_connected(&mut self, now: Time, actions: &mut Vec<Action>) {
-        self.last_sent = now;
-        self.messages.start(now);
-        if self.config.ack_every > 0 {
-            // The client need not wait for the answer.
-            actions.push(Action::Send(ENABLE_BYTES, plain(ENABLE, now)));
+        if !self.messages.has_started() {
+            self.messages.start(now);
+            return self.begin_stream(now, actions);
+        }
+        match self.config.login {
+            _ if !self.config.resumes() => self.begin_stream(now, actions),
+            Login::Sasl2 if self.is_resumable && self.server_remembers(now) => {
+                self.resume_stream(self.handled, now, actions);
+            }
+            Login::Sasl2 => self.begin_stream(now, actions),
+            // One digit of h: the stanzas of the server are few.
+            _ if self.is_resumable => actions.push(Action::Send(RESUME_BYTES + Bytes(1), plain(RESUME, now))),
+            _ => actions.push(Action::Send(self.config.bind, plain(BIND, now))),
         }
     }
 
     fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
         match message.kind {
-            STANZA => {
-                self.handled += 1;
-                actions.extend([Action::Deliver(message.since), Action::Record(message.since, message.size)]);
-                self.messages.complete(actions);
+            ENABLED => self.is_resumable = true,
+            ANSWER => {
+                self.acknowledge(message.size.0);
+                self.on_answer(now);
             }
-            PING => {
-                self.handled += 1;
-                actions.push(Action::Send(PONG_BYTES, plain(PONG, now)));
+            PONG => self.on_answer(now),
+            RESUMED => self.resume_stream(message.size.0, now, actions),
+            FAILED => actions.push(Action::Send(self.config.bind, plain(BIND, now))),
+            BOUND => self.begin_stream(now, actions),
+            _ => {
+                self.on_server(message, now, actions);
+                self.last_heard = now;
             }
-            ENABLE => actions.push(Action::Send(ENABLED_BYTES, plain(ENABLED, now))),
-            REQUEST => {
-                let digits = (self.handled % MODULUS).checked_ilog10().unwrap_or(0) + 1;
-                actions.push(Action::Send(ANSWER_BYTES + Bytes(u64::from(digits)), plain(ANSWER, now)));
-            }
-            _ => {}
         }
     }
 }
@@ -280,7 +507,7 @@ impl Dialogue for Xmpp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handshake::testing::sent_sizes;
+    use crate::handshake::testing::{flight_sizes, sent_sizes};
     use crate::handshake::{Authentication, TlsVersion};
 
     fn config() -> Config {
@@ -291,6 +518,9 @@ mod tests {
             ack_every: 5,
             keep_alive: Duration::ZERO,
             keep_alive_kind: KeepAlive::Whitespace,
+            response_timeout: None,
+            resume: true,
+            resume_within: Duration::from_secs(300),
             login: Login::Starttls,
             stream: Bytes(150),
             features: Bytes(400),
@@ -367,7 +597,7 @@ mod tests {
             assert_eq!(at_message(&mut client, stanza, now), complete);
             if n % 5 == 0 {
                 let bytes = if n == 5 { 32 } else { 33 };
-                let answer = Action::Send(Bytes(bytes), plain(ANSWER, at(now)));
+                let answer = Action::Send(Bytes(bytes), Message { size: Bytes(n), ..plain(ANSWER, at(now)) });
                 assert_eq!(at_message(&mut client, request, now), [answer]);
             }
         }
@@ -389,5 +619,87 @@ mod tests {
             assert_eq!(at_message(&mut client, message, 4), Vec::from_iter(reply));
             assert_eq!(client.due(), at(8));
         }
+    }
+
+    /// A client that has logged in at 0 s with a stream of its own, requests an acknowledgement of each stanza, and gives its
+    /// connection up at 35 s: the stanzas of 20 and 30 s, if the schedule has it, and their requests are lost.
+    fn broken(config: Config) -> Xmpp {
+        let config = Config { ack_every: 1, response_timeout: Some(Duration::from_secs(15)), ..config };
+        let (mut client, actions) = connected(&config);
+        assert_eq!(sizes(&actions), [45]);
+        let enabled = at_message(&mut client, plain(ENABLE, at(0)), 0);
+        assert_eq!(sizes(&enabled), [67]);
+        at_message(&mut client, plain(ENABLED, at(0)), 0);
+        for now in [0, 10, 20, 30] {
+            let sent = at_timer(&mut client, now);
+            assert!(now == 30 || sizes(&sent) == [300, 26], "{sent:?}");
+            if now < 20 {
+                at_message(&mut client, Message { kind: STANZA, size: Bytes(100), since: at(now) }, now);
+                let answer = at_message(&mut client, plain(REQUEST, at(now)), now);
+                let [Action::Send(_, answer)] = answer[..] else { panic!("{answer:?}") };
+                at_message(&mut client, answer, now);
+            }
+        }
+        assert_eq!(client.due(), at(35));
+        assert_eq!(at_timer(&mut client, 35), [Action::Connect]);
+        client
+    }
+
+    fn sizes(actions: &[Action]) -> Vec<u64> {
+        actions.iter().filter_map(|one| if let Action::Send(bytes, _) = one { Some(bytes.0) } else { None }).collect()
+    }
+
+    /// XEP-0198, section 5: in place of binding a resource the client resumes the stream with `<resume/>` of 62 bytes. The server
+    /// has handled two stanzas, `<resumed/>` has 63 bytes; the others are sent again, and one that was generated since.
+    #[test]
+    fn a_resumed_stream_continues_after_the_last_handled_stanza() {
+        let mut client = broken(config());
+        assert_eq!(at_timer(&mut client, 40), [Action::Offer(at(40), Bytes(100))], "it waits for the connection");
+        let mut actions = Vec::new();
+        client.on_connected(at(41), &mut actions);
+        assert_eq!(actions, [Action::Send(Bytes(62), plain(RESUME, at(41)))]);
+        let resumed = Message { kind: RESUMED, size: Bytes(2), since: at(42) };
+        assert_eq!(at_message(&mut client, plain(RESUME, at(41)), 42), [Action::Send(Bytes(63), resumed)]);
+        let mut expected = Vec::new();
+        for since in [20, 30, 40].map(at) {
+            expected.push(Action::Send(Bytes(300), Message { kind: STANZA, size: Bytes(100), since }));
+            expected.push(Action::Send(Bytes(26), plain(REQUEST, at(43))));
+        }
+        assert_eq!(at_message(&mut client, resumed, 43), expected);
+        at_timer(&mut client, 50);
+        assert_eq!(client.due(), at(58), "15 s for an answer");
+    }
+
+    /// XEP-0198, section 5: a server that has forgotten the stream answers `<failed/>`; the client binds a resource, with 140
+    /// bytes each, and begins another stream. The lost stanza is the last one of three, so that the dialogue ends.
+    #[test]
+    fn a_forgotten_stream_loses_unacknowledged_stanzas() {
+        let schedule = Schedule { count: Some(3), ..config().schedule };
+        let mut client = broken(Config { schedule, resume_within: Duration::from_secs(10), ..config() });
+        let mut actions = Vec::new();
+        client.on_connected(at(36), &mut actions);
+        assert_eq!(sizes(&actions), [62]);
+        let failed = at_message(&mut client, plain(RESUME, at(36)), 37);
+        assert_eq!(failed, [Action::Send(Bytes(100), plain(FAILED, at(37)))]);
+        let bind = at_message(&mut client, plain(FAILED, at(37)), 38);
+        assert_eq!(bind, [Action::Send(Bytes(140), plain(BIND, at(38)))]);
+        assert_eq!(sizes(&at_message(&mut client, plain(BIND, at(38)), 39)), [140]);
+        let begun = at_message(&mut client, plain(BOUND, at(39)), 40);
+        assert_eq!(begun, [Action::Finish, Action::Send(Bytes(45), plain(ENABLE, at(40)))]);
+    }
+
+    /// By hand: a further login ends before the resource is bound, which a round trip of the workload takes or `<resume/>`. With
+    /// SASL2, `<resume/>` of 62 bytes goes with the first message of the authentication and `<resumed/>` of 63 with the last,
+    /// in place of 140.
+    #[test]
+    fn a_further_login_has_no_binding() {
+        let timeout = Some(Duration::from_secs(15));
+        let flights = |login| flight_sizes(&Config { login, response_timeout: timeout, ..config() }.handshake());
+        let [first, later] = flights(Login::Direct);
+        assert_eq!((&first[..8], &first[8..]), (&later[..], &[140, 140][..]));
+        let [first, later] = flights(Login::Sasl2);
+        assert_eq!((first, later), (vec![310, 560, 160, 300], vec![310 + 62, 560, 160, 300 - 140 + 63]));
+        let [first, later] = flight_sizes(&config().handshake());
+        assert_eq!(first, later, "nobody notices that the connection is lost");
     }
 }

@@ -126,20 +126,42 @@ impl Sender {
         }
     }
 
+    /// Begins a connection whose handshake is data of the application, as QUIC's: it may send at once, without a sample of
+    /// the RTT.
+    pub fn open_without_syn(&mut self, now: Time, window: Bytes, out: &mut impl Output) {
+        if self.established {
+            return;
+        }
+        self.opened_at = now;
+        self.establish(now, window, None, None, out);
+    }
+
     /// Handles the SYN-ACK.
     pub fn on_syn_ack(&mut self, now: Time, window: Bytes, feedback: Option<Feedback>, out: &mut impl Output) {
         if self.established {
             return;
         }
+        let rtt: Option<Duration> = (self.syn_retransmissions == 0).then(|| now - self.opened_at);
+        if let Some(rtt) = rtt {
+            self.tcb.rtt.sample(now, rtt, rtt);
+        } else if !self.tcb.stack.timestamps {
+            self.tcb.rtt.on_ambiguous_handshake();
+        }
+        self.establish(now, window, rtt, feedback, out);
+    }
+
+    /// Begins the transmission of data.
+    fn establish(
+        &mut self,
+        now: Time,
+        window: Bytes,
+        rtt: Option<Duration>,
+        feedback: Option<Feedback>,
+        out: &mut impl Output,
+    ) {
         self.established = true;
         let tcb = &mut self.tcb;
         tcb.send_buffer.set_window(window);
-        let rtt: Option<Duration> = (self.syn_retransmissions == 0).then(|| now - self.opened_at);
-        if let Some(rtt) = rtt {
-            tcb.rtt.sample(now, rtt, rtt);
-        } else if !tcb.stack.timestamps {
-            tcb.rtt.on_ambiguous_handshake();
-        }
         tcb.timers.disarm();
         tcb.rate.start(now);
         tcb.controller.on_established(now, rtt, feedback);
@@ -207,6 +229,12 @@ impl Sender {
     #[must_use]
     pub fn next_segment(&self) -> u64 {
         self.tcb.scoreboard.next
+    }
+
+    /// Payload of the segments from `from` on, all unacknowledged, up to `to`.
+    #[must_use]
+    pub fn payload(&self, from: u64, to: u64) -> Bytes {
+        Bytes((from..to).map(|seq| u64::from(self.tcb.scoreboard.get(seq).len)).sum())
     }
 
     /// Data in flight (RFC 6675, pipe).
