@@ -13,9 +13,9 @@ use crate::samples::{Delivered, Samples};
 
 /// Losses and ACK of one datagram may be logged in either order, within this time.
 const SAME_DATAGRAM: Duration = Duration::from_nanos(1_000_000);
-/// Within this time, if the log has finer times than milliseconds, losses that are logged before an ACK are its own: a timer
-/// found others.
-const LOSSES_FIRST: Duration = Duration::from_nanos(20_000);
+/// The same, of a log with finer times than milliseconds, where losses precede the ACK, and where ACK and metrics have one
+/// time, as that of a stack whose clock is read once for a datagram: a timer found other losses.
+const SAME_TIME: Duration = Duration::from_nanos(2_000);
 /// RFC 9002, section 7.6.1: kPersistentCongestionThreshold.
 const PERSISTENT_THRESHOLD: u64 = 3;
 /// RFC 9002, section 6.1.1: kPacketThreshold.
@@ -42,6 +42,8 @@ struct Pending {
     marked: bool,
     /// What limited the sender, and the estimate of Linux.
     limit: Option<(Limit, bool)>,
+    /// Metrics were logged at the time of the ACK.
+    has_metrics: bool,
 }
 
 impl Pending {
@@ -128,16 +130,17 @@ impl Quic {
                     self.packet_lost(at, 2, number);
                 }
             }
-            What::Metrics(metrics) => self.metrics(metrics),
+            What::Metrics(metrics) => self.metrics(now, metrics),
             What::State(state) => self.usage.logged_limited = *state == LoggedState::AppLimited,
             _ => {}
         }
     }
 
-    /// A loss belongs to the pending ACK if it is of the same datagram, whose events metrics end.
+    /// A loss belongs to the pending ACK if it is of the same datagram.
     fn flush_before_loss(&mut self, at: &mut Moment<'_>) {
-        let most = if self.logged && !self.whole_ms { Duration::ZERO } else { SAME_DATAGRAM };
-        if self.pending.as_ref().is_some_and(|one| at.now.saturating_since(one.time) > most) {
+        let Some(pending) = &self.pending else { return };
+        let most = if pending.has_metrics && !self.whole_ms { SAME_TIME } else { SAME_DATAGRAM };
+        if at.now.saturating_since(pending.time) > most {
             self.flush(at);
         }
     }
@@ -149,8 +152,11 @@ impl Quic {
         self.check(at);
     }
 
-    fn metrics(&mut self, metrics: &Metrics) {
+    fn metrics(&mut self, now: Time, metrics: &Metrics) {
         self.logged = true;
+        if let Some(pending) = &mut self.pending {
+            pending.has_metrics |= pending.time == now;
+        }
         let known = &mut self.samples.logged;
         known.cwnd = metrics.cwnd.or(known.cwnd);
         known.ssthresh = metrics.ssthresh.or(known.ssthresh);
@@ -274,7 +280,7 @@ impl Quic {
         if self.whole_ms {
             SAME_DATAGRAM
         } else {
-            LOSSES_FIRST
+            SAME_TIME
         }
     }
 
@@ -561,6 +567,9 @@ mod tests {
         assert_eq!(amounts(&reports(true, &before)), [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, 0)]);
         let after = [(30_001, acked(2)), (30_001, metrics()), (30_501, lost(0))];
         assert_eq!(amounts(&reports(true, &after)), [("ack", SIZE, 0), ("ack", SIZE, 0), ("event", 0, SIZE)]);
+        // A stack that reads its clock for every event, as aioquic: the loss follows metrics of the same datagram.
+        let slow = [(30_001, acked(2)), (30_061, metrics()), (30_501, lost(0))];
+        assert_eq!(amounts(&reports(true, &slow)), [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, SIZE)]);
         let same = [(30_001, acked(2)), (30_001, lost(0)), (30_001, metrics())];
         assert_eq!(amounts(&reports(true, &same)), [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, SIZE)]);
     }
