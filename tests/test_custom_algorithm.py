@@ -156,6 +156,25 @@ def test_optional_methods_are_called(scenario: Scenario) -> None:
     assert [row["cause"] for row in records.rows("events") if row["kind"] == "first-ack"] == ["returned"]
 
 
+class Modelled(Fixed):
+    """A window that nothing changes, of an algorithm that has a model of the path."""
+
+    model_based = True
+
+
+def test_a_class_with_a_model_keeps_its_window_in_recovery(scenario: Scenario) -> None:
+    """docs/add-an-algorithm.md: the transport sets the window during recovery, unless the algorithm has a model."""
+    lossy = {"dumbbell.bottleneck.loss": cwndlab.Bernoulli(0.01)}
+
+    def windows(kind: type) -> set[int]:
+        records = cwndlab.run(in_first_flow(scenario, kind).with_(lossy), seed=1)
+        assert "recovery" in {row["kind"] for row in records.rows("events")}
+        return set(records.samples.filter(records.samples["flow"] == 0)["cwnd_bytes"].drop_nulls())
+
+    assert len(windows(Modelled)) == 1
+    assert len(windows(Fixed)) > 1
+
+
 def test_an_ack_may_be_kept(scenario: Scenario) -> None:
     kept: list[Ack] = []
 

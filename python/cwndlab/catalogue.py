@@ -148,7 +148,7 @@ def _class_entry(algorithm: CustomAlgorithm) -> Algorithm:
         choices=(),
         pitfalls=(),
         companion="",
-        model_based=False,
+        model_based=algorithm.model_based,
         needs=(),
         incompatible=(),
         quic=("classes in Python do not run over QUIC",),

@@ -73,6 +73,8 @@ class CongestionControl(Protocol):
     ``pacing_rate(self)``           Segments per second, or ``None`` for no pacing.
     ``state(self)``                 Named numbers of the state, a dictionary; for debugging and conformance checks.
     ``ssthresh``                    Attribute: the slow-start threshold, segments.
+    ``model_based``                 Attribute of the class: ``True`` if the algorithm has a model of the path, as BBR,
+                                    and sets the window during recovery and after idle periods, too.
     ==============================  ===================================================================================
 
     Examples
@@ -161,8 +163,8 @@ class CustomAlgorithm:
 
     @property
     def model_based(self) -> bool:
-        """It has a model of the path; only a file in Rust says so."""
-        return issubclass(self.kind, RustAlgorithm) and self.kind.model_based
+        """It has a model of the path, as the attribute of the class says."""
+        return bool(getattr(self.kind, "model_based", False))
 
     @cached_property
     def entry(self) -> dict[str, Any]:

@@ -13,6 +13,9 @@ use crate::samples::{Delivered, Samples};
 
 /// Losses and ACK of one datagram may be logged in either order, within this time.
 const SAME_DATAGRAM: Duration = Duration::from_nanos(1_000_000);
+/// The same, of a log with finer times than milliseconds, where losses precede the ACK, and where ACK and metrics have one
+/// time, as that of a stack whose clock is read once for a datagram: a timer found other losses.
+const SAME_TIME: Duration = Duration::from_nanos(2_000);
 /// RFC 9002, section 7.6.1: kPersistentCongestionThreshold.
 const PERSISTENT_THRESHOLD: u64 = 3;
 /// RFC 9002, section 6.1.1: kPacketThreshold.
@@ -39,6 +42,14 @@ struct Pending {
     marked: bool,
     /// What limited the sender, and the estimate of Linux.
     limit: Option<(Limit, bool)>,
+    /// Metrics were logged at the time of the ACK.
+    has_metrics: bool,
+}
+
+impl Pending {
+    fn lost_bytes(&self) -> u64 {
+        self.lost.iter().map(|one| one.bytes).sum()
+    }
 }
 
 /// The state of the sender.
@@ -58,10 +69,16 @@ pub(crate) struct Quic {
     last_sent: Time,
     /// The log has no lost packets: they follow from the ACKs.
     infers_losses: bool,
+    /// All times of the log are whole milliseconds.
+    whole_ms: bool,
+    /// Bytes lost without a report: by a timer, in a recovery.
+    unreported_lost: u64,
+    /// Packets that were logged as lost above the largest acknowledged one, each with its space, number, and the time.
+    early_lost: Vec<(usize, u64, Time, Packet)>,
 }
 
 impl Quic {
-    pub(crate) fn new(mss: u64, infers_losses: bool) -> Self {
+    pub(crate) fn new(mss: u64, infers_losses: bool, whole_ms: bool) -> Self {
         Self {
             spaces: Default::default(),
             largest_acked: [None; 3],
@@ -75,6 +92,9 @@ impl Quic {
             logged: false,
             last_sent: Time::ZERO,
             infers_losses,
+            whole_ms,
+            unreported_lost: 0,
+            early_lost: Vec::new(),
         }
     }
 
@@ -88,8 +108,9 @@ impl Quic {
                 self.packet_sent(at, usize::from(*space), *number, *bytes);
             }
             What::AckFrame { space, ranges, ce } => {
+                let most = self.time_before_ack();
                 let joins = self.pending.as_ref().is_some_and(|one| {
-                    one.acked.is_empty() && !one.lost.is_empty() && now.saturating_since(one.time) <= SAME_DATAGRAM
+                    one.acked.is_empty() && !one.lost.is_empty() && now.saturating_since(one.time) <= most
                 });
                 if !joins {
                     self.flush(at);
@@ -97,15 +118,11 @@ impl Quic {
                 self.ack_frame(at, usize::from(*space), ranges, *ce);
             }
             What::PacketLost { space, number } => {
-                if self.pending.as_ref().is_some_and(|one| now.saturating_since(one.time) > SAME_DATAGRAM) {
-                    self.flush(at);
-                }
+                self.flush_before_loss(at);
                 self.packet_lost(at, usize::from(*space), *number);
             }
             What::PacketsLost { largest, count } => {
-                if self.pending.as_ref().is_some_and(|one| now.saturating_since(one.time) > SAME_DATAGRAM) {
-                    self.flush(at);
-                }
+                self.flush_before_loss(at);
                 let below = self.spaces[2].range(..=*largest).rev().take(usize::try_from(*count).unwrap_or(usize::MAX));
                 let mut numbers: Vec<u64> = below.map(|(number, _)| *number).collect();
                 numbers.reverse();
@@ -113,9 +130,18 @@ impl Quic {
                     self.packet_lost(at, 2, number);
                 }
             }
-            What::Metrics(metrics) => self.metrics(metrics),
+            What::Metrics(metrics) => self.metrics(now, metrics),
             What::State(state) => self.usage.logged_limited = *state == LoggedState::AppLimited,
             _ => {}
+        }
+    }
+
+    /// A loss belongs to the pending ACK if it is of the same datagram.
+    fn flush_before_loss(&mut self, at: &mut Moment<'_>) {
+        let Some(pending) = &self.pending else { return };
+        let most = if pending.has_metrics && !self.whole_ms { SAME_TIME } else { SAME_DATAGRAM };
+        if at.now.saturating_since(pending.time) > most {
+            self.flush(at);
         }
     }
 
@@ -126,8 +152,11 @@ impl Quic {
         self.check(at);
     }
 
-    fn metrics(&mut self, metrics: &Metrics) {
+    fn metrics(&mut self, now: Time, metrics: &Metrics) {
         self.logged = true;
+        if let Some(pending) = &mut self.pending {
+            pending.has_metrics |= pending.time == now;
+        }
         let known = &mut self.samples.logged;
         known.cwnd = metrics.cwnd.or(known.cwnd);
         known.ssthresh = metrics.ssthresh.or(known.ssthresh);
@@ -224,8 +253,34 @@ impl Quic {
         pending.acked.extend(acked);
         pending.limit = Some(limit);
         self.in_flight -= bytes;
+        self.take_early_losses(at.now, space);
         if self.infers_losses {
             self.infer_losses(at, space);
+        }
+    }
+
+    /// The losses of the pending ACK that the log has before it.
+    fn take_early_losses(&mut self, now: Time, space: usize) {
+        let most = self.time_before_ack();
+        let largest = self.largest_acked[space];
+        let Some(pending) = &mut self.pending else { return };
+        for (lost_space, number, time, packet) in self.early_lost.drain(..) {
+            if lost_space == space
+                && largest.is_some_and(|largest| number < largest)
+                && now.saturating_since(time) <= most
+            {
+                pending.prior_in_flight += packet.bytes;
+                pending.lost.push(packet);
+            }
+        }
+    }
+
+    /// The time within which losses that are logged before an ACK are its own.
+    fn time_before_ack(&self) -> Duration {
+        if self.whole_ms {
+            SAME_DATAGRAM
+        } else {
+            SAME_TIME
         }
     }
 
@@ -249,9 +304,11 @@ impl Quic {
     fn packet_lost(&mut self, at: &mut Moment<'_>, space: usize, number: u64) {
         let Some(packet) = self.spaces[space].remove(&number) else { return };
         // RFC 9002, section 6.1: only a packet below an acknowledged one is lost. Stacks log `packet_lost` also for the
-        // packets that a probe timeout sends again, which are no congestion event (section 6.2).
+        // packets that a probe timeout sends again, which are no congestion event (section 6.2), and some log the losses of
+        // an ACK before it.
         if self.largest_acked[space].is_none_or(|largest| number > largest) {
             self.in_flight -= packet.bytes;
+            self.early_lost.push((space, number, at.now, packet));
             return;
         }
         let pending = self.open(at);
@@ -281,6 +338,8 @@ impl Quic {
         } else if !pending.acked.is_empty() {
             step.recovering = was_recovering.is_some() && after == 0;
             step.alternatives = self.growth(&pending, before, after, view);
+        } else {
+            self.unreported_lost += pending.lost_bytes();
         }
         if !pending.acked.is_empty() {
             self.usage.end_ack(self.in_flight);
@@ -325,7 +384,7 @@ impl Quic {
             bytes,
             prior_in_flight: pending.prior_in_flight,
             in_flight: self.in_flight,
-            lost: pending.lost.iter().map(|one| one.bytes).sum(),
+            lost: pending.lost_bytes() + std::mem::take(&mut self.unreported_lost),
             ce: if pending.marked { self.samples.mss } else { 0 },
             rtt: rtt
                 .map(|one| Duration::from_nanos(pending.time.saturating_since(one.segment.sent_at).as_nanos().max(1))),
@@ -343,8 +402,8 @@ impl Quic {
         let (limit, estimate) = pending.limit.unwrap_or((Limit::Window, true));
         let mut whole = self.delivered(pending, before + after);
         let mut first = Vec::new();
-        if before > 0 && after > 0 {
-            // Packets of the recovery period do not increase the window.
+        if before > 0 && after > 0 && !view.model_based {
+            // Packets of the recovery period do not increase the window of an algorithm without a model.
             let part = Delivered {
                 bytes: before,
                 rate: cwndlab_transport::rate_sample::RateSample::default(),
@@ -371,7 +430,7 @@ impl Quic {
     /// The sequences of a congestion event. RFC 9438 (section 4.6) reduces FlightSize and permits the window, RFC 9002
     /// (section 7.3.2) reduces the window; the ACK that reports the loss may count before it. `after`: as in [`growth`](Self::growth).
     fn reduction(&mut self, pending: &Pending, cause: Cause, view: &View, after: u64) -> Vec<Vec<Report>> {
-        let lost: u64 = pending.lost.iter().map(|one| one.bytes).sum();
+        let lost = pending.lost_bytes();
         let flight = self.in_flight + lost;
         let bytes = pending.acked.iter().map(|one| one.bytes).sum();
         let delivered = self.delivered(pending, bytes);
@@ -379,7 +438,7 @@ impl Quic {
         let ack = (bytes > 0).then(|| self.samples.ack(pending.time, &delivered, estimate, true));
         let growth = ack
             .as_ref()
-            .filter(|_| after > 0)
+            .filter(|_| after > 0 && !view.model_based)
             .map(|ack| Report::Ack(cwndlab_control::Ack { acked: Bytes(after), recovering: false, ..ack.clone() }));
         let recovering = ack.map(Report::Ack);
         let event = |cause, flight| Report::Congestion(self.samples.congestion(pending.time, cause, flight, lost));
@@ -407,5 +466,111 @@ impl Quic {
         let timeout = self.samples.rtt.rto() + MAX_ACK_DELAY;
         self.samples.srtt() > Duration::ZERO
             && last - first >= Duration::from_nanos(timeout.as_nanos().saturating_mul(PERSISTENT_THRESHOLD))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: u64 = 1000;
+
+    /// The reports of a log: packets 0 to 3 leave at 1 ms, and packet 4 at 12 ms. `between`: what follows ACKs of 3.
+    fn reports(model_based: bool, between: &[(u64, What)]) -> Vec<Report> {
+        let at = |us: u64| Time::from_nanos(1_000_000_000 + us * 1000);
+        let sent = |number| What::PacketSent { space: 2, number, bytes: SIZE };
+        let mut events: Vec<(u64, What)> = (0..4).map(|number| (1001, sent(number))).collect();
+        events.push((10_001, acked(3)));
+        events.push((12_001, sent(4)));
+        events.extend(between.iter().cloned());
+        let view = View {
+            cwnd: 10 * SIZE,
+            permitted_cwnd: 10 * SIZE,
+            slow_start: false,
+            observes_sent: false,
+            model_based,
+            paced: false,
+        };
+        let mut quic = Quic::new(SIZE, false, false);
+        let mut items = Vec::new();
+        for (number, (us, what)) in events.into_iter().enumerate() {
+            quic.event(number, &Event { time: at(us), what }, &view, &mut items);
+        }
+        quic.end(100, at(100_000), &view, &mut items);
+        let first = |item| if let Item::Step(step) = item { step.alternatives.into_iter().next() } else { None };
+        items.into_iter().filter_map(first).flatten().collect()
+    }
+
+    fn acked(number: u64) -> What {
+        What::AckFrame { space: 2, ranges: [(number, number + 1)].into(), ce: 0 }
+    }
+
+    fn lost(number: u64) -> What {
+        What::PacketLost { space: 2, number }
+    }
+
+    fn metrics() -> What {
+        What::Metrics(Metrics { cwnd: Some(10 * SIZE), ..Metrics::default() })
+    }
+
+    /// Acknowledged and lost bytes of the ACKs, and the lost ones of congestion events.
+    fn amounts(reports: &[Report]) -> Vec<(&'static str, u64, u64)> {
+        let amount = |report: &Report| match report {
+            Report::Ack(ack) => ("ack", ack.acked.0, ack.lost.0),
+            Report::Congestion(event) => ("event", 0, event.lost.0),
+            _ => ("other", 0, 0),
+        };
+        reports.iter().map(amount).collect()
+    }
+
+    /// draft-ietf-ccwg-bbr, section 5.2.3: the model is updated once for each ACK, here of a packet from before the
+    /// recovery and one from within it. Without a model, packets of the recovery do not count (RFC 9002, section 7.3.2).
+    #[test]
+    fn an_ack_across_the_end_of_a_recovery_is_one_report_to_a_model() {
+        let both = What::AckFrame { space: 2, ranges: [(2, 3), (5, 6)].into(), ce: 0 };
+        let later = What::PacketSent { space: 2, number: 5, bytes: SIZE };
+        let log = [(12_001, lost(0)), (20_001, later), (52_001, both)];
+        let model = amounts(&reports(true, &log));
+        assert_eq!(model, [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", 2 * SIZE, 0)]);
+        let window = amounts(&reports(false, &log));
+        assert_eq!(window, [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, 0), ("ack", SIZE, 0)]);
+    }
+
+    /// `Ack::lost` has the bytes "since the last report": packet 1 is lost by a timer during the recovery, which packet 0
+    /// began, so that no report of its own tells of it.
+    #[test]
+    fn what_a_timer_finds_lost_in_a_recovery_is_in_the_next_ack() {
+        let log = [(12_001, lost(0)), (15_001, metrics()), (20_001, lost(1)), (30_001, acked(2))];
+        let found = amounts(&reports(true, &log));
+        assert_eq!(found, [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, SIZE)]);
+    }
+
+    /// Some stacks, such as ngtcp2, log the losses that an ACK shows before it: packet 4 is above the largest packet
+    /// acknowledged until then, as are the packets that a probe timeout declares lost (RFC 9002, section 6.2).
+    #[test]
+    fn losses_above_the_largest_acknowledged_packet_belong_to_the_ack_at_their_time() {
+        let log = [(30_001, lost(0)), (30_001, lost(4)), (30_001, acked(5))];
+        let mut events = vec![(12_001, What::PacketSent { space: 2, number: 5, bytes: SIZE })];
+        events.extend(log);
+        assert_eq!(
+            amounts(&reports(true, &events)),
+            [("ack", SIZE, 0), ("event", 0, 2 * SIZE), ("ack", SIZE, 2 * SIZE)]
+        );
+        let probe = [(29_001, lost(4)), (30_001, acked(2))];
+        assert_eq!(amounts(&reports(true, &probe)), [("ack", SIZE, 0), ("ack", SIZE, 0)]);
+    }
+
+    /// A timer finds packet 0 lost 0.5 ms before an ACK arrives, or after it and its metrics: the loss is not of the ACK.
+    #[test]
+    fn a_loss_at_another_time_than_the_ack_is_found_by_a_timer() {
+        let before = [(29_501, lost(0)), (30_001, acked(2))];
+        assert_eq!(amounts(&reports(true, &before)), [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, 0)]);
+        let after = [(30_001, acked(2)), (30_001, metrics()), (30_501, lost(0))];
+        assert_eq!(amounts(&reports(true, &after)), [("ack", SIZE, 0), ("ack", SIZE, 0), ("event", 0, SIZE)]);
+        // A stack that reads its clock for every event, as aioquic: the loss follows metrics of the same datagram.
+        let slow = [(30_001, acked(2)), (30_061, metrics()), (30_501, lost(0))];
+        assert_eq!(amounts(&reports(true, &slow)), [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, SIZE)]);
+        let same = [(30_001, acked(2)), (30_001, lost(0)), (30_001, metrics())];
+        assert_eq!(amounts(&reports(true, &same)), [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, SIZE)]);
     }
 }

@@ -76,13 +76,16 @@ struct Survey {
     windows: u64,
     metrics: u64,
     remarks: bool,
+    /// All times are whole milliseconds.
+    whole_ms: bool,
 }
 
 impl Survey {
     fn of(log: &Log) -> Self {
-        let mut survey = Self::default();
+        let mut survey = Self { whole_ms: true, ..Self::default() };
         let mut divisor = 0;
         for event in &log.events {
+            survey.whole_ms &= event.time.as_nanos().is_multiple_of(1_000_000);
             match &event.what {
                 What::PacketSent { bytes, .. } | What::Segment { bytes, .. } => {
                     survey.largest = survey.largest.max(*bytes);
@@ -173,7 +176,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
                 "the log has no lost packets: they are inferred from the ACKs (RFC 9002, section 6.1)".to_owned(),
             );
         }
-        replay_quic(log, Quic::new(mss, survey.losses == 0), &mut judge);
+        replay_quic(log, Quic::new(mss, survey.losses == 0, survey.whole_ms), &mut judge);
     } else {
         let flights = match (log.windowless, options.identifies) {
             (false, _) => Flights::Unused,

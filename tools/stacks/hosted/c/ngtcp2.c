@@ -69,12 +69,44 @@ static int stream_closed(ngtcp2_conn *conn, uint32_t flags, int64_t id, uint64_t
     return 0;
 }
 
+/* ngtcp2's qlog has whole milliseconds, too coarse for the rate samples of an audit: times and RTTs of an event are those of
+ * the call and of the connection, in ms with six digits after the point. */
+static void write_event(const char *text, size_t length) {
+    ngtcp2_conn_stat stat = {0};
+    if (connection != NULL) {
+        ngtcp2_conn_get_conn_stat(connection, &stat);
+    }
+    const struct {
+        const char *key;
+        uint64_t nanoseconds;
+    } values[] = {{"\"time\":", ORIGIN + stack_now() - settings.initial_ts},
+                  {"\"min_rtt\":", stat.min_rtt},
+                  {"\"smoothed_rtt\":", stat.smoothed_rtt},
+                  {"\"latest_rtt\":", stat.latest_rtt}};
+    for (size_t at = 0; at < length;) {
+        size_t which = 0, size = 0;
+        for (; which < sizeof values / sizeof *values; which++) {
+            size = strlen(values[which].key);
+            if (length - at > size && memcmp(text + at, values[which].key, size) == 0) {
+                break;
+            }
+        }
+        if (connection == NULL || which == sizeof values / sizeof *values) {
+            fputc(text[at++], qlog);
+            continue;
+        }
+        fprintf(qlog, "%s%.6f", values[which].key, (double)values[which].nanoseconds / 1e6);
+        for (at += size; at < length && strchr("0123456789.", text[at]) != NULL; at++) {
+        }
+    }
+}
+
 /* ngtcp2 counts losses in its qlog alone, and each event is a text of its own. */
 static void observe(void *data, uint32_t flags, const void *text, size_t length) {
     static const char name[] = "packet_lost";
     (void)data, (void)flags;
     if (qlog != NULL) {
-        fwrite(text, length, 1, qlog);
+        write_event(text, length);
     }
     lost += memmem(text, length, name, sizeof name - 1) != NULL;
 }

@@ -42,6 +42,7 @@ pub struct Record {
 
 #[derive(Debug)]
 enum Call {
+    Sent(usize),
     Acked(Vec<usize>),
     Lost(Vec<usize>),
     Metrics(Metrics),
@@ -50,6 +51,7 @@ enum Call {
 impl Record {
     fn sent(&mut self, time: Instant, bytes: u64, number: u64) {
         self.start.get_or_insert(time);
+        self.events.push((time, Call::Sent(self.sent.len())));
         self.sent.push(Sent { time, number, bytes, fate: Fate::Outstanding });
     }
 
@@ -71,6 +73,8 @@ impl Record {
             let at = same.into_iter().find(|at| self.sent[*at].bytes > bytes)?;
             self.sent[at].bytes -= bytes;
             self.sent.push(Sent { time, bytes, ..self.sent[at] });
+            let place = self.events.iter().position(|(_, call)| matches!(call, Call::Sent(one) if *one == at));
+            self.events.insert(place.map_or(0, |place| place + 1), (time, Call::Sent(self.sent.len() - 1)));
             Some(self.sent.len() - 1)
         });
         if let Some(at) = at {
@@ -97,8 +101,10 @@ impl Record {
             let Some(least) = (0..lost.len()).min_by_key(|at| self.sent[lost[*at]].bytes) else { break };
             sum -= self.sent[lost.remove(least)].bytes;
         }
-        lost.iter_mut().for_each(|at| *at = self.lost_of_batch(*at));
-        lost.iter().for_each(|at| self.sent[*at].fate = Fate::Lost);
+        for at in &mut lost {
+            *at = self.lost_of_batch(*at);
+            self.sent[*at].fate = Fate::Lost;
+        }
         if !lost.is_empty() {
             self.events.push((now, Call::Lost(lost)));
         }
@@ -127,7 +133,8 @@ impl Record {
         other
     }
 
-    /// The log, with packets numbered by the time of sending.
+    /// The log, with packets numbered by the time of sending. The order of its events is that of the calls: a packet that an
+    /// ACK lets leave follows it, at the same time.
     pub fn into_log(self) -> Log {
         let mut log = Log::default();
         let Some(start) = self.start else { return log };
@@ -137,12 +144,13 @@ impl Record {
         let mut numbers = vec![0; order.len()];
         for (number, at) in order.into_iter().enumerate() {
             numbers[at] = number as u64;
-            let packet = (Space::Application, number as u64);
-            log.push(since(self.sent[at].time), Event::Sent { packet, bytes: self.sent[at].bytes });
         }
         let space = Space::Application;
         for (time, call) in self.events {
             match call {
+                Call::Sent(at) => {
+                    log.push(since(time), Event::Sent { packet: (space, numbers[at]), bytes: self.sent[at].bytes });
+                }
                 Call::Acked(packets) => {
                     let mut ranges: Vec<(u64, u64)> = packets.iter().map(|at| (numbers[*at], numbers[*at])).collect();
                     ranges.sort_unstable();
