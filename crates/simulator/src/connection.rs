@@ -22,6 +22,7 @@ use crate::dialogue::Direction;
 use crate::end_samples::{SampleCounters, Samples};
 use crate::no_control::NoControl;
 use crate::packet_sink::{feedback, PacketSink, WireFormat};
+use crate::syn_answers::SynAnswers;
 use crate::totals::Totals;
 use crate::udp::Udp;
 use cwndlab_path::lifetimes::Lifetime;
@@ -77,8 +78,8 @@ pub(crate) struct Connection {
     pub(crate) messages: Option<Box<MessageLog>>,
     /// Its direction of a dialogue.
     pub(crate) dialogue: Option<Box<Direction>>,
-    /// Time of the last SYN-ACK of this connection, and their number.
-    syn_acks: (Time, u32),
+    /// The handshake at the receiver.
+    answers: SynAnswers,
 }
 
 /// The algorithm's request to routers: the scheme, and the rate in bit/s.
@@ -185,7 +186,7 @@ impl Connection {
             udp: None,
             messages: None,
             dialogue: None,
-            syn_acks: (Time::ZERO, 0),
+            answers: SynAnswers::new(plan),
         }
     }
 
@@ -484,7 +485,7 @@ impl Connection {
 
     /// Time of the SYN-ACK of this connection; `None` if there was more than one.
     pub(crate) fn handshake_start(&self) -> Option<Time> {
-        (self.syn_acks.1 == 1).then_some(self.syn_acks.0)
+        (self.answers.number == 1).then_some(self.answers.last)
     }
 
     /// Accepts the connection that the other direction opened, whose SYN-ACK was sent at `syn_ack_at`.
@@ -511,7 +512,7 @@ impl Connection {
     /// Replaces a completed connection by a new one.
     pub(crate) fn renew(&mut self, plan: &FlowPlan, seed: u64, saved: Option<Saved>) {
         self.predecessors = Some(Box::new(self.totals()));
-        self.syn_acks.1 = 0;
+        self.answers = SynAnswers::new(plan);
         self.number = (self.number + 1) & 0xff;
         self.format.set_number(self.number);
         let nagle = self.sender.nagle();
