@@ -386,6 +386,9 @@ impl Connection {
     #[cold]
     fn on_delivered(&mut self, now: Time) {
         if let Some(dialogue) = &mut self.dialogue {
+            if dialogue.messages.has_priorities() {
+                dialogue.messages.on_sent(self.sender.unsent());
+            }
             if dialogue.messages.on_delivered(self.receiver.delivered()) {
                 self.application = now;
             }

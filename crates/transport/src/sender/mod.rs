@@ -173,6 +173,17 @@ impl Sender {
         }
     }
 
+    /// Data that the application wrote and that was not sent.
+    #[must_use]
+    pub fn unsent(&self) -> Bytes {
+        self.tcb.send_buffer.unsent()
+    }
+
+    /// Takes back so much of the unsent data.
+    pub fn withdraw(&mut self, bytes: Bytes) {
+        self.tcb.send_buffer.withdraw(bytes);
+    }
+
     /// Ends an endless supply. Data already written is still sent.
     pub fn stop(&mut self) {
         self.tcb.send_buffer.end();
