@@ -216,9 +216,7 @@ impl Connection {
     fn deliver_slow_path(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &Plans) {
         let current = packet.tag().number() == self.number;
         match packet.kind() {
-            SYN if current => {
-                self.deliver_syn(now, packet, network, &plans[self.owner]);
-            }
+            SYN if current => self.deliver_syn(now, packet, network, &plans[self.owner]),
             SYN_ACK if current => self.deliver_syn_ack(now, packet, network, &plans[self.owner]),
             _ if packet.options().is_some() => network.options.free(*packet),
             DATA if self.udp.as_mut().is_some_and(|udp| udp.receive(now, packet)) => self.application = now,
@@ -386,9 +384,7 @@ impl Connection {
     #[cold]
     fn on_delivered(&mut self, now: Time) {
         if let Some(dialogue) = &mut self.dialogue {
-            if dialogue.messages.has_priorities() {
-                dialogue.messages.on_sent(self.sender.unsent());
-            }
+            dialogue.messages.on_sent(self.sender.unsent());
             if dialogue.messages.on_delivered(self.receiver.delivered()) {
                 self.application = now;
             }

@@ -165,12 +165,6 @@ impl MessageQueue {
         }
     }
 
-    /// Whether messages were queued.
-    #[must_use]
-    pub fn has_priorities(&self) -> bool {
-        self.supplied > Bytes::ZERO
-    }
-
     /// Sets the number of bytes that the receiver has in order; returns whether a message is readable.
     pub fn on_delivered(&mut self, delivered: Bytes) -> bool {
         while self.in_transit.front().is_some_and(|(end, _)| *end <= delivered) {

@@ -205,7 +205,7 @@ impl Search {
         match self.options.drain {
             Drain::Off => w,
             Drain::Rollback => (w - self.recent(2.0 * first, mss)).max(ROLLBACK_FLOOR).min(w),
-            Drain::Gradual => self.recent(ceil(first), mss).clamp(2.0, w),
+            Drain::Gradual => self.recent(ceil(first), mss).max(2.0).min(w),
         }
     }
 
@@ -400,6 +400,17 @@ mod tests {
         let mut small = Search { bin: 35_000_000, ..Search::new(Options::default()) };
         (0..15u64).for_each(|n| small.push_bin(60_000 * n, 0));
         assert_eq!(small.leave(&ack, 150.0).exit.map(|exit| exit.ssthresh), Some(150.0));
+    }
+
+    /// A window below two segments, as after losses, stays as it is; it was an error of `clamp`.
+    #[test]
+    fn a_window_below_two_segments_does_not_drain() {
+        for drain in [Drain::Gradual, Drain::Rollback, Drain::Off] {
+            let mut start = Search { bin: 35_000_000, ..Search::new(Options { drain, ..Options::default() }) };
+            (0..15u64).for_each(|n| start.push_bin(60_000 * n, 0));
+            let exit = start.leave(&ack_at(Time::from_nanos(1_000_000_000), 1), 1.07).exit;
+            assert_eq!(exit.map(|exit| exit.ssthresh), Some(1.07));
+        }
     }
 
     /// Earlier drafts by hand: 60 segments per 35 ms are 343 in two initial RTTs of 100 ms, so that 600 fall to 257.
