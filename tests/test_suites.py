@@ -195,6 +195,20 @@ def test_a_remembered_window_shortens_the_download_over_a_satellite(monkeypatch:
     assert 1.5 + 100e6 * 8 / 250e6 * 1500 / 1448 < resumed_s < standard_s - 3
 
 
+def test_frames_of_calls_arrive_within_the_bounds_of_c4(monkeypatch: pytest.MonkeyPatch) -> None:
+    """draft-huitema-ccwg-c4-test has the bounds. By hand, at 100 Mbit/s and 15 ms one way: a frame of 80 bytes takes at
+    least 15 ms, and an I-frame of 37,500 bytes, 26 packets of 1500 bytes, 18.1 ms; at 20 Mbit/s and 5 ms with pauses of
+    200 ms, no frame waits for more than a pause, 5 ms and the packets in front of it."""
+    monkeypatch.setattr("cwndlab.suites.c4_test.RUNS", 2)
+    result = cwndlab.suites.run("c4-test", cases=["call-fast", "call-suspension"])
+    assert result.holds, result.verdicts()
+    audio, _, _, longest = (float(one.got) for one in result.outcomes[0].statements)
+    assert 0.015 < audio < 0.016
+    assert 0.0181 < longest < 0.079
+    longest_audio = float(result.outcomes[1].statements[1].got)
+    assert 0.1 < longest_audio < 0.205
+
+
 def test_a_download_that_does_not_end_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copa's default mode reads the spikes of a bad Wi-Fi as queues; the run ends at three times the bound."""
     monkeypatch.setattr("cwndlab.suites.c4_test.RUNS", 1)

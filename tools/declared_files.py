@@ -235,6 +235,7 @@ _EXAMPLES = {"integer": 20, "number": 1.2, "probability": 0.01, "rate": "2 Mbps"
 _EXAMPLES_OF: dict[str, dict[str, Any]] = {
     "Arrivals": {"load": 0.5, "size": "12 kB"},
     "Cdf": {"points": (("1 kB", 0.5), ("10 kB", 1.0))},
+    "Call": {"streams": ({"frame_rate": 50, "frame": "80 B"},)},
     "DropTail": {"capacity": "64 KiB"},
     "GilbertElliott": {"p": 0.01, "r": 0.3},
     "Hosted": {"stack": "quinn"},

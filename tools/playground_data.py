@@ -32,6 +32,12 @@ CHOICES = ("queue", "loss", "workload")
 #: What a workload of the form begins with, where examples of the classes are too small to be seen.
 BEGINS: dict[str, dict[str, Any]] = {
     "arrivals": {"load": 0.5, "size": "100 kB"},
+    "call": {
+        "streams": [
+            {"frame_rate": 50, "frame": "80 B", "priority": 2},
+            {"frame_rate": 30, "frame": "6250 B", "priority": 4},
+        ]
+    },
     "cbr": {"rate": "5 Mbps"},
     "request-response": {"request": "400 B", "response": "100 kB", "think": "100 ms"},
     "scheduled-writes": {"steps": [{"at": "0 s", "rate": "5 Mbps"}]},

@@ -332,18 +332,30 @@ def _stack() -> str:
 
 
 def _bounds() -> str:
-    """The slowest downloads of the test cases of C4, by the text of the draft and by its code, and the bounds."""
+    """The slowest downloads and the delays of calls of C4's test cases, by the text of the draft and by its code."""
     from cwndlab import suites
 
     texts = ("c4", "c4(delay=push)")
     results = [suites.run("c4-test", text).outcomes for text in texts]
-    lines = [f"| case | within, s | {' | '.join(f'`{text}`' for text in texts)} |", "|---|---:|---:|---:|"]
+    algorithms = " | ".join(f"`{text}`" for text in texts)
+    downloads = [f"| case | within, s | {algorithms} |", "|---|---:|---:|---:|"]
+    calls = [f"| case | | at most, ms | {algorithms} |", "|---|---|---:|---:|---:|"]
     for outcomes in zip(*results, strict=True):
-        (first,) = outcomes[0].statements
-        got = [f"{float(one.got):.2f}" + ("" if one.holds else " *") for each in outcomes for one in each.statements]
-        lines.append(f"| `{outcomes[0].case.name}` | {first.expected.removeprefix('at most ')} | {' | '.join(got)} |")
+        name = f"`{outcomes[0].case.name}`"
+        for judged in zip(*(each.statements for each in outcomes), strict=True):
+            bound = float(judged[0].expected.removeprefix("at most "))
+            marks = ["" if one.holds else " *" for one in judged]
+            got = [float(one.got) for one in judged]
+            if len(outcomes[0].statements) == 1:
+                cells = " | ".join(f"{value:.2f}{mark}" for value, mark in zip(got, marks, strict=True))
+                downloads.append(f"| {name} | {bound:g} | {cells} |")
+            else:
+                what = judged[0].text.split(" in the worst")[0].replace("delay of ", "")
+                cells = " | ".join(f"{1e3 * value:.1f}{mark}" for value, mark in zip(got, marks, strict=True))
+                calls.append(f"| {name} | {what} | {1e3 * bound:g} | {cells} |")
     passed = [sum(outcome.verdict is suites.Verdict.PASSED for outcome in outcomes) for outcomes in results]
-    return "\n".join([*lines, f"| passed | of {len(results[0])} | {' | '.join(map(str, passed))} |"])
+    total = f"{' and '.join(map(str, passed))} of {len(results[0])} cases pass."
+    return "\n".join([*downloads, "", "The calls, in the worst of 100 runs:", "", *calls, "", total])
 
 
 def _coverage() -> str:

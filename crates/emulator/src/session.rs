@@ -17,6 +17,7 @@ use cwndlab_path::findings;
 use cwndlab_path::lifetimes::Lifetimes;
 use cwndlab_records::rows::{CalibrationRow, FlowRow, LatenessRow, Records};
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
+use cwndlab_traffic::workloads::Workload;
 use cwndlab_units::{Bytes, Duration, Fault, FlowId, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
@@ -270,6 +271,7 @@ fn require_ipv6(plan: &Plan, place: &str) -> Result<(), Fault> {
     Ok(())
 }
 
+<<<<<<< HEAD
 /// Fails for a flow over QUIC, which kernels do not have.
 fn check_transports(plan: &Plan) -> Result<(), Fault> {
     match plan.flows.iter().position(|flow| flow.workload.is_quic()) {
@@ -286,7 +288,14 @@ fn check_transports(plan: &Plan) -> Result<(), Fault> {
 }
 
 /// Fails for a plan that records what an emulation does not see.
+=======
+/// Fails for a plan that records what an emulation does not see, or does what a socket cannot.
+>>>>>>> h-l4s
 fn check_records(plan: &Plan) -> Result<(), Fault> {
+    if let Some(flow) = plan.flows.iter().find(|flow| matches!(flow.workload, Workload::Call(_))) {
+        let what = "a socket of the kernel has no streams with priorities";
+        return Err(Fault::new(format!("flow {}", flow.name), what, "run the scenario in the simulator"));
+    }
     if plan.packets {
         let hint = "remove it; capture on the device path0 instead";
         return Err(Fault::new("packets", "the emulator does not record packets", hint));

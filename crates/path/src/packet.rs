@@ -160,6 +160,13 @@ impl Packet {
         Self { aux: index, flags: self.flags | OPTIONS, ..self }
     }
 
+    /// The packet, ECN-capable with the codepoint of the flow.
+    #[inline]
+    #[must_use]
+    pub fn with_ect(self) -> Self {
+        Self { flags: self.flags | ECT, ..self }
+    }
+
     /// The packet with contents that the caller has stored under this number.
     #[must_use]
     pub fn with_stored(self, number: u32) -> Self {

@@ -24,56 +24,55 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Linux 6.x with its default sysctls; payload of a 1500-byte packet with timestamps.
-fn linux() -> Stack {
-    Stack {
-        mss: Bytes(1448),
-        header: Bytes(52), // 20 IP + 20 TCP + 12 timestamps
-        ack: Bytes(52),
-        sack_block: Bytes(8), // RFC 2018; without the option's 4 bytes of header
-        ack_counting: AckCounting::Bytes,
-        initial_window: 10, // RFC 6928
-        initial_ssthresh: None,
-        min_rto: rto::LINUX_MIN,
-        max_rto: rto::LINUX_MAX,
-        initial_rto: rto::INITIAL,
-        rto_arithmetic: RtoArithmetic::Exact,
-        rto_restart: RtoRestart::Retransmission,   // tcp_xmit_retransmit_queue
-        rto_granularity: Duration::from_millis(4), // HZ = 250
-        rto_floor_on_variance: true,               // tcp_rtt_estimator: rttvar starts each round from the floor
-        ack_every: 2,
-        ack_delay: Duration::from_millis(40), // TCP_DELACK_MIN
-        quick_acks: 16,                       // TCP_MAX_QUICKACKS
-        sack: true,
-        sack_blocks: 3, // with timestamps
-        dsack: true,
-        sack_compression: 44, // tcp_comp_sack_nr
-        conceal_losses: false,
-        timestamps: true,
-        paws: true,
-        ecn: Ecn::Off, // tcp_ecn = 2: only on request of the peer
-        peer_ecn: PeerEcn::Accurate,
-        accecn_option: true, // tcp_ecn_option = 2
-        ect1: false,
-        pacing: Pacing::Algorithm, // no fq
-        pacing_quantum: 2,         // tcp_min_tso_segs
-        tso_burst: true,
-        rules: Rules::Linux,
-        receive_window: Bytes(64 << 20),
-        auto_tuning: true, // tcp_moderate_rcvbuf
-        initial_receive_window: INITIAL_RECEIVE_WINDOW,
-        read_rate: None,
-        idle_restart: IdleRestart::Decay, // tcp_slow_start_after_idle
-        limited_transmit: true,
-        undo: true,            // tcp_frto, timestamps, D-SACK
-        tail_loss_probe: true, // tcp_early_retrans = 3
-        prr: Prr::Rfc9937,
-        rampdown: Rampdown::None,
-        dup_thresh: 3, // tcp_reordering
-        syn_retries: 6,
-        exit_burst: 0,
-        first_segment: 0,
-    }
-}
+const LINUX: Stack = Stack {
+    mss: Bytes(1448),
+    header: Bytes(52), // 20 IP + 20 TCP + 12 timestamps
+    ack: Bytes(52),
+    sack_block: Bytes(8), // RFC 2018; without the option's 4 bytes of header
+    ack_counting: AckCounting::Bytes,
+    initial_window: 10, // RFC 6928
+    initial_ssthresh: None,
+    min_rto: rto::LINUX_MIN,
+    max_rto: rto::LINUX_MAX,
+    initial_rto: rto::INITIAL,
+    rto_arithmetic: RtoArithmetic::Exact,
+    rto_restart: RtoRestart::Retransmission,   // tcp_xmit_retransmit_queue
+    rto_granularity: Duration::from_millis(4), // HZ = 250
+    rto_floor_on_variance: true,               // tcp_rtt_estimator: rttvar starts each round from the floor
+    ack_every: 2,
+    ack_delay: Duration::from_millis(40), // TCP_DELACK_MIN
+    quick_acks: 16,                       // TCP_MAX_QUICKACKS
+    sack: true,
+    sack_blocks: 3, // with timestamps
+    dsack: true,
+    sack_compression: 44, // tcp_comp_sack_nr
+    conceal_losses: false,
+    timestamps: true,
+    paws: true,
+    ecn: Ecn::Off, // tcp_ecn = 2: only on request of the peer
+    peer_ecn: PeerEcn::Accurate,
+    accecn_option: true, // tcp_ecn_option = 2
+    ecn_acks: true,      // tcp_ecn_send
+    ect1: false,
+    pacing: Pacing::Algorithm, // no fq
+    pacing_quantum: 2,         // tcp_min_tso_segs
+    tso_burst: true,
+    rules: Rules::Linux,
+    receive_window: Bytes(64 << 20),
+    auto_tuning: true, // tcp_moderate_rcvbuf
+    initial_receive_window: INITIAL_RECEIVE_WINDOW,
+    read_rate: None,
+    idle_restart: IdleRestart::Decay, // tcp_slow_start_after_idle
+    limited_transmit: true,
+    undo: true,            // tcp_frto, timestamps, D-SACK
+    tail_loss_probe: true, // tcp_early_retrans = 3
+    prr: Prr::Rfc9937,
+    rampdown: Rampdown::None,
+    dup_thresh: 3, // tcp_reordering
+    syn_retries: 6,
+    exit_burst: 0,
+    first_segment: 0,
+};
 
 /// tcp_rmem: half of the 131,072 bytes, less one.
 const INITIAL_RECEIVE_WINDOW: Bytes = Bytes(65_535);
@@ -95,6 +94,7 @@ fn rfc() -> Stack {
         quick_acks: 0,
         sack_compression: 0,
         timestamps: false,
+        ecn_acks: false, // RFC 3168, section 6.1.4
         sack_blocks: 4,
         tso_burst: false,
         rules: Rules::Rfc,
@@ -102,7 +102,7 @@ fn rfc() -> Stack {
         auto_tuning: false,
         idle_restart: IdleRestart::InitialWindow, // RFC 5681, section 4.1
         syn_retries: 5,
-        ..linux()
+        ..LINUX
     }
 }
 
@@ -157,7 +157,7 @@ fn windows() -> Stack {
 #[must_use]
 pub fn find(name: &str) -> Option<(Stack, RecoveryKind)> {
     Some(match name {
-        "linux" => (linux(), RecoveryKind::Rack),
+        "linux" => (LINUX, RecoveryKind::Rack),
         "rfc" => (rfc(), RecoveryKind::Rack),
         "ns2" => (ns2(), RecoveryKind::Fack),
         "windows-10-20h1" => (windows(), RecoveryKind::Rack),
@@ -210,6 +210,7 @@ overrides! {
     ecn: EcnWords,
     peer_ecn: PeerEcnWords,
     accecn_option: bool,
+    ecn_acks: bool,
     pacing: PacingWords,
     pacing_quantum: u32 in 1..=1000,
     tso_burst: bool,
@@ -286,6 +287,9 @@ pub fn canonical(stack: &Stack) -> Value {
     }
     if !stack.accecn_option {
         out["accecn_option"] = json!(false);
+    }
+    if stack.ecn_acks != (stack.rules == Rules::Linux) {
+        out["ecn_acks"] = json!(stack.ecn_acks);
     }
     if stack.conceal_losses {
         out["conceal_losses"] = json!(true);
@@ -386,7 +390,8 @@ mod tests {
         let (linux, _) = find("linux").unwrap();
         assert_eq!(canonical(&linux).get("initial_receive_window_bytes"), None, "that of all profiles is left out");
         let (initial_receive_window, peer_ecn) = (Bytes(1 << 20), PeerEcn::Off);
-        let stack = Stack { initial_receive_window, peer_ecn, accecn_option: false, conceal_losses: true, ..linux };
+        let linux = Stack { accecn_option: false, ecn_acks: false, ..linux };
+        let stack = Stack { initial_receive_window, peer_ecn, conceal_losses: true, ..linux };
         let form = canonical(&stack);
         assert_eq!(form.as_object().unwrap().len(), stack.fields().len() - 2);
         assert_eq!((form["min_rto_ns"].as_u64(), form["idle_restart"].as_str()), (Some(200_000_000), Some("decay")));

@@ -22,6 +22,7 @@ use crate::dialogue::Direction;
 use crate::end_samples::{SampleCounters, Samples};
 use crate::no_control::NoControl;
 use crate::packet_sink::{feedback, PacketSink, WireFormat};
+use crate::syn_answers::SynAnswers;
 use crate::totals::Totals;
 use crate::udp::Udp;
 use cwndlab_path::lifetimes::Lifetime;
@@ -77,8 +78,8 @@ pub(crate) struct Connection {
     pub(crate) messages: Option<Box<MessageLog>>,
     /// Its direction of a dialogue.
     pub(crate) dialogue: Option<Box<Direction>>,
-    /// Time of the last SYN-ACK of this connection, and their number.
-    syn_acks: (Time, u32),
+    /// The handshake at the receiver.
+    answers: SynAnswers,
 }
 
 /// The algorithm's request to routers: the scheme, and the rate in bit/s.
@@ -185,7 +186,7 @@ impl Connection {
             udp: None,
             messages: None,
             dialogue: None,
-            syn_acks: (Time::ZERO, 0),
+            answers: SynAnswers::new(plan),
         }
     }
 
@@ -215,9 +216,7 @@ impl Connection {
     fn deliver_slow_path(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &Plans) {
         let current = packet.tag().number() == self.number;
         match packet.kind() {
-            SYN if current => {
-                self.deliver_syn(now, packet, network, &plans[self.owner]);
-            }
+            SYN if current => self.deliver_syn(now, packet, network, &plans[self.owner]),
             SYN_ACK if current => self.deliver_syn_ack(now, packet, network, &plans[self.owner]),
             _ if packet.options().is_some() => network.options.free(*packet),
             DATA if self.udp.as_mut().is_some_and(|udp| udp.receive(now, packet)) => self.application = now,
@@ -385,6 +384,7 @@ impl Connection {
     #[cold]
     fn on_delivered(&mut self, now: Time, seq: u64, len: u32) {
         if let Some(dialogue) = &mut self.dialogue {
+<<<<<<< HEAD
             let (expected, delivered) = (self.receiver.expected(), self.receiver.delivered());
             let readable = if seq > expected && dialogue.messages.has_streams() {
                 let from = delivered + self.sender.payload(expected, seq);
@@ -393,6 +393,10 @@ impl Connection {
                 dialogue.messages.on_delivered(delivered)
             };
             if readable {
+=======
+            dialogue.messages.on_sent(self.sender.unsent());
+            if dialogue.messages.on_delivered(self.receiver.delivered()) {
+>>>>>>> h-l4s
                 self.application = now;
             }
             return;
@@ -499,7 +503,7 @@ impl Connection {
 
     /// Time of the SYN-ACK of this connection; `None` if there was more than one.
     pub(crate) fn handshake_start(&self) -> Option<Time> {
-        (self.syn_acks.1 == 1).then_some(self.syn_acks.0)
+        (self.answers.number == 1).then_some(self.answers.last)
     }
 
     /// Accepts the connection that the other direction opened, whose SYN-ACK was sent at `syn_ack_at`.
@@ -526,7 +530,7 @@ impl Connection {
     /// Replaces a completed connection by a new one.
     pub(crate) fn renew(&mut self, plan: &FlowPlan, seed: u64, saved: Option<Saved>) {
         self.predecessors = Some(Box::new(self.totals()));
-        self.syn_acks.1 = 0;
+        self.answers = SynAnswers::new(plan);
         self.number = (self.number + 1) & 0xff;
         self.format.set_number(self.number);
         let nagle = self.sender.nagle();

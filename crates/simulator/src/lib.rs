@@ -32,6 +32,7 @@ mod run_exchanges;
 mod sampler;
 mod simulation;
 pub mod stops;
+mod syn_answers;
 mod totals;
 mod udp;
 mod value_recorder;

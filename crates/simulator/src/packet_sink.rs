@@ -4,7 +4,8 @@ use cwndlab_control::Feedback;
 use cwndlab_network::router_assist::{Header, Scheme};
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Stack};
-use cwndlab_transport::accecn::{OPTION_SIZE, SYN_FLAGS};
+use cwndlab_transport::accecn_handshake::syn_flags;
+use cwndlab_transport::accecn_option::SYN_ACK_OPTION_SIZE;
 use cwndlab_transport::wire::{AckPacket, Data, Output, PlainAck};
 use cwndlab_units::{Bytes, ConnectionId, Duration, Rate, Time};
 
@@ -29,8 +30,12 @@ pub(crate) struct WireFormat {
     pub(crate) window_shift: u8,
     /// Every ACK has options: of ECN, or for routers.
     acks_have_options: bool,
-    /// Flags of a SYN: of Accurate ECN, and of an ECN-capable SYN.
-    syn_flags: u8,
+    /// The connection requests Accurate ECN.
+    requests_accecn: bool,
+    /// Its SYNs are ECN-capable.
+    syns_are_ecn_capable: bool,
+    /// Its ACKs are ECN-capable.
+    pub(crate) acks_are_ecn_capable: bool,
     /// The request of packets to routers: the scheme, and the rate in bit/s.
     pub(crate) request: Option<(Scheme, f64)>,
 }
@@ -46,10 +51,18 @@ impl WireFormat {
             mss: stack.mss.0 as u32,
             window_shift: stack.window_shift() as u8,
             acks_have_options: stack.ecn != Ecn::Off || request.is_some(),
-            syn_flags: if stack.ecn == Ecn::AccEcn { accecn_flags(SYN_FLAGS) } else { 0 }
-                | if stack.ect1 { ECT } else { 0 },
+            requests_accecn: stack.ecn == Ecn::AccEcn,
+            syns_are_ecn_capable: stack.ect1,
+            acks_are_ecn_capable: stack.ecn == Ecn::AccEcn && stack.ecn_acks,
             request,
         }
+    }
+
+    /// The flags of a SYN after this number of retransmissions. A SYN that no longer requests Accurate ECN is not ECN-capable
+    /// either (RFC 9768, section 3.1.4.1).
+    fn syn_flags(&self, retransmissions: u32) -> u8 {
+        let request = if self.requests_accecn { syn_flags(retransmissions) } else { 0 };
+        accecn_flags(request) | if self.syns_are_ecn_capable && request != 0 { ECT } else { 0 }
     }
 
     /// Sets the connection's number.
@@ -110,9 +123,10 @@ impl PacketSink<'_> {
         self.ack(&ack.into());
     }
 
-    /// Sends a SYN-ACK with the router header of the SYN, and these flags of Accurate ECN.
-    pub(crate) fn syn_ack(&mut self, header: Option<u32>, flags: u8) {
-        let packet = Packet::new(SYN_ACK | accecn_flags(flags), self.format.tag, self.now, self.format.ack_size as u16);
+    /// Sends a SYN-ACK with the router header of the SYN, these flags of Accurate ECN, and its option if `option`.
+    pub(crate) fn syn_ack(&mut self, header: Option<u32>, flags: u8, option: bool) {
+        let size = self.format.ack_size + if option { SYN_ACK_OPTION_SIZE } else { 0 };
+        let packet = Packet::new(SYN_ACK | accecn_flags(flags), self.format.tag, self.now, size as u16);
         self.network.forward(self.now, header.map_or(packet, |index| packet.with_options(index)));
     }
 }
@@ -148,10 +162,13 @@ impl Output for PacketSink<'_> {
     #[inline(always)]
     fn ack(&mut self, ack: &AckPacket) {
         let mut size = (self.format.ack_size + u32::from(ack.blocks.len) * self.format.block_size) as u16;
-        if ack.accecn.is_some_and(|feedback| feedback.option.is_some()) {
-            size += OPTION_SIZE as u16;
+        if let Some(option) = ack.accecn.and_then(|feedback| feedback.option) {
+            size += u16::from(option.size);
         }
         let mut packet = Packet::ack(self.format.tag, ack, self.format.window_shift, size);
+        if self.format.acks_are_ecn_capable {
+            packet = packet.with_ect();
+        }
         if ack.blocks.len > 0 || self.format.acks_have_options {
             let copy = *ack; // so that an ACK without options stays in registers
             packet = packet.with_options(self.ack_options(&copy));
@@ -170,9 +187,9 @@ impl Output for PacketSink<'_> {
         }
     }
 
-    fn syn(&mut self) {
-        let mut packet =
-            Packet::new(SYN | self.format.syn_flags, self.format.tag, self.now, self.format.ack_size as u16);
+    fn syn(&mut self, retransmissions: u32) {
+        let flags = SYN | self.format.syn_flags(retransmissions);
+        let mut packet = Packet::new(flags, self.format.tag, self.now, self.format.ack_size as u16);
         if let Some((scheme, rate)) = self.format.request {
             packet = packet.with_options(self.router_header(scheme, rate, 0));
         }

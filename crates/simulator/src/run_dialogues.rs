@@ -76,6 +76,18 @@ impl Simulation<'_> {
                     self.direction(id).messages.write(bytes, message);
                     self.connections[id].supply(bytes, now, &mut self.network);
                 }
+                Action::Queue(bytes, message, priority) => {
+                    let id = ends.from(end);
+                    self.note_sent(id);
+                    self.direction(id).messages.enqueue(bytes, message, priority);
+                    self.connections[id].supply(bytes, now, &mut self.network);
+                }
+                Action::Withdraw(message) => {
+                    let id = ends.from(end);
+                    self.note_sent(id);
+                    let left = self.direction(id).messages.withdraw(message);
+                    self.connections[id].sender.withdraw(left);
+                }
                 Action::Offer(at, size) => {
                     if let Some(log) = &mut self.connections[flow.into()].messages {
                         log.offer(at, size);
@@ -91,6 +103,12 @@ impl Simulation<'_> {
                 Action::Finish => self.connections[flow.into()].finish(now),
             }
         }
+    }
+
+    /// Notes which queued messages of a direction were sent, before others are queued.
+    fn note_sent(&mut self, id: ConnectionId) {
+        let unsent = self.connections[id].sender.unsent();
+        self.direction(id).messages.on_sent(unsent);
     }
 
     /// Passes a message that a flow delivered to the flows that send it on.

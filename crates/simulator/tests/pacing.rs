@@ -26,7 +26,7 @@ impl Output for Line {
         self.0.push(segment.timestamp.as_nanos());
     }
     fn ack(&mut self, _: &AckPacket) {}
-    fn syn(&mut self) {}
+    fn syn(&mut self, _: u32) {}
     fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
 }
 

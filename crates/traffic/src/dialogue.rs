@@ -3,7 +3,7 @@
 //! One state machine implements both ends. Engines transport its messages in order in each direction and notify it when
 //! a message has arrived in full. A [`MessageQueue`] holds the meaning of a message beside its bytes.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use cwndlab_units::{Bytes, Time};
@@ -48,6 +48,11 @@ pub enum Action {
     Connect,
     /// Send a message with this number of bytes.
     Send(Bytes, Message),
+    /// Send a message with this number of bytes when no message of a lower priority waits: priorities decide when data is
+    /// sent, not when it is written. An end that sends such messages sends no others.
+    Queue(Bytes, Message, u32),
+    /// Do not send what is left of the queued messages of the same kind and size.
+    Withdraw(Message),
     /// A message of the application was generated at this time, with this size; it is sent now or later.
     Offer(Time, Bytes),
     /// The message that was generated at this time has reached the application to which it is addressed.
@@ -109,6 +114,7 @@ pub struct MessageQueue {
     in_transit: VecDeque<(Bytes, Message)>,
     /// Messages that are complete at the receiver and not yet read.
     received: VecDeque<Message>,
+<<<<<<< HEAD
     /// Messages on streams of their own (RFC 9000, 2.2); `None` in a connection that delivers in order.
     streams: Option<Box<Streams>>,
 }
@@ -135,6 +141,12 @@ impl Streams {
     fn contains(&self, from: u64, to: u64) -> bool {
         self.ranges.iter().any(|&(start, end)| start <= from && to <= end)
     }
+=======
+    /// Queued messages that are not sent in full, by priority, each with the bytes that are left.
+    queued: BTreeMap<u32, VecDeque<(Bytes, Message)>>,
+    /// Bytes of queued messages without those that were withdrawn.
+    supplied: Bytes,
+>>>>>>> h-l4s
 }
 
 impl MessageQueue {
@@ -144,6 +156,7 @@ impl MessageQueue {
         self.in_transit.push_back((self.written, message));
     }
 
+<<<<<<< HEAD
     /// Puts each message on a stream of its own: one that is complete is read although earlier ones are not.
     pub fn use_streams(&mut self) {
         self.streams = Some(Box::default());
@@ -153,6 +166,48 @@ impl MessageQueue {
     #[must_use]
     pub fn has_streams(&self) -> bool {
         self.streams.is_some()
+=======
+    /// Appends a message that waits for its turn ([`Action::Queue`]), after [`on_sent`](Self::on_sent).
+    pub fn enqueue(&mut self, bytes: Bytes, message: Message, priority: u32) {
+        self.supplied += bytes;
+        self.queued.entry(priority).or_default().push_back((bytes, message));
+    }
+
+    /// Takes the queued messages with the kind and the size of `message` back, after [`on_sent`](Self::on_sent); returns the
+    /// bytes of them that are not sent.
+    pub fn withdraw(&mut self, message: Message) -> Bytes {
+        let mut left = Bytes::ZERO;
+        for messages in self.queued.values_mut() {
+            messages.retain(|&(bytes, one)| {
+                let is_kept = (one.kind, one.size) != (message.kind, message.size);
+                left += if is_kept { Bytes::ZERO } else { bytes };
+                is_kept
+            });
+        }
+        self.queued.retain(|_, messages| !messages.is_empty());
+        self.supplied = self.supplied.saturating_sub(left);
+        left
+    }
+
+    /// Notes that all queued data but `unsent` bytes were sent: of the lowest priorities, in order. It precedes each change
+    /// of the queue, which decides what is sent next.
+    pub fn on_sent(&mut self, unsent: Bytes) {
+        let mut new = self.supplied.saturating_sub(unsent).saturating_sub(self.written);
+        while let Some(mut first) = self.queued.first_entry().filter(|_| new > Bytes::ZERO) {
+            let messages = first.get_mut();
+            let Some((left, message)) = messages.front_mut() else {
+                first.remove();
+                continue;
+            };
+            let part = (*left).min(new);
+            (*left, new) = (left.saturating_sub(part), new.saturating_sub(part));
+            self.written += part;
+            if *left == Bytes::ZERO {
+                self.in_transit.push_back((self.written, *message));
+                messages.pop_front();
+            }
+        }
+>>>>>>> h-l4s
     }
 
     /// Sets the number of bytes that the receiver has in order; returns whether a message is readable.
@@ -214,9 +269,14 @@ impl MessageQueue {
         self.written = Bytes::ZERO;
         self.in_transit.clear();
         self.received.clear();
+<<<<<<< HEAD
         if let Some(streams) = &mut self.streams {
             **streams = Streams::default();
         }
+=======
+        self.queued.clear();
+        self.supplied = Bytes::ZERO;
+>>>>>>> h-l4s
     }
 
     /// Allocated memory, bytes.
@@ -252,6 +312,7 @@ mod tests {
         assert_eq!(queue.read(), Some(message(2)));
     }
 
+<<<<<<< HEAD
     /// RFC 9000, section 2.2: a stream is delivered in order, whatever is missing of others. By hand: messages of 100 bytes;
     /// the first 50 bytes arrive late. In order, all three wait for them.
     #[test]
@@ -290,4 +351,37 @@ mod tests {
         assert!(queue.on_delivered(Bytes(300)));
         assert_eq!(queue.read(), Some(message(1)));
     }
+=======
+    /// By hand: 100 bytes of priority 4, of which 40 are sent before 20 bytes of priority 2 arrive. These go next, at bytes 40
+    /// to 60, then the other 60, at bytes 60 to 120.
+    #[test]
+    fn what_is_sent_next_has_the_lowest_priority() {
+        let mut queue = MessageQueue::default();
+        let message = |kind| Message { kind, size: Bytes(7), since: Time::ZERO };
+        queue.enqueue(Bytes(100), message(1), 4);
+        queue.on_sent(Bytes(60));
+        queue.enqueue(Bytes(20), message(2), 2);
+        queue.on_sent(Bytes::ZERO);
+        assert!(!queue.on_delivered(Bytes(59)));
+        assert!(queue.on_delivered(Bytes(60)));
+        assert_eq!(queue.read(), Some(message(2)));
+        assert!(!queue.on_delivered(Bytes(119)) && queue.on_delivered(Bytes(120)));
+        assert_eq!(queue.read(), Some(message(1)));
+    }
+
+    /// By hand: of 100 bytes 30 are sent, and 70 are withdrawn; the message is never delivered, the next one ends at 50.
+    #[test]
+    fn what_is_withdrawn_is_not_sent() {
+        let mut queue = MessageQueue::default();
+        let message = |kind| Message { kind, size: Bytes(7), since: Time::ZERO };
+        queue.enqueue(Bytes(100), message(1), 4);
+        queue.on_sent(Bytes(70));
+        assert_eq!(queue.withdraw(message(1)), Bytes(70));
+        assert_eq!(queue.withdraw(message(1)), Bytes::ZERO);
+        queue.enqueue(Bytes(20), message(2), 4);
+        queue.on_sent(Bytes::ZERO);
+        assert!(!queue.on_delivered(Bytes(49)) && queue.on_delivered(Bytes(50)));
+        assert_eq!((queue.read(), queue.read()), (Some(message(2)), None));
+    }
+>>>>>>> h-l4s
 }

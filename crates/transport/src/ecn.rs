@@ -38,6 +38,11 @@ impl EcnEcho {
         self.disabled = true;
     }
 
+    /// Sends packets that are not ECN-capable and ignores marks from now on: the handshake ended without ECN.
+    pub(crate) fn turn_off(&mut self) {
+        (self.disabled, self.ignored) = (true, true);
+    }
+
     /// Whether the first ACK showed that the feedback is not usable.
     pub(crate) fn is_ignored(&self) -> bool {
         self.ignored
@@ -66,15 +71,16 @@ impl EcnEcho {
     /// 3.2.2.4).
     fn on_accecn(&mut self, ack: &AckPacket, delivered: Delivered, mss: u32) -> u32 {
         let Some(feedback) = ack.accecn else { return 0 };
-        let first = self.ace.is_none();
-        let decoder = self.ace.get_or_insert_with(|| Box::new(AceDecoder::new(mss)));
-        if first && feedback.ace == 0 {
-            (self.disabled, self.ignored) = (true, true);
+        if self.ace.is_none() && feedback.ace == 0 {
+            self.turn_off();
         }
+        let decoder = self.ace.get_or_insert_with(|| Box::new(AceDecoder::new(mss)));
         if self.ignored {
             return 0;
         }
-        decoder.on_ack(feedback, delivered)
+        let marks = decoder.on_ack(feedback, delivered);
+        self.disabled |= marks.is_contradiction;
+        marks.packets
     }
 
     /// Sends CWR with the next new segment after a window reduction, with ECN. The bit is a part of the ACE field in
@@ -136,6 +142,25 @@ mod tests {
         };
         assert_eq!(reports([0, 2]), ([0, 0], true));
         assert_eq!(reports([5, 0]), ([0, 3], false));
+        // Only zero is tested, since other initial values are a channel for the future.
+        assert!((1..8).all(|first| !reports([first, first]).1));
+    }
+
+    /// RFC 9768, section 3.2.3.2.5: marked bytes that the ACE field denies end the use of ECN, and marks that it reports
+    /// later still count.
+    #[test]
+    fn contradictory_feedback_ends_ecn() {
+        let mut receiver = crate::accecn::MarkCounters::default();
+        receiver.on_packet(crate::accecn::Codepoint::Ce, 1000);
+        let (feedback, _) = receiver.feedback(0, true, true);
+        let mut echo = EcnEcho::default();
+        let mut marks = |ace| {
+            let accecn = Some(AccEcnFeedback { ace, ..feedback });
+            let one = Delivered { packets: 1, bytes: Bytes(1000) };
+            let marked = echo.on_ack(Ecn::AccEcn, &AckPacket { accecn, ..ack(false, 0) }, one, 1000).0;
+            (marked, echo.disabled)
+        };
+        assert_eq!([marks(5), marks(6)], [(0, true), (1, true)]);
     }
 
     /// RFC 3168, section 6.1.2: the first new segment after the reduction carries CWR, and none after it.
@@ -144,5 +169,8 @@ mod tests {
         let mut echo = EcnEcho::default();
         echo.queue_cwr(Ecn::Classic);
         assert_eq!([true, false, false].map(|retransmission| echo.take_cwr(retransmission)), [false, true, false]);
+        // RFC 9768, section 3.1.5: Accurate ECN has no such bit.
+        echo.queue_cwr(Ecn::AccEcn);
+        assert!(!echo.take_cwr(false));
     }
 }

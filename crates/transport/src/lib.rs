@@ -49,6 +49,8 @@
 //! `recovery/` and a variant in its `mod.rs`; a new stack parameter is a field in `stack.rs`.
 
 pub mod accecn;
+pub mod accecn_handshake;
+pub mod accecn_option;
 mod ack_summary;
 mod coarse_rto;
 mod controller;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cwndlab_control::Feedback;
 use cwndlab_units::{Bytes, Duration, Time};
 
-use crate::accecn::{AccEcnFeedback, Codepoint, MarkCounters};
+use crate::accecn::{Codepoint, MarkCounters};
 use crate::delayed_ack::{Arrival, DelayedAck};
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
@@ -304,15 +304,17 @@ impl Receiver {
         if self.sack && (duplicate.is_some() || self.reassembly.is_some()) {
             self.fill_blocks(&mut ack.blocks, duplicate);
         }
-        ack.accecn = self.accecn_feedback(ack.blocks.len);
+        if let Some(counters) = self.marks.as_deref_mut() {
+            let (timestamps, option) = (self.stack.timestamps, self.stack.accecn_option);
+            let (feedback, blocks) = counters.feedback(ack.blocks.len, timestamps, option);
+            (ack.accecn, ack.blocks.len) = (Some(feedback), blocks);
+        }
         out.ack(&ack);
     }
 
-    /// The Accurate ECN feedback of an ACK with this number of SACK blocks.
-    #[inline]
-    fn accecn_feedback(&mut self, blocks: u8) -> Option<AccEcnFeedback> {
-        let counters = self.marks.as_deref_mut()?;
-        Some(counters.feedback(blocks, self.stack.timestamps, self.stack.accecn_option))
+    /// Sends no feedback of Accurate ECN: the handshake ended without it.
+    pub fn turn_accecn_off(&mut self) {
+        self.marks = None;
     }
 
     /// Whether an ACK without SACK blocks has no options.
@@ -380,7 +382,7 @@ mod tests {
         fn ack(&mut self, ack: &AckPacket) {
             self.0.push(*ack);
         }
-        fn syn(&mut self) {}
+        fn syn(&mut self, _: u32) {}
         fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
     }
 

@@ -73,6 +73,13 @@ impl SendBuffer {
         self.unsent = if bytes == ENDLESS { ENDLESS } else { Bytes(self.unsent.0.saturating_add(bytes.0)) };
     }
 
+    /// Takes unsent data back, which is not endless.
+    pub(crate) fn withdraw(&mut self, bytes: Bytes) {
+        if self.unsent != ENDLESS {
+            self.unsent = self.unsent.saturating_sub(bytes);
+        }
+    }
+
     /// Ends an endless supply. Data that were written before it remain.
     pub(crate) fn end(&mut self) {
         if self.unsent == ENDLESS {

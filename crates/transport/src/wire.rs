@@ -124,8 +124,8 @@ pub trait Output {
     fn plain_ack(&mut self, ack: PlainAck) {
         self.ack(&ack.into());
     }
-    /// Sends a SYN.
-    fn syn(&mut self);
+    /// Sends a SYN, after this number of retransmissions of it.
+    fn syn(&mut self, retransmissions: u32);
     /// Records an event: kind, cause, the window before and after, and the pipe (bandwidth-delay product) that the
     /// algorithm compared it with, all three in segments. The pipe is NaN if there is none.
     fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64);

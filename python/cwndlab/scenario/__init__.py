@@ -6,7 +6,7 @@ scenarios, `traces` the traces of links, `stacks` the profiles of hosts.
 
 from cwndlab.scenario import cells, losses, media, presets, queues, routers, stacks, traces, workloads
 from cwndlab.scenario.document import NamedValues, Scenario
-from cwndlab.scenario.flows import Control, Flow, Service, WriteStep
+from cwndlab.scenario.flows import Control, Flow, MediaStream, Service, WriteStep
 from cwndlab.scenario.like import ScenarioLike
 from cwndlab.scenario.links import DelayTrace, Harq, Jitter, Link, Police, Step, TokenBucket, Trace
 from cwndlab.scenario.media import Propagation, Received
@@ -21,6 +21,7 @@ __all__ = [
     "Harq",
     "Jitter",
     "Link",
+    "MediaStream",
     "NamedValues",
     "Node",
     "ParkingLot",

@@ -173,7 +173,30 @@ class WriteStep(Table):
     rate: str
 
 
-TABLES.update({"control": Control, "service": Service, "steps": WriteStep})
+@dataclass(frozen=True)
+class MediaStream(Table):
+    """A stream of `cwndlab.scenario.workloads.Call`: ``frame_rate`` frames of size ``frame`` per second, in groups of
+    ``group`` that begin with one of size ``first_frame``. Of all streams, data of the lowest ``priority`` is sent
+    first. The receiver stops a group with a frame that arrives later than ``stop_after``.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> audio = cwndlab.scenario.MediaStream(frame_rate=50, frame="80 B", priority=2)
+    >>> cwndlab.scenario.workloads.Call(streams=[audio]).to_document()["streams"]
+    [{'frame_rate': 50, 'frame': '80 B', 'priority': 2}]
+    """
+
+    frame_rate: float
+    frame: str
+    _: KW_ONLY
+    priority: int | None = None
+    group: int | None = None
+    first_frame: str | None = None
+    stop_after: str | None = None
+
+
+TABLES.update({"control": Control, "service": Service, "steps": WriteStep, "streams": MediaStream})
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,7 @@ __all__ = [
     "Amqp",
     "Arrivals",
     "Bulk",
+    "Call",
     "Cbr",
     "Cdf",
     "Coap",
@@ -1307,6 +1308,32 @@ class ScheduledWrites(Workload):
     steps: object
     _: KW_ONLY
     write: str | None = None
+
+
+@dataclass(frozen=True)
+class Call(Workload):
+    """Media streams of one connection: frames are generated at fixed rates, and what is sent next is of the stream
+    with the lowest ``priority``, as with Media over QUIC (draft-huitema-ccwg-c4-test). The flow's receiver requests
+    the call, and stops a group of frames that is late (TCP, in the simulator).
+
+    Parameters
+    ----------
+    streams
+        The streams.
+    length
+        Time from the first frame to the last one (default: until the end of the flow).
+
+    Examples
+    --------
+    >>> from cwndlab.scenario.workloads import Call
+    >>> Call(streams=({"frame_rate": 50, "frame": "80 B"},)).to_document()
+    {'kind': 'call', 'streams': [{'frame_rate': 50, 'frame': '80 B'}]}
+    """
+
+    KIND: ClassVar[str] = "call"
+    streams: object
+    _: KW_ONLY
+    length: str | None = None
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,5 @@
-"""Test cases of C4: downloads that have to end within a bound, alone and beside a flow of C4, CUBIC or BBR.
+"""Test cases of C4: downloads that have to end within a bound, alone and beside a flow of C4, CUBIC or BBR; and calls
+whose frames have to arrive within bounds.
 
 Source: C. Huitema, S. Nandakumar, C. Jennings, "Testing of Christian's Congestion Control Code (C4)",
 draft-huitema-ccwg-c4-test, in the repository private-octopus/c4 at commit e3377b6 (November 2025). A bound applies to
@@ -10,8 +11,9 @@ does that is asked for the data. Rivals are this catalogue's `c4`, `cubic` and `
 the satellite are those of an algorithm with `careful-resume`; others, such as `c4`, whose specification does not
 mention them, begin without.
 
-Left out: the seven calls (audio and two videos as streams of one QUIC connection, by priority, one of which the
-receiver stops), since a connection of the engine has one stream.
+In the calls the workload ``call`` has audio and two videos, by priority, and the receiver stops the second video when
+it is late. TCP retransmits audio, which the source sends as datagrams, and delivers all streams in the order in which
+they were sent.
 """
 
 from __future__ import annotations
@@ -41,6 +43,10 @@ _LATE = Path("10 Mbit/s, 70 ms", 10e6, 0.07)
 #: Longest delay of the queue where the source states none, s.
 _QUEUE_S = 0.08
 _SATELLITE = Path("250 Mbit/s, 600 ms", 250e6, 0.6)
+_MEDIA = Path("100 Mbit/s, 30 ms", 100e6, 0.03)
+_MEDIA_SLOW = Path("10 Mbit/s, 40 ms", 10e6, 0.04)
+_MEDIA_FADE = Path("20 Mbit/s, 40 ms", 20e6, 0.04)
+_MEDIA_WIFI = Path("20 Mbit/s, 2 ms", 20e6, 0.002)
 _JITTER: Mapping[str, Any] = {"wifi_jitter": "7 ms"}
 #: The window of the satellite that is remembered, bytes, and its RTT, s.
 _REMEMBERED = (18_750_000, 0.600123)
@@ -205,3 +211,104 @@ def _last(t: Trial) -> None:
 
 _with("Cubic", "cubic", (6.7, 22.2, 22, 11))
 _with("BBR", "bbr3", (6.7, 23, 23, 13.5))
+
+
+#: The streams of a call, by their names: audio, a video, and one that is stopped when it is 250 ms late.
+_STREAMS: Mapping[str, Mapping[str, Any]] = {
+    "audio": {"frame_rate": 50, "frame": "80 B", "priority": 2},
+    "low video": {"frame_rate": 30, "frame": "3750 B", "first_frame": "37500 B", "group": 30, "priority": 4},
+    "mid video": {
+        "frame_rate": 30,
+        "frame": "6250 B",
+        "first_frame": "62500 B",
+        "group": 30,
+        "priority": 6,
+        "stop_after": "250 ms",
+    },
+}
+#: The sizes of the frames of the streams that are judged, bytes.
+_JUDGED = {"audio": (80,), "low video": (3750, 37500)}
+#: Time for the last frames of a call to arrive, s.
+_REST_S = 5.0
+
+
+def _frame_delays_s(t: Trial, document: Mapping[str, Any], seed: int, start_s: float) -> list[list[float]]:
+    """The delays of the frames that were generated from ``start_s`` on, s, of each judged stream; infinite for those
+    that did not arrive."""
+    rows = [row for row in t.run(document, seed).records.rows("messages") if row["generated_ns"] >= start_s * 1e9]
+
+    def delay_s(row: Mapping[str, Any]) -> float:
+        return inf if row["delivered_ns"] is None else (row["delivered_ns"] - row["generated_ns"]) / 1e9
+
+    return [[delay_s(row) for row in rows if row["size_bytes"] in sizes] for sizes in _JUDGED.values()]
+
+
+def _call(
+    t: Trial,
+    source: str,
+    bounds_s: tuple[float, float],
+    *,
+    start_s: float = 0.2,
+    length_s: float = 5.0,
+    **link: Any,
+) -> None:
+    """States the average and the longest delay of the frames of each judged stream, in the worst run."""
+    path = t.path
+    one_way = {
+        **rate(path.rate_bps),
+        "queue": {"kind": "droptail", "capacity": f"{path.rate_bps * 0.1 / 8:.0f} B"},
+        **link,
+    }
+    document = t.scenario(length_s + _REST_S, link=one_way, reverse=one_way)
+    workload = {"kind": "call", "streams": [dict(one) for one in _STREAMS.values()], "length": duration(length_s)}
+    document["flow"] = [{**document["flow"][0], "workload": workload, "service": {"class": "call"}}]
+    document.update(perturb=True, start_jitter="0 s")
+    runs = [_frame_delays_s(t, document, seed, start_s) for seed in range(1, RUNS + 1)]
+    for stream, delays in zip(_JUDGED, zip(*runs, strict=True), strict=True):
+        averages = [sum(one) / len(one) for one in delays]
+        text = f"delay of {stream} in the worst of {RUNS} calls, s"
+        t.expect(source, f"average {text}", max(averages), high=bounds_s[0])
+        t.expect(source, f"longest {text}", max(map(max, delays)), high=bounds_s[1])
+
+
+_CALLS = "Handling of Multimedia Applications"
+
+
+@case("call-fast", "Media on a high-speed connection", _CALLS, paths=(_MEDIA,))
+def _call_fast(t: Trial) -> None:
+    _call(t, "5 s, the average is at most 31 ms, the maximum 79 ms", (0.031, 0.079))
+
+
+@case("call-slow", "Media on a 10 Mbit/s connection", _CALLS, paths=(_MEDIA_SLOW,))
+def _call_slow(t: Trial) -> None:
+    _call(t, "5 s, the average is at most 47 ms, the maximum 160 ms", (0.047, 0.16))
+
+
+@case("call-long", "Media for 20 seconds", _CALLS, paths=(_MEDIA,))
+def _call_long(t: Trial) -> None:
+    _call(t, "20 s, the average is at most 33 ms, the maximum 80 ms", (0.033, 0.08), length_s=20)
+
+
+@case("call-route", "Media over varying RTT", _CALLS, paths=(_MEDIA,))
+def _call_route(t: Trial) -> None:
+    what = "an RTT of 30 ms, and of 100 ms after 1 s; from 5 s on 110 and 120 ms"
+    _call(t, what, (0.11, 0.12), start_s=5, length_s=10, **steps((1.0, {"delay": duration(0.05)})))
+
+
+@case("call-fade", "Media over varying Wi-Fi", _CALLS, paths=(_MEDIA_FADE,))
+def _call_fade(t: Trial) -> None:
+    fair, faded = {**rate(20e6), "wifi_jitter": "1 ms"}, {**rate(2e6), "wifi_jitter": "12 ms"}
+    what = "20 Mbit/s and a jitter of 1 ms, from 1 to 3 s 2 Mbit/s and 12 ms: 110 and 350 ms"
+    link: dict[str, Any] = {**fair, **steps((1.0, faded), (3.0, fair))}
+    _call(t, what, (0.11, 0.35), **link)
+
+
+@case("call-suspension", "Media with Wi-Fi suspensions", _CALLS, paths=(_PAUSES,))
+def _call_suspension(t: Trial) -> None:
+    what = "no capacity in the last 200 ms of each 2 s: 23.6 and 202 ms"
+    _call(t, what, (0.0236, 0.202), repeat="2 s", **steps((1.8, rate(0))))
+
+
+@case("call-bad-wifi", "Media over bad Wi-Fi", _CALLS, paths=(_MEDIA_WIFI,))
+def _call_bad_wifi(t: Trial) -> None:
+    _call(t, "a jitter of 7 ms: 105 and 410 ms", (0.105, 0.41), **_JITTER)

@@ -37,8 +37,12 @@ options! {
         thresh: f64 = 0.26 in 0.0..=1.0,
         /// limit of RTT/bin: 35 with form=sent (FreeBSD), 15 in neqo and with form=delivered
         extra_bins: f64["bins"] = 35.0 in 3.0..=35.0,
-        /// consecutive bins without an ACK after which the measurement restarts: 2, in neqo 9 (optional in draft -09)
-        missed_bins: f64["bins"] = 2.0 in 0.0..=10.0,
+        /// consecutive bins without an ACK after which the measurement restarts: none with 1e6 (optional in draft -09, off
+        /// in the authors' module for Linux); 9 in neqo, 3 with the former α = 2 of that module
+        missed_bins: f64["bins"] = 1e6 in 0.0..=1e6,
+        /// at the end of a bin in which the sender is application-limited, the measurement goes on (neqo, FreeBSD) or
+        /// restarts with bins of the same length (the authors' module for Linux, version 3.1)
+        app_limited: AppLimited { Keep = "keep", Restart = "restart" } = Keep,
         /// RTT by which the reference interval is shifted: the last sample (the drafts) or the minimum
         shift: Shift { Latest = "latest", Min = "min" } = Latest,
         /// reduction of the window at the exit: by a segment for three acknowledged ones, to the delivery of the last
@@ -59,12 +63,13 @@ pub static SPEC: Spec = Spec {
     summary: "Compares the bytes delivered in the last 3.5 RTTs with the bytes sent in an interval one RTT earlier; slow start ends when the difference exceeds a threshold.",
     parameters: Options::PARAMETERS,
     choices: &[
-        "the constants are those of drafts -08 and -09, as in FreeBSD",
+        "the constants are those of drafts -08 and -09, as in neqo; the authors' module for FreeBSD (maryam-ataei/TCP_SS_SEARCH_ALG@89683e2, December 2025) compares with the bytes sent too, and has thresh = 0.35 and drain = rollback",
         "the texts of the drain in drafts -09 and -10 were not read: its target is that of neqo's code, its rate that of the minutes of IETF 126",
         "the window of the drain counts as slow start: a loss or an idle period ends it",
         "the drain's target is the delivery of ⌈RTT_0/bin⌉ = 3 bins, 1.05 RTT_0, as in neqo, which records it and does not drain",
         "between two bins the reference lies nearer to the older one, as in neqo; draft -09 interpolates to the newer one by mistake",
         "neqo has extra_bins = 15 and missed_bins = 9",
+        "drain = rollback leaves at least ten segments, as in the authors' modules (TCP_INIT_CWND)",
     ],
     pitfalls: &[
         "needs 13 bins, 4.5 RTTs, before the first comparison: where the path is full earlier slow start ends with a loss",
@@ -82,6 +87,8 @@ const BINS: usize = 10;
 const BIN_SHARE: f64 = 0.35;
 /// (7): acknowledged segments per segment of the drain.
 const DRAIN_ACKS: f64 = 3.0;
+/// Segments that a roll-back leaves at least (Linux, `TCP_INIT_CWND`).
+const ROLLBACK_FLOOR: f64 = 10.0;
 /// Length of the history: 10 bins of the interval, 35 extra bins, and reserve for the interpolation.
 const HISTORY: usize = 64;
 
@@ -129,19 +136,27 @@ impl Search {
         let delivered = ack.delivered.0.saturating_sub(ack.acked.0);
         let sent = delivered + ack.prior_in_flight.0 + self.lost;
         self.lost += ack.lost.0;
+        let keeps_bins = ack.app_limited && self.options.app_limited == AppLimited::Restart;
         if let Some(passed) = (now.saturating_sub(self.end)).checked_div(self.bin) {
-            if passed <= self.options.missed_bins as u64 {
-                for _ in 0..=passed {
-                    self.push_bin(delivered, sent);
-                }
+            if passed <= self.options.missed_bins as u64 && !keeps_bins {
+                self.push_bins(passed + 1, delivered, sent);
                 self.end += (passed + 1) * self.bin;
                 return true;
             }
         }
-        self.bin = ((rtt as f64 * BIN_SHARE) as u64).max(1);
+        if self.bin == 0 || !keeps_bins {
+            self.bin = ((rtt as f64 * BIN_SHARE) as u64).max(1);
+        }
         (self.end, self.closed) = (now + self.bin, 0);
         self.push_bin(delivered, sent);
         false
+    }
+
+    /// Closes this number of bins, of which only the last ones have a place in the history.
+    fn push_bins(&mut self, number: u64, delivered: u64, sent: u64) {
+        let kept = number.min(HISTORY as u64);
+        self.closed += (number - kept) as usize;
+        (0..kept).for_each(|_| self.push_bin(delivered, sent));
     }
 
     fn push_bin(&mut self, delivered: u64, sent: u64) {
@@ -189,8 +204,8 @@ impl Search {
         let first = 1.0 / BIN_SHARE;
         match self.options.drain {
             Drain::Off => w,
-            Drain::Rollback => (w - self.recent(2.0 * first, mss)).max(2.0),
-            Drain::Gradual => self.recent(ceil(first), mss).clamp(2.0, w),
+            Drain::Rollback => (w - self.recent(2.0 * first, mss)).max(ROLLBACK_FLOOR).min(w),
+            Drain::Gradual => self.recent(ceil(first), mss).max(2.0).min(w),
         }
     }
 
@@ -307,7 +322,7 @@ mod tests {
     /// Reference values: a first RTT of 100 ms gives bins of 35 ms.
     #[test]
     fn the_first_rtt_determines_the_bins() {
-        let mut start = start();
+        let mut start = Search::new(Options { missed_bins: 2.0, ..Options::default() });
         let _ = start.on_ack(&ack_at(Time::from_nanos(1_000_000_000), 1), 10.0, 1e9);
         assert_eq!(start.bin, 35_000_000);
         // By hand: after 139 ms three more bins have ended without an ACK, within the limit; after 176 ms it restarts.
@@ -315,6 +330,30 @@ mod tests {
         assert_eq!(start.closed, 4);
         let _ = start.on_ack(&ack_at(Time::from_nanos(1_139_000_000 + 176_000_000), 1), 10.0, 1e9);
         assert_eq!(start.closed, 1);
+    }
+
+    /// Draft -09 restarts only as an option: by hand, bins of 35 ms, and an ACK 350 s later closes 10,000 of them.
+    #[test]
+    fn missed_bins_are_filled_by_default() {
+        let mut start = start();
+        let _ = start.on_ack(&ack_at(Time::from_nanos(1_000_000_000), 1), 10.0, 1e9);
+        let late = Ack { delivered: Bytes(7000), ..ack_at(Time::from_nanos(351_000_000_000), 1) };
+        let _ = start.on_ack(&late, 10.0, 1e9);
+        assert_eq!((start.closed, start.bin, start.end), (10_001, 35_000_000, 351_035_000_000));
+        assert_eq!(start.recent(10.0, 1000.0), 0.0, "the last bins are alike");
+    }
+
+    /// The authors' module for Linux, `search_update_bins`: an application-limited sender restarts with the same bins.
+    #[test]
+    fn an_application_limited_bin_restarts_the_measurement() {
+        for (app_limited, closed) in [(AppLimited::Keep, 2), (AppLimited::Restart, 1)] {
+            let mut start = Search::new(Options { app_limited, ..Options::default() });
+            let first = Ack { app_limited: true, ..ack_at(Time::from_nanos(1_000_000_000), 1) };
+            let _ = start.on_ack(&first, 10.0, 1e9);
+            let next = Ack { rtt: Some(Duration::from_millis(200)), app_limited: true, ..ack_at(Time::from_nanos(1_036_000_000), 1) };
+            let _ = start.on_ack(&next, 10.0, 1e9);
+            assert_eq!((start.closed, start.bin), (closed, 35_000_000));
+        }
     }
 
     /// By hand: 10 segments are delivered every 5 ms; the sender is 100 ms, 200 segments, ahead: norm 0. From 1 s on
@@ -363,6 +402,17 @@ mod tests {
         assert_eq!(small.leave(&ack, 150.0).exit.map(|exit| exit.ssthresh), Some(150.0));
     }
 
+    /// A window below two segments, as after losses, stays as it is; it was an error of `clamp`.
+    #[test]
+    fn a_window_below_two_segments_does_not_drain() {
+        for drain in [Drain::Gradual, Drain::Rollback, Drain::Off] {
+            let mut start = Search { bin: 35_000_000, ..Search::new(Options { drain, ..Options::default() }) };
+            (0..15u64).for_each(|n| start.push_bin(60_000 * n, 0));
+            let exit = start.leave(&ack_at(Time::from_nanos(1_000_000_000), 1), 1.07).exit;
+            assert_eq!(exit.map(|exit| exit.ssthresh), Some(1.07));
+        }
+    }
+
     /// Earlier drafts by hand: 60 segments per 35 ms are 343 in two initial RTTs of 100 ms, so that 600 fall to 257.
     #[test]
     fn the_roll_back_takes_the_delivery_of_two_round_trips() {
@@ -371,6 +421,8 @@ mod tests {
         (0..15u64).for_each(|n| start.push_bin(60_000 * n, 0));
         let exit = start.leave(&ack_at(Time::from_nanos(1_000_000_000), 1), 600.0).exit;
         assert_eq!(exit.map(|exit| exit.ssthresh.round()), Some(257.0));
+        let exit = start.leave(&ack_at(Time::from_nanos(1_000_000_000), 1), 300.0).exit;
+        assert_eq!(exit.map(|exit| exit.ssthresh), Some(10.0), "less than the initial window would remain");
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl<'a> DialogueEndpoints<'a> {
             Action::Offer(at, size) => self.endpoint.offer_message(at, size),
             Action::Deliver(since) => self.endpoint.deliver_message(since),
             Action::Record(since, size) => self.endpoint.record_transfer(since, size),
-            Action::Connect | Action::Send(..) | Action::Finish => {}
+            Action::Connect | Action::Send(..) | Action::Finish | Action::Queue(..) | Action::Withdraw(_) => {}
         }
     }
 
@@ -164,6 +164,7 @@ impl<'a> DialogueEndpoints<'a> {
                         }
                     }
                     Action::Offer(..) | Action::Deliver(_) | Action::Record(..) => self.record(action),
+                    Action::Queue(..) | Action::Withdraw(_) => {} // `check_records` refuses such workloads
                     Action::Finish => self.endpoint.state.end(run.now()),
                     Action::Send(bytes, message) => {
                         if let Some(connection) = &mut connection {
@@ -210,7 +211,8 @@ impl<'a> DialogueEndpoints<'a> {
                     Action::Send(bytes, message) => self.append(end, &mut connection, bytes, message),
                     Action::Offer(..) | Action::Deliver(_) | Action::Record(..) => self.record(action),
                     Action::Finish => self.endpoint.state.end(self.endpoint.run.now()),
-                    Action::Connect => {} // the client's
+                    // The client's; and those of workloads that `check_records` refuses.
+                    Action::Connect | Action::Queue(..) | Action::Withdraw(_) => {}
                 }
             }
         }

@@ -43,7 +43,7 @@ impl Output for Wire {
 
     fn ack(&mut self, _: &AckPacket) {}
 
-    fn syn(&mut self) {}
+    fn syn(&mut self, _: u32) {}
 
     fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
 }

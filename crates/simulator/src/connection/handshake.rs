@@ -2,8 +2,9 @@
 
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
-use cwndlab_scenario::plan::{Ecn, FlowPlan, PeerEcn};
-use cwndlab_transport::accecn::{client_mode, syn_ack_flags, Codepoint};
+use cwndlab_scenario::plan::{Ecn, FlowPlan};
+use cwndlab_transport::accecn::Codepoint;
+use cwndlab_transport::accecn_handshake::Answer;
 use cwndlab_transport::wire::Output;
 use cwndlab_units::{Duration, Time};
 
@@ -11,15 +12,25 @@ use super::Connection;
 use crate::packet_sink::{feedback, PacketSink};
 
 impl Connection {
-    /// The SYN at the receiver, which answers it. Requests for Accurate ECN say how the SYN arrived; other forms of ECN are
-    /// not negotiated packet by packet.
+    /// The SYN at the receiver, which answers it. Accurate ECN is negotiated by the packets that arrive; other forms of ECN
+    /// are not.
     pub(super) fn deliver_syn(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
-        self.syn_acks = (now, self.syn_acks.1 + 1);
-        let flags = match packet.accecn_flags() {
-            0 => 0,
-            flags => syn_ack_flags(flags, packet.codepoint(plan.stack.ect1), PeerEcn::Accurate),
-        };
-        sink!(self, network, now).syn_ack(packet.options(), flags);
+        self.answers.last = now;
+        self.answers.number += 1;
+        let (mut flags, mut option) = (0, false);
+        if plan.stack.ecn == Ecn::AccEcn {
+            // A RST answers only a client that requests classic ECN too, which no sender here does.
+            if let Answer::SynAck { flags: answer, option: with_option } =
+                self.answers.ecn.on_syn(packet.accecn_flags(), packet.codepoint(plan.stack.ect1))
+            {
+                (flags, option) = (answer, with_option && plan.stack.accecn_option);
+            }
+            if self.answers.ecn.mode() == Some(Ecn::Off) {
+                self.receiver.turn_accecn_off();
+            }
+            self.format.acks_are_ecn_capable &= self.answers.ecn.may_send_ect();
+        }
+        sink!(self, network, now).syn_ack(packet.options(), flags, option);
     }
 
     /// The SYN-ACK at the sender.
@@ -32,10 +43,8 @@ impl Connection {
             let cwnd = self.sender.cwnd();
             sink.event("fallback", "a router has no agent", cwnd, cwnd, f64::NAN);
         }
-        if let (Ecn::AccEcn, Some(arrived)) = client_mode(packet.accecn_flags()) {
-            let sent = if plan.stack.ect1 { Codepoint::Ect1 } else { Codepoint::NotEct };
-            self.sender.on_syn_codepoint(sent, arrived, &mut sink);
-        }
+        let sent = if plan.stack.ect1 { Codepoint::Ect1 } else { Codepoint::NotEct };
+        self.sender.on_syn_ack_flags(packet.accecn_flags(), sent, &mut sink);
         self.sender.on_syn_ack(now, self.receiver.first_window(), feedback, &mut sink);
         self.record_values(now);
     }

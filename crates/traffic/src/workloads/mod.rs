@@ -136,6 +136,7 @@ workloads! {
     Hosted => hosted,
     PageLoads => page_loads,
     ScheduledWrites => scheduled_writes,
+    Call => call,
 }
 
 /// The selection of a workload by `kind`.
@@ -221,6 +222,7 @@ mod tests {
             json!({ "kind": "adaptive-video" }),
             json!({ "kind": "hosted", "stack": "quinn" }),
             json!({ "kind": "page-loads" }),
+            json!({ "kind": "call", "streams": [{ "frame_rate": 50, "frame": "80 B" }] }),
             json!({ "kind": "scheduled-writes", "steps": [{ "at": "0 s", "rate": "unlimited" }] }),
         ];
         for spec in SPECS {

@@ -38,7 +38,7 @@ impl Sender {
         self.syn_retransmissions += 1;
         tcb.rtt.back_off();
         out.event("timeout", "syn", tcb.cwnd, tcb.cwnd, f64::NAN);
-        out.syn();
+        out.syn(self.syn_retransmissions);
         tcb.arm_rto(now);
     }
 

@@ -36,6 +36,7 @@ pub(crate) fn linux() -> Stack {
         ecn: Ecn::Off,
         peer_ecn: PeerEcn::Accurate,
         accecn_option: true,
+        ecn_acks: true,
         ect1: false,
         pacing: Pacing::Algorithm,
         pacing_quantum: 2,

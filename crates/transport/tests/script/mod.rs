@@ -84,7 +84,7 @@ impl Output for SentSegments {
 
     fn ack(&mut self, _: &AckPacket) {}
 
-    fn syn(&mut self) {}
+    fn syn(&mut self, _: u32) {}
 
     fn event(&mut self, kind: &'static str, cause: &'static str, _: u32, _: u32, _: f64) {
         self.events.push((kind, cause));
