@@ -271,7 +271,6 @@ fn require_ipv6(plan: &Plan, place: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-<<<<<<< HEAD
 /// Fails for a flow over QUIC, which kernels do not have.
 fn check_transports(plan: &Plan) -> Result<(), Fault> {
     match plan.flows.iter().position(|flow| flow.workload.is_quic()) {
@@ -287,10 +286,7 @@ fn check_transports(plan: &Plan) -> Result<(), Fault> {
     }
 }
 
-/// Fails for a plan that records what an emulation does not see.
-=======
 /// Fails for a plan that records what an emulation does not see, or does what a socket cannot.
->>>>>>> h-l4s
 fn check_records(plan: &Plan) -> Result<(), Fault> {
     if let Some(flow) = plan.flows.iter().find(|flow| matches!(flow.workload, Workload::Call(_))) {
         let what = "a socket of the kernel has no streams with priorities";

@@ -384,7 +384,7 @@ impl Connection {
     #[cold]
     fn on_delivered(&mut self, now: Time, seq: u64, len: u32) {
         if let Some(dialogue) = &mut self.dialogue {
-<<<<<<< HEAD
+            dialogue.messages.on_sent(self.sender.unsent());
             let (expected, delivered) = (self.receiver.expected(), self.receiver.delivered());
             let readable = if seq > expected && dialogue.messages.has_streams() {
                 let from = delivered + self.sender.payload(expected, seq);
@@ -393,10 +393,6 @@ impl Connection {
                 dialogue.messages.on_delivered(delivered)
             };
             if readable {
-=======
-            dialogue.messages.on_sent(self.sender.unsent());
-            if dialogue.messages.on_delivered(self.receiver.delivered()) {
->>>>>>> h-l4s
                 self.application = now;
             }
             return;

@@ -114,9 +114,12 @@ pub struct MessageQueue {
     in_transit: VecDeque<(Bytes, Message)>,
     /// Messages that are complete at the receiver and not yet read.
     received: VecDeque<Message>,
-<<<<<<< HEAD
     /// Messages on streams of their own (RFC 9000, 2.2); `None` in a connection that delivers in order.
     streams: Option<Box<Streams>>,
+    /// Queued messages that are not sent in full, by priority, each with the bytes that are left.
+    queued: BTreeMap<u32, VecDeque<(Bytes, Message)>>,
+    /// Bytes of queued messages without those that were withdrawn.
+    supplied: Bytes,
 }
 
 /// Data above those in order, and the messages that were complete before earlier ones.
@@ -141,12 +144,6 @@ impl Streams {
     fn contains(&self, from: u64, to: u64) -> bool {
         self.ranges.iter().any(|&(start, end)| start <= from && to <= end)
     }
-=======
-    /// Queued messages that are not sent in full, by priority, each with the bytes that are left.
-    queued: BTreeMap<u32, VecDeque<(Bytes, Message)>>,
-    /// Bytes of queued messages without those that were withdrawn.
-    supplied: Bytes,
->>>>>>> h-l4s
 }
 
 impl MessageQueue {
@@ -156,7 +153,6 @@ impl MessageQueue {
         self.in_transit.push_back((self.written, message));
     }
 
-<<<<<<< HEAD
     /// Puts each message on a stream of its own: one that is complete is read although earlier ones are not.
     pub fn use_streams(&mut self) {
         self.streams = Some(Box::default());
@@ -166,7 +162,8 @@ impl MessageQueue {
     #[must_use]
     pub fn has_streams(&self) -> bool {
         self.streams.is_some()
-=======
+    }
+
     /// Appends a message that waits for its turn ([`Action::Queue`]), after [`on_sent`](Self::on_sent).
     pub fn enqueue(&mut self, bytes: Bytes, message: Message, priority: u32) {
         self.supplied += bytes;
@@ -207,7 +204,6 @@ impl MessageQueue {
                 messages.pop_front();
             }
         }
->>>>>>> h-l4s
     }
 
     /// Sets the number of bytes that the receiver has in order; returns whether a message is readable.
@@ -269,14 +265,11 @@ impl MessageQueue {
         self.written = Bytes::ZERO;
         self.in_transit.clear();
         self.received.clear();
-<<<<<<< HEAD
         if let Some(streams) = &mut self.streams {
             **streams = Streams::default();
         }
-=======
         self.queued.clear();
         self.supplied = Bytes::ZERO;
->>>>>>> h-l4s
     }
 
     /// Allocated memory, bytes.
@@ -312,7 +305,6 @@ mod tests {
         assert_eq!(queue.read(), Some(message(2)));
     }
 
-<<<<<<< HEAD
     /// RFC 9000, section 2.2: a stream is delivered in order, whatever is missing of others. By hand: messages of 100 bytes;
     /// the first 50 bytes arrive late. In order, all three wait for them.
     #[test]
@@ -351,7 +343,7 @@ mod tests {
         assert!(queue.on_delivered(Bytes(300)));
         assert_eq!(queue.read(), Some(message(1)));
     }
-=======
+
     /// By hand: 100 bytes of priority 4, of which 40 are sent before 20 bytes of priority 2 arrive. These go next, at bytes 40
     /// to 60, then the other 60, at bytes 60 to 120.
     #[test]
@@ -383,5 +375,4 @@ mod tests {
         assert!(!queue.on_delivered(Bytes(49)) && queue.on_delivered(Bytes(50)));
         assert_eq!((queue.read(), queue.read()), (Some(message(2)), None));
     }
->>>>>>> h-l4s
 }
