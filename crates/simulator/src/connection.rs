@@ -482,33 +482,6 @@ impl Connection {
         self.receiver.reset_totals();
     }
 
-    /// Opens the connection with a SYN.
-    pub(crate) fn open(&mut self, now: Time, network: &mut Network) {
-        let mut sink = sink!(self, network, now);
-        self.sender.open(now, &mut sink);
-        self.source.start();
-    }
-
-    /// Opens one direction of a connection of QUIC.
-    pub(crate) fn open_quic(&mut self, now: Time, network: &mut Network) {
-        let window = self.receiver.first_window();
-        let mut sink = sink!(self, network, now);
-        self.sender.open_without_syn(now, window, &mut sink);
-        self.source.start();
-    }
-
-    /// Time of the SYN-ACK of this connection; `None` if there was more than one.
-    pub(crate) fn handshake_start(&self) -> Option<Time> {
-        (self.answers.number == 1).then_some(self.answers.last)
-    }
-
-    /// Accepts the connection that the other direction opened, whose SYN-ACK was sent at `syn_ack_at`.
-    pub(crate) fn accept(&mut self, syn_ack_at: Option<Time>, now: Time, network: &mut Network) {
-        let window = self.receiver.first_window();
-        let mut sink = sink!(self, network, now);
-        self.sender.accept(syn_ack_at, now, window, &mut sink);
-    }
-
     /// Writes data of the application.
     pub(crate) fn supply(&mut self, bytes: Bytes, now: Time, network: &mut Network) {
         let mut sink = sink!(self, network, now);

@@ -120,7 +120,9 @@ SHARED: dict[str, Option | Argument] = {
         "PATH=VALUE",
         "Change a field: flow[1].rtt=50ms; flow[*] is every flow, flow[+] a new one. May be repeated.",
     ),
-    "size": Option("SIZE", "Size of a transfer; 200MB by default, 20MB from web servers, 15MB of `identify`.", flags=("--bytes",)),
+    "size": Option(
+        "SIZE", "Size of a transfer; 200MB by default, 20MB from web servers, 15MB of `identify`.", flags=("--bytes",)
+    ),
     "strict": Option(help="Exit with status 1 if a finding is severe."),
     "style": Option("screen|print", "Style of figures; print has the width of a column."),
     "template": Option("NAME"),
