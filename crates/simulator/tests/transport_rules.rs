@@ -31,13 +31,28 @@ fn data_and_acks(records: &Records) -> (Vec<&PacketRow>, Vec<&PacketRow>) {
     (of(DATA), of(ACK))
 }
 
+/// Linux 6.1 itself, in virtual time over the same path with `tcp_sack=0`, has 36,071,128 bytes, 19 retransmissions and 6
+/// recoveries with `cubic`, and 30,284,920 bytes, 168 and 4 with `reno`.
+#[test]
+fn a_flow_without_sack_recovers_as_linux_does() {
+    for (algorithm, bytes, retransmissions, recoveries) in
+        [("cubic-linux+hystart-linux/rack", 36_071_128_u64, 19, 6), ("reno", 30_284_920, 168, 4)]
+    {
+        let stack = json!({ "sack": false });
+        let flow = json!({ "algorithm": algorithm, "rtt": "40 ms", "profile": "linux", "stack": stack });
+        let flow = &simulate(&one_flow("30 s", &flow)).flows[0];
+        let found = (flow.retransmitted_packets, flow.recoveries, flow.timeouts);
+        assert_eq!(found, (retransmissions, recoveries, 0), "{algorithm}");
+        let apart = flow.delivered_bytes.abs_diff(bytes);
+        assert!(apart < bytes * 3 / 100, "{algorithm}: {}", flow.delivered_bytes);
+    }
+}
+
 /// RFC 6582, section 1: NewReno is the recovery without SACK, whatever recovery with SACK the profile or the scenario
-/// names. Of the 37.5 MB that the line carries in 30 s it delivers at least nine tenths.
+/// names; Linux has its own. Of the 37.5 MB that the line carries in 30 s it delivers at least nine tenths.
 #[test]
 fn a_flow_without_sack_fills_the_line() {
     for (profile, algorithm) in [
-        ("linux", "cubic"),
-        ("linux", "reno"),
         ("rfc", "cubic"),
         ("rfc", "reno/sack"),
         ("rfc", "reno/fack"),
