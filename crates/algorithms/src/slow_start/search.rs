@@ -350,7 +350,11 @@ mod tests {
             let mut start = Search::new(Options { app_limited, ..Options::default() });
             let first = Ack { app_limited: true, ..ack_at(Time::from_nanos(1_000_000_000), 1) };
             let _ = start.on_ack(&first, 10.0, 1e9);
-            let next = Ack { rtt: Some(Duration::from_millis(200)), app_limited: true, ..ack_at(Time::from_nanos(1_036_000_000), 1) };
+            let next = Ack {
+                rtt: Some(Duration::from_millis(200)),
+                app_limited: true,
+                ..ack_at(Time::from_nanos(1_036_000_000), 1)
+            };
             let _ = start.on_ack(&next, 10.0, 1e9);
             assert_eq!((start.closed, start.bin), (closed, 35_000_000));
         }

@@ -61,7 +61,11 @@ fields! {
 impl Config {
     fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
         if self.streams.is_empty() || self.streams.len() > usize::from(STOP) {
-            faults.add(table.at("streams"), "a call has 1 to 127 streams", "write '[{ frame_rate = 50, frame = \"80 B\" }]'");
+            faults.add(
+                table.at("streams"),
+                "a call has 1 to 127 streams",
+                "write '[{ frame_rate = 50, frame = \"80 B\" }]'",
+            );
         }
         if self.streams.iter().any(|one| one.frame_rate <= 0.0) {
             faults.add(table.at("streams"), "a frame rate is not above zero", "write 'frame_rate = 30'");

@@ -160,7 +160,11 @@ impl Config {
             };
             let login = sasl2(Bytes::ZERO, self.bind);
             // One digit of h each.
-            return if self.resumes() { login.again(sasl2(RESUME_BYTES + Bytes(1), RESUMED_BYTES + Bytes(1))) } else { login };
+            return if self.resumes() {
+                login.again(sasl2(RESUME_BYTES + Bytes(1), RESUMED_BYTES + Bytes(1)))
+            } else {
+                login
+            };
         }
         let stream = [self.stream, self.features];
         let login = first.then(&stream).then(&[self.sasl; 4]).then(&stream);
