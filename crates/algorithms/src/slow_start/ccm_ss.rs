@@ -66,6 +66,7 @@ pub static SPEC: Spec = Spec {
         "the bounds restrict the exit point; they are not a floor or clamp of the window",
         "S is estimated from the observed backlog, which is a lower bound of the buffer",
         "while B is unknown the lower bound is HyStart's low window of 16 segments and there is no upper bound",
+        "recommended reading, in which most claims of the paper hold together (docs/reproductions.md): eq17=literal as printed, over Reno with a decrease of 0.3, beside CUBIC with HyStart and 0.2. No default here, since the sides differ in more than the slow start",
     ],
     pitfalls: &[
         "with D = RTT_min/2 and a small S the upper bound is below the BDP: slow start ends early, and congestion avoidance fills the path slowly",
