@@ -152,7 +152,7 @@ def test_a_finding_that_the_means_of_the_values_contradict_is_named(reno: Dossie
         ("more", "as", False),
     ):
         measure["better"], measure["against"]["cubic"]["finding"] = better, finding
-        found = [line for line in Dossier(content).crossed() if line.startswith(f"5.2.1, {measure['what']}: ")]
+        found = [line for line in Dossier(content).contradicted() if line.startswith(f"5.2.1, {measure['what']}: ")]
         assert found == ([f"5.2.1, {measure['what']}: {finding} than CUBIC"] if contradicts else [])
     assert "Values point the other way than the finding" not in Dossier(content).markdown()
     measure["against"]["cubic"]["finding"] = "worse"

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import ssl
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
 import cwndlab
 import pytest
-from cwndlab.engine import serve
 from cwndlab.errors import RunError
 from cwndlab.live import behind
 from cwndlab.live.foreign import ForeignServers
+from web_servers import Web, running
 
 SIZE = 4_000_000
-TOKEN = "0123456789abcdef" * 2
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
 #: 8 Mbit/s and 40 ms: 4 MB take 4 s, and the queue overflows after a second.
 BOTTLENECK = behind.BOTTLENECK | {
@@ -29,60 +25,27 @@ BOTTLENECK = behind.BOTTLENECK | {
     "flow": [{"algorithm": "cubic", "rtt": "40 ms"}],
 }
 _LACKING = [program for program in ("ip", "nft") if shutil.which(program, path=behind._search()) is None]
-needs_uplink = pytest.mark.skipif(
-    os.geteuid() != 0 or bool(_LACKING) or not Path("/dev/net/tun").exists(),
-    reason="needs root, ip, nft and /dev/net/tun",
-)
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Serves zeros, in ranges."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-    def do_HEAD(self) -> None:
-        self._head(200, SIZE)
-
-    def do_GET(self) -> None:
-        if self.path == "/robots.txt":
-            return self._head(404, 0)
-        size = int(self.headers["Range"].rpartition("-")[2]) + 1
-        self._head(206, size)
-        self.wfile.write(bytes(size // 2 if self.path == "/short" else size))
-        return None
-
-    def _head(self, status: int, size: int) -> None:
-        self.send_response(status)
-        self.send_header("Accept-Ranges", "bytes")
-        self.send_header("Content-Length", str(size))
-        self.end_headers()
+Start = Callable[[str], Web]
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], tuple[str, str]]]:
-    """Starts a web server on all addresses with a congestion control of the kernel: its URL, and its fingerprint."""
-    running: list[ThreadingHTTPServer] = []
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Starts a web server on all addresses with a congestion control of the kernel. Requests are at once."""
+    if os.geteuid() != 0 or _LACKING or not Path("/dev/net/tun").exists():
+        pytest.skip("needs root, ip, nft and /dev/net/tun")
     monkeypatch.setattr(behind, "ForeignServers", lambda: ForeignServers(interval_s=0))
+    with ExitStack() as stack:
+        yield lambda control: stack.enter_context(
+            running(Web(tmp_path, bytes(SIZE), address="0.0.0.0", control=control))
+        )
 
-    def start(control: str) -> tuple[str, str]:
-        key_owner = serve("127.0.0.1:0", tokens=f"anna {TOKEN}\n", state=tmp_path)
-        trust = key_owner.fingerprint
-        key_owner.stop()
-        pems = {("key" if b"PRIVATE" in one.read_bytes() else "certificate"): one for one in tmp_path.glob("*.pem")}
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(pems["certificate"], pems["key"])
-        web = ThreadingHTTPServer(("0.0.0.0", 0), Handler)
-        web.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-        web.socket = context.wrap_socket(web.socket, server_side=True)
-        threading.Thread(target=web.serve_forever, daemon=True).start()
-        running.append(web)
-        return f"https://localhost:{web.server_address[1]}", trust
 
-    yield start
-    for web in running:
-        web.shutdown()
-        web.server_close()
+def download(web: Web, file: Path, size_bytes: int = SIZE) -> dict[str, Any]:
+    """A download behind `BOTTLENECK`; a busy machine is no failure."""
+    url = web.url(host="localhost")
+    return behind.download_behind(
+        url, file, scenario=BOTTLENECK, size_bytes=size_bytes, trust=web.trust, accept_late=True
+    )
 
 
 def left() -> list[str]:
@@ -93,33 +56,38 @@ def left() -> list[str]:
     return [name for name in (*devices, *done.stdout.split()) if name == f"cwnd{os.getpid()}"]
 
 
-@needs_uplink
-def test_the_kernel_of_a_server_is_identified(
-    server: Callable[[str], tuple[str, str]], tmp_path: Path, cli: Callable[..., Any]
-) -> None:
-    url, trust = server("reno")
-    before = FORWARDING.read_text()
-    capture = tmp_path / "download.pcap"
-    found = behind.download_behind(
-        f"{url}/file", capture, scenario=BOTTLENECK, size_bytes=SIZE, trust=trust, accept_late=True
-    )
+def test_the_kernel_of_a_server_is_identified(start: Start, tmp_path: Path) -> None:
+    web, before, capture = start("reno"), FORWARDING.read_text(), tmp_path / "download.pcap"
+    found = download(web, capture)
     assert (found["ended"], found["received_bytes"]) == ("complete", SIZE)
-    assert found["address"].rpartition(":")[2] == url.rpartition(":")[2]
+    assert found["address"] == f"127.0.0.1:{web.server_address[1]}"
     # Twice the delay of the line, and what the queue of 30 packets adds at most: 45 ms.
     assert found["receiver"]["min_rtt_ns"] >= 40e6
     assert cwndlab.identify(capture, candidates=["reno", "bbr1", "hybla"]).best.growth == "reno"
     assert (left(), FORWARDING.read_text()) == ([], before)
 
 
-@needs_uplink
-def test_a_download_that_ends_early_leaves_nothing(server: Callable[[str], tuple[str, str]], tmp_path: Path) -> None:
-    url, trust = server("cubic")
-    before = FORWARDING.read_text()
+def test_a_download_that_ends_early_leaves_nothing(start: Start, tmp_path: Path) -> None:
+    web, before = start("cubic"), FORWARDING.read_text()
+    web.is_cut = True
     with pytest.raises(RunError, match="the download ended early"):
-        behind.download_behind(
-            f"{url}/short", tmp_path / "capture", scenario=BOTTLENECK, size_bytes=400_000, trust=trust, accept_late=True
-        )
+        download(web, tmp_path / "capture", 400_000)
     assert (left(), FORWARDING.read_text()) == ([], before)
+
+
+def test_a_busy_server_is_asked_again_over_the_same_path(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web, uplink = start("cubic"), behind._uplink
+    web.retry_after = "0"
+
+    def busy_uplink(*arguments: Any) -> AbstractContextManager[None]:
+        web.busy = 1
+        return uplink(*arguments)
+
+    monkeypatch.setattr(behind, "_uplink", busy_uplink)
+    assert download(web, tmp_path / "capture", 100_000)["ended"] == "complete"
+    assert [method for method, path in web.seen if path == "/file"] == ["HEAD", "GET", "GET"]
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ssl
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,81 +12,17 @@ from cwndlab.errors import RunError, ScenarioError
 from cwndlab.live import foreign as foreign_servers
 from cwndlab.live.foreign import ForeignServers
 from cwndlab.live.results import Measurement
+from web_servers import TOKEN, Web, running
 
 FILE = b"x" * 300_000
-TOKEN = "0123456789abcdef" * 2
-
-
-class Web(ThreadingHTTPServer):
-    """An HTTPS server of one file; `busy` responses of 429 come first."""
-
-    robots = ""
-    busy = 0
-    retry_after = "7"
-    has_ranges = True
-    trust = ""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.seen: list[tuple[str, str]] = []
-        self.headers: list[dict[str, str]] = []
-        key_owner = serve("127.0.0.1:0", tokens=f"anna {TOKEN}\n", state=folder)
-        self.trust = key_owner.fingerprint
-        key_owner.stop()
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        pems = {("key" if b"PRIVATE" in file.read_bytes() else "certificate"): file for file in folder.glob("*.pem")}
-        context.load_cert_chain(pems["certificate"], pems["key"])
-        self.socket = context.wrap_socket(self.socket, server_side=True)
-
-    def url(self, path: str = "/file") -> str:
-        return f"https://127.0.0.1:{self.server_address[1]}{path}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Web
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
-    def do_GET(self) -> None:
-        web, body, status, headers = self.server, FILE, 200, {}
-        web.seen.append((self.command, self.path))
-        web.headers.append(dict(self.headers.items()))
-        wanted = self.headers.get("Range")
-        if self.path == "/robots.txt":
-            body = web.robots.encode()
-        elif web.busy:
-            web.busy -= 1
-            status, body, headers = 429, b"", {"Retry-After": web.retry_after}
-        elif self.path == "/moved":
-            status, body, headers = 302, b"", {"Location": "/file"}
-        elif web.has_ranges:
-            headers = {"Accept-Ranges": "bytes"}
-            if wanted:
-                first, last = map(int, wanted.removeprefix("bytes=").split("-"))
-                status, body = 206, FILE[first : last + 1]
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
 
 
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[Web]:
     folder = tmp_path / "state"
     folder.mkdir()
-    server = Web(folder)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with running(Web(folder, FILE)) as server:
+        yield server
 
 
 class Sleeps:

@@ -169,7 +169,7 @@ class Dossier:
                 )
         return lines
 
-    def crossed(self) -> list[str]:
+    def contradicted(self) -> list[str]:
         """The findings to which the means of the values point the other way: a change weights all cells alike, and a
         mean is that of the cells with the largest values, and of runs with a value."""
         made = []

@@ -31,8 +31,8 @@ EMULATED = (
     "on the same cells, by its own code of the algorithms."
 )
 
-#: What the list of `Dossier.crossed` means.
-CROSSED = (
+#: What the list of `Dossier.contradicted` means.
+CONTRADICTED = (
     "A change weights all cells alike. The mean of the values is that of the cells with the largest ones, and leaves "
     "out runs without a value. Values point the other way than the finding in:"
 )
@@ -94,8 +94,8 @@ def _findings(one: Dossier) -> Iterator[str]:
     ]
     reasons += [f"- {row['section']}, {row['title']}: {row['partly']}." for row in one.rows if row["partly"]]
     yield from (*reasons, "")
-    if lines := one.crossed():
-        yield from (CROSSED, "", *(f"- {line}." for line in lines), "")
+    if lines := one.contradicted():
+        yield from (CONTRADICTED, "", *(f"- {line}." for line in lines), "")
     if one.is_emulated:
         yield from _emulated(one)
 

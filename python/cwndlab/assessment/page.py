@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.assessment.markdown import CROSSED, EMULATED, limits
+from cwndlab.assessment.markdown import CONTRADICTED, EMULATED, limits
 from cwndlab.plot.description import Axis, Heat, Panel
 from cwndlab.plot.figure import Figure
 from cwndlab.reports.page import Page, Placed
@@ -20,7 +20,7 @@ def page(one: Dossier) -> str:
     """The HTML page of `Dossier.report`."""
     made = Page()
     figures = list(_surfaces(one, made))
-    crossed = one.crossed()
+    contradicted = one.contradicted()
     tables = [
         ("Worst cells", one.worst(), ("section", "what", "cell", "effect", "file", "command")),
         ("Where the sign changes", one.turns(), ("section", "what", "path", "turn")),
@@ -34,7 +34,7 @@ def page(one: Dossier) -> str:
         commands=[f"{one.command()} --out DIR"],
         lines=[*one.verdicts(), *one.facts()],
         findings=presented(one.table()),
-        crossed=[CROSSED, *crossed] if crossed else [],
+        contradicted=[CONTRADICTED, *contradicted] if contradicted else [],
         emulated=presented(one.emulated_table()) if one.is_emulated else None,
         emulated_notes=[EMULATED, *one.emulated_reasons()],
         tables=[(title, presented(_table(title, rows, names))) for title, rows, names in tables if rows],

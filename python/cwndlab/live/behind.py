@@ -90,14 +90,16 @@ def download_behind(
     with ExitStack() as stack:
         path = stack.enter_context(EmulatedPath(scenario or BOTTLENECK, seed=seed, algorithm="program"))
         stack.enter_context(path.capture("sender", capture))
-        reached: list[str] = []
+        reached = ""
 
         def connect(addresses: Sequence[str], port: int, patience_s: float) -> socket.socket:
             address = next((one for one in addresses if ":" not in one), None)
             if address is None:
                 raise RunError(Fault(url, "the server has no address of IPv4", "name another server"))
-            reached.append(f"{address}:{port}")
-            stack.enter_context(_uplink(path, address, port))
+            nonlocal reached
+            if not reached:  # else a busy server is asked again
+                stack.enter_context(_uplink(path, address, port))
+                reached = f"{address}:{port}"
             near = (path.address("sender"), port)
             return path.call("receiver", lambda: socket.create_connection(near, timeout=patience_s))
 
@@ -108,7 +110,7 @@ def download_behind(
         refuse_late(path.timing)
     if result["ended"] == "failed":
         raise RunError(Fault(url, f"the download ended early ({result['why']})", "try again later"))
-    return result | {"address": reached[-1]}
+    return result | {"address": reached}
 
 
 def _require_programs() -> None:

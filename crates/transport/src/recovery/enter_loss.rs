@@ -24,9 +24,7 @@ pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut T
         !first && again
     };
     check_sacks(tcb);
-    if tcb.counts_duplicates() {
-        tcb.forget_duplicates(); // Linux, tcp_timeout_mark_lost
-    }
+    tcb.forget_duplicates(); // Linux, tcp_timeout_mark_lost
     tcb.rtt.back_off();
     tcb.counters.timeouts += 1;
     tcb.on_congestion(now, Cause::Timeout, true, repeated, out);

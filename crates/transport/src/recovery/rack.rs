@@ -131,9 +131,7 @@ fn exit_reduction(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl
         // One segment more than the reduction covers, so that the CWR bit reaches the receiver.
         CaState::Cwr if tcb.scoreboard.una > tcb.high_seq => end_cwnd_reduction(tcb, now, out),
         CaState::Recovery => {
-            if tcb.counts_duplicates() {
-                tcb.forget_duplicates();
-            }
+            tcb.forget_duplicates();
             let exit = try_undo_recovery(tcb, now, summary, out);
             if exit == Exit::Repaired {
                 end_cwnd_reduction(tcb, now, out);
@@ -147,9 +145,7 @@ fn exit_reduction(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut impl
 
 /// tcp_fastretrans_alert, step E, in Recovery.
 fn alert_in_recovery(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
-    if tcb.counts_duplicates() && summary.is_duplicate_ack() {
-        tcb.add_duplicate(summary);
-    }
+    tcb.add_duplicate(summary);
     if summary.advanced && try_undo_partial(tcb, now, summary, out) {
         tcb.rexmit = Rexmit::None;
         return;
@@ -167,13 +163,10 @@ fn alert_in_recovery(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &m
 
 /// The states Open, Disorder and CWR, and the state after Loss (tcp_fastretrans_alert, `default`; tcp_try_to_open).
 fn try_to_open(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut impl Output) {
-    if tcb.counts_duplicates() {
-        if summary.advanced {
-            tcb.forget_duplicates();
-        } else if summary.is_duplicate_ack() {
-            tcb.add_duplicate(summary);
-        }
+    if summary.advanced {
+        tcb.forget_duplicates();
     }
+    tcb.add_duplicate(summary);
     if tcb.state <= CaState::Disorder {
         try_undo_dsack(tcb, now, out);
     }
@@ -403,13 +396,10 @@ fn process_loss(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut im
         }
     }
     if !recovered {
-        if tcb.counts_duplicates() {
-            // Beyond step 2b of F-RTO a duplicate ACK is of new data.
-            if summary.advanced {
-                tcb.forget_duplicates();
-            } else if tcb.scoreboard.next > tcb.high_seq && summary.is_duplicate_ack() {
-                tcb.add_duplicate(summary);
-            }
+        if summary.advanced {
+            tcb.forget_duplicates();
+        } else if tcb.scoreboard.next > tcb.high_seq {
+            tcb.add_duplicate(summary); // beyond step 2b of F-RTO a duplicate is of new data
         }
         tcb.rexmit = Rexmit::Lost;
     } else if try_undo_recovery(tcb, now, summary, out) == Exit::Repaired {

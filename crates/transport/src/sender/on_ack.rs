@@ -165,9 +165,7 @@ impl Sender {
         }
         if summary.advanced {
             tcb.acknowledge(now, summary);
-            if tcb.counts_duplicates() {
-                tcb.remove_duplicates(summary);
-            }
+            tcb.remove_duplicates(summary);
         }
         if summary.has_blocks {
             tcb.on_sack_blocks(now, ack, summary);

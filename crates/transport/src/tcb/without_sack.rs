@@ -13,8 +13,11 @@ impl Tcb {
         self.features.linux && !self.features.sack
     }
 
-    /// Handles a duplicate ACK (Linux, tcp_add_reno_sack): it delivers a segment.
+    /// If the ACK is a duplicate that counts, it delivers a segment (Linux, tcp_add_reno_sack).
     pub(crate) fn add_duplicate(&mut self, summary: &mut AckSummary) {
+        if !self.counts_duplicates() || !summary.is_duplicate_ack() {
+            return;
+        }
         let prior = self.scoreboard.sacked;
         self.scoreboard.sacked += 1;
         self.limit_duplicates(0);
@@ -30,6 +33,9 @@ impl Tcb {
     /// the others (Linux, tcp_remove_reno_sacks). No segment is known to have arrived by its original transmission if one
     /// of them was retransmitted (Linux, tcp_clean_rtx_queue).
     pub(crate) fn remove_duplicates(&mut self, summary: &mut AckSummary) {
+        if !self.counts_duplicates() {
+            return;
+        }
         let acked = summary.rate.segments;
         let reported = self.scoreboard.sacked.min(acked.saturating_sub(1));
         self.scoreboard.sacked -= reported;
@@ -39,9 +45,11 @@ impl Tcb {
         self.limit_duplicates(acked);
     }
 
-    /// Forgets the duplicate ACKs (Linux, tcp_reset_reno_sack).
+    /// Forgets the duplicate ACKs that count (Linux, tcp_reset_reno_sack).
     pub(crate) fn forget_duplicates(&mut self) {
-        self.scoreboard.sacked = 0;
+        if self.counts_duplicates() {
+            self.scoreboard.sacked = 0;
+        }
     }
 
     /// More duplicate ACKs than segments beyond the missing ones show reordering (Linux, tcp_check_reno_reordering,
