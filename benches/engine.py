@@ -1,9 +1,9 @@
-"""The engine's speed: S1 to S4, scaling with flows and with the window, memory of idle flows; cost of an ACK.
+"""The engine's speed: S1 to S4, scaling with flows and with the window, memory of idle flows; threads; cost of an ACK.
 
 `make bench`.
 
 Each measurement is a new native process, whose CPU time is measured. Prints Markdown tables: `python benches/engine.py
-algorithms` only the last one, `… engine` only the others.
+algorithms` only the last one, `… threads` only that of threads, `… engine` only the others.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ STACK = (
 )
 
 
+def lines(*arguments: str | Path) -> list[dict[str, Any]]:
+    """The lines of JSON that the program prints."""
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, check=True, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 def measure(path: Path, repeats: int = 3) -> dict[str, Any]:
     """The fastest of several runs, because other processes of a shared machine only slow runs down."""
-    runs = [
-        json.loads(subprocess.run([PROGRAM, "run", path, "1"], capture_output=True, check=True, text=True).stdout)
-        for _ in range(repeats)
-    ]
+    runs = [lines("run", path, "1")[0] for _ in range(repeats)]
     return min(runs, key=lambda run: run["engine_s"])
 
 
@@ -104,6 +107,10 @@ def table(header: list[str], rows: list[list[str]]) -> None:
 TARGET, MANY_TARGET = 3, 5
 #: Target of the resident memory per idle flow, bytes.
 IDLE_TARGET_BYTES = 2048
+#: Target of the speed on two threads relative to one.
+THREADS_TARGET = 1.5
+#: Numbers of threads for which the speed is computed from the parts of a run.
+COMPUTED = (2, 16, 64)
 #: Targets of the cost per ACK, ns: in general, and for model-based algorithms.
 TARGET_NS, MODEL_TARGET_NS = 100, 200
 MODELS = ("phcc", "bbr1", "bbr3", "copa")
@@ -111,13 +118,39 @@ MODELS = ("phcc", "bbr1", "bbr3", "copa")
 
 def algorithms() -> None:
     """Prints nanoseconds per ACK, the minimum of nine passes over the events of the conformance battery."""
-    done = subprocess.run([PROGRAM, "algorithms"], capture_output=True, check=True, text=True)
     rows = []
-    for row in map(json.loads, done.stdout.splitlines()):
+    for row in lines("algorithms"):
         name = str(row["algorithm"])
         target = MODEL_TARGET_NS if name.startswith(MODELS) else TARGET_NS
         rows.append([name, f"{row['ns_per_ack']:.0f}", cell(f"≤ {target}", row["ns_per_ack"])])
     table(["algorithm", "ns_per_ack", "target"], rows)
+
+
+def threads() -> None:
+    """Prints runs on one thread and on two, in turn, and what their parts would take on more."""
+    rows = []
+    paths = {"S2": ROOT / "scenarios" / "s2.toml", "S3": ROOT / "scenarios" / "s3.toml"}
+    paths["S4"] = ROOT / "scenarios" / "s4.toml"
+    paths |= {f"{flows:,} flows": many_flows(10.0, flows, "4 s") for flows in (1_000, 10_000)}
+    for name, path in paths.items():
+        runs = [[lines("run", path, "1", count)[0]["wall_s"] for count in ("1", "2")] for _ in range(3)]
+        one, two = (min(times) for times in zip(*runs, strict=True))
+        computed = lines("schedule", path, *map(str, COMPUTED))
+        gains = [each["one_thread_s"] / each["several_threads_s"] for each in computed]
+        targeted = name in ("S4", "10,000 flows")
+        rows.append(
+            [
+                name,
+                f"{one:.3f}",
+                f"{two:.3f}",
+                f"{one / two:.2f}",
+                cell(f"≥ {THREADS_TARGET}", one / two) if targeted else "–",
+                f"{100 * computed[0]['links_s'] / computed[0]['one_thread_s']:.0f}",
+                *(f"{gain:.2f}" for gain in gains),
+            ]
+        )
+    header = ["scenario", "one thread, s", "two threads, s", "ratio", "target", "share of the links, %"]
+    table([*header, *(f"computed, {count} cores" for count in COMPUTED)], rows)
 
 
 def engine() -> None:
@@ -188,7 +221,7 @@ def engine() -> None:
 
 def main(parts: list[str]) -> None:
     """Prints the selected tables; without arguments all."""
-    for name, part in {"engine": engine, "algorithms": algorithms}.items():
+    for name, part in {"engine": engine, "threads": threads, "algorithms": algorithms}.items():
         if not parts or name in parts:
             part()
 

@@ -34,6 +34,24 @@ def test_workers_do_not_change_records(scenario: Scenario, workers: int | None) 
     assert told == [(done, 6) for done in range(7)]
 
 
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_do_not_change_records(scenario: Scenario, threads: int) -> None:
+    assert cwndlab.run(scenario, seed=1, threads=threads).hash() == cwndlab.run(scenario, seed=1).hash()
+
+
+def test_a_scenario_that_cannot_be_divided_says_so(scenario: Scenario) -> None:
+    counted = scenario.with_(packets=True)
+    with pytest.warns(cwndlab.errors.OneThreadWarning, match="runs on one thread"):
+        records = cwndlab.run(counted, seed=1, threads=2)
+    assert records.hash() == cwndlab.run(counted, seed=1).hash()
+
+
+@pytest.mark.parametrize("threads", [0, -1, True, 2.0, 5000])
+def test_threads_are_a_whole_number(scenario: Scenario, threads: object) -> None:
+    with pytest.raises(ScenarioError, match="threads: .* is not a whole number from 1 to 1024"):
+        cwndlab.run(scenario, seed=1, threads=threads)  # type: ignore[arg-type]
+
+
 def test_nothing_to_run_is_no_fault() -> None:
     assert list(cwndlab.run_many([])) == []
 

@@ -162,6 +162,7 @@ def run(
     *,
     folder: str | PathLike[str] | None = None,
     constructors: Mapping[str, Callable[..., object]] | None = None,
+    threads: int = 1,
 ) -> Records: ...
 def emulate(
     text: str,

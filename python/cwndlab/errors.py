@@ -25,6 +25,7 @@ __all__ = [
     "Error",
     "Fault",
     "NoRandomElementWarning",
+    "OneThreadWarning",
     "OutputError",
     "Parameter",
     "RecordsError",
@@ -159,6 +160,10 @@ class RunError(Error):
 
 class NoRandomElementWarning(UserWarning):
     """Several seeds gave the same run: the scenario has no random element, so repetitions add no information."""
+
+
+class OneThreadWarning(UserWarning):
+    """Several threads were asked for, but the scenario cannot be divided among them."""
 
 
 class AlgorithmError(RunError):

@@ -1,14 +1,22 @@
 //! Measures the simulator in a process without Python and Arrow.
 //!
-//! `cwndlab-bench run SCENARIO.toml [SEED]` prints one JSON line with the user time and the peak memory of the process.
+//! `cwndlab-bench run SCENARIO.toml [SEED [THREADS]]` prints one JSON line with the user time, the time by the clock and the
+//! peak memory of the process.
+//! `cwndlab-bench schedule SCENARIO.toml THREADS …` prints one JSON line per number of threads with the time that its parts
+//! take, one after another and in windows together.
 //! `cwndlab-bench algorithms [NAME …]` prints one JSON line per algorithm with its time per ACK, for the event stream
 //! of the conformance tests.
 #![allow(clippy::print_stdout, reason = "the output is the purpose")]
+#![allow(clippy::disallowed_methods, reason = "it measures time")]
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
+use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::Scenario;
+use cwndlab_simulator::Schedule;
 
 /// User time of this process in seconds and its peak resident size in kB, as counted by the kernel.
 fn usage() -> (f64, u64) {
@@ -33,12 +41,16 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match (arguments.first().map(String::as_str), arguments.get(1)) {
         (Some("algorithms"), _) => algorithms(&arguments[1..]),
+        (Some("schedule"), Some(path)) => {
+            let threads = arguments.iter().skip(2).filter_map(|text| text.parse().ok()).collect();
+            schedule(Path::new(path), threads)
+        }
         (Some("run"), Some(path)) => {
-            let seed = arguments.get(2).and_then(|text| text.parse().ok()).unwrap_or(1);
-            run(std::path::Path::new(path), seed)
+            let number = |at: usize| arguments.get(at).and_then(|text| text.parse().ok()).unwrap_or(1);
+            run(Path::new(path), number(2), number(3) as usize)
         }
         _ => {
-            eprintln!("usage: cwndlab-bench run SCENARIO.toml [SEED]\n       cwndlab-bench algorithms [NAME ...]");
+            eprintln!("usage: cwndlab-bench run SCENARIO.toml [SEED [THREADS]]\n       cwndlab-bench schedule SCENARIO.toml THREADS ...\n       cwndlab-bench algorithms [NAME ...]");
             ExitCode::from(2)
         }
     }
@@ -63,35 +75,65 @@ fn algorithms(names: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn run(path: &std::path::Path, seed: u64) -> ExitCode {
+/// The plan of a file of TOML; `None` after its faults are printed.
+fn plan(path: &Path) -> Option<Plan> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) => {
             eprintln!("{}: cannot be read: {error}", path.display());
-            return ExitCode::from(2);
+            return None;
         }
     };
     let planned =
         Scenario::from_toml(&text, path.parent()).and_then(|scenario| scenario.plan(&cwndlab_simulator::catalogue()));
-    let plan = match planned {
-        Ok((plan, _)) => plan,
+    match planned {
+        Ok((plan, _)) => Some(plan),
         Err(faults) => {
             for fault in &faults {
                 eprintln!("{fault}");
             }
-            return ExitCode::from(2);
+            None
         }
-    };
+    }
+}
+
+/// Prints what a run on these numbers of threads would take, by its parts, which run one after another.
+fn schedule(path: &Path, threads: Vec<usize>) -> ExitCode {
+    let Some(plan) = plan(path) else { return ExitCode::from(2) };
+    let begin = Instant::now();
+    for threads in threads {
+        let Ok(outcome) = cwndlab_simulator::schedule(&plan, 1, threads, &|| begin.elapsed().as_secs_f64()) else {
+            return ExitCode::from(1);
+        };
+        let Some(Schedule { links, one_thread, several_threads }) = outcome else {
+            eprintln!("{}: runs on one thread", path.display());
+            return ExitCode::from(2);
+        };
+        println!(
+            "{{\"threads\": {threads}, \"links_s\": {links:.6}, \"one_thread_s\": {one_thread:.6}, \"several_threads_s\": {several_threads:.6}}}"
+        );
+    }
+    ExitCode::SUCCESS
+}
+
+fn run(path: &Path, seed: u64, threads: usize) -> ExitCode {
+    let Some(plan) = plan(path) else { return ExitCode::from(2) };
     let (start, _) = usage();
-    let Ok((records, cost)) = cwndlab_simulator::run_counted(&plan, seed, &AtomicBool::new(false), None) else {
-        return ExitCode::from(1);
+    let begin = Instant::now();
+    let cancel = AtomicBool::new(false);
+    let outcome = match threads {
+        1 => cwndlab_simulator::run_counted(&plan, seed, &cancel, None),
+        _ => cwndlab_simulator::run_parallel(&plan, seed, threads, &cancel, None),
     };
+    let Ok((records, cost)) = outcome else { return ExitCode::from(1) };
+    let wall_s = begin.elapsed().as_secs_f64();
     let (cpu_s, peak_kb) = usage();
     println!(
-        "{{\"packets\": {}, \"cpu_s\": {:.6}, \"engine_s\": {:.6}, \"peak_rss_mb\": {:.3}, \"events\": {}, \"state_bytes\": {}, \"flows\": {}, \"samples\": {}}}",
+        "{{\"packets\": {}, \"cpu_s\": {:.6}, \"engine_s\": {:.6}, \"wall_s\": {:.6}, \"peak_rss_mb\": {:.3}, \"events\": {}, \"state_bytes\": {}, \"flows\": {}, \"samples\": {}}}",
         cost.delivered_packets,
         cpu_s,
         cpu_s - start,
+        wall_s,
         peak_kb as f64 / 1024.0,
         cost.events,
         cost.memory_bytes,

@@ -6,9 +6,9 @@ use cwndlab_units::EventSource;
 /// Rows of the table `events`.
 #[derive(Debug)]
 pub struct EventLog {
-    rows: Vec<EventRow>,
+    pub(crate) rows: Vec<EventRow>,
     /// By row: rank and source of the event that caused it, which order simultaneous rows.
-    causes: Vec<(u32, EventSource)>,
+    pub(crate) causes: Vec<(u32, EventSource)>,
     /// The source of the event being handled, on the agenda or ahead of it.
     pub source: EventSource,
 }

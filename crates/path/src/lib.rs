@@ -7,6 +7,7 @@
 //! | [`network`] | forwards packets along their routes |
 //! | [`agenda`], [`event_sources`], `ties` | the event queue of timers and servers, and the order of simultaneous events |
 //! | `routes`, `link_fusion`, `look_ahead` | the links of each route, and the links that need no event |
+//! | [`division`] | parts of a network on several threads |
 //! | `wires`, `arrivals` | packets on wires, and the event queue of their arrivals |
 //! | `aqm_links`, `wifi` | links with a queue discipline, and 802.11 media |
 //! | `build_links` | construction of links from the plan |
@@ -26,6 +27,7 @@ mod arrivals;
 mod build_links;
 mod cell;
 mod conservation;
+pub mod division;
 pub mod event_log;
 pub mod event_sources;
 pub mod findings;

@@ -47,26 +47,51 @@ impl<'a> LookAhead<'a> {
         !self.plan.packets && self.arrives_in_order(arriving) && self.leaves_on_exclusive_links(leaving)
     }
 
+    /// Whether no other route crosses the link.
+    pub(crate) fn is_exclusive(&self, link: LinkId) -> bool {
+        self.routes[link] == 1
+    }
+
+    /// The minimum delay from the last event at a link of the route to its endpoint.
+    pub(crate) fn delay_of_arrival(&self, route: &[LinkId]) -> Duration {
+        self.delay(&route[self.last_with_events(route)..])
+    }
+
+    /// The minimum delay from an endpoint to the first event at a link of the route.
+    pub(crate) fn delay_of_departure(&self, route: &[LinkId]) -> Duration {
+        self.delay(self.departure(route))
+    }
+
+    /// The last link at which packets arrive or depart by an event. Packets at the first link come from an endpoint.
+    fn last_with_events(&self, route: &[LinkId]) -> usize {
+        route.iter().rposition(|&link| self.has_events(link)).unwrap_or(0)
+    }
+
     /// Whether packets leave the last link with events in order of arrival, and reach the endpoint later than that
     /// link.
     fn arrives_in_order(&self, route: &[LinkId]) -> bool {
-        // The last link at which packets arrive or depart by an event. Packets at the first link come from an endpoint.
-        let last = route.iter().rposition(|&link| self.has_events(link)).unwrap_or(0);
+        let last = self.last_with_events(route);
         let by_event = last > 0 || route.first().is_some_and(|&link| self.server_of[link] != COMPUTED);
         let behind = &route[last..];
         by_event && behind.iter().all(|&link| self.preserves_order(link)) && self.delay(behind) > Duration::ZERO
     }
 
+    /// The links that a packet of an endpoint crosses before the first event.
+    pub(crate) fn departure<'r>(&self, route: &'r [LinkId]) -> &'r [LinkId] {
+        let ends = route.iter().skip(1).position(|&link| self.has_events(link)).map_or(route.len(), |at| at + 1);
+        &route[..ends]
+    }
+
     /// Whether packets first cross links that no other route uses, and reach the next event later than they were sent.
     fn leaves_on_exclusive_links(&self, route: &[LinkId]) -> bool {
-        let ends = route.iter().skip(1).position(|&link| self.has_events(link)).map_or(route.len(), |at| at + 1);
+        let departure = self.departure(route);
         let own = |&link: &LinkId| {
-            self.routes[link] == 1
+            self.is_exclusive(link)
                 && self.server_of[link] == COMPUTED
                 && !self.plan.links[link].sampled
                 && self.preserves_order(link)
         };
-        route[..ends].iter().all(own) && self.delay(&route[..ends]) > Duration::ZERO
+        departure.iter().all(own) && self.delay(departure) > Duration::ZERO
     }
 
     fn has_events(&self, link: LinkId) -> bool {

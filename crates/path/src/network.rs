@@ -33,7 +33,7 @@ use crate::wires::Wires;
 
 /// Packets and bytes that crossed a pure delay.
 #[derive(Clone, Copy, Debug, Default)]
-struct Forwarded {
+pub(crate) struct Forwarded {
     packets: u64,
     bytes: u64,
 }
@@ -43,6 +43,12 @@ impl Forwarded {
     fn add(&mut self, size: u16) {
         self.packets += 1;
         self.bytes += u64::from(size);
+    }
+
+    /// Adds those of another count.
+    pub(crate) fn add_all(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
     }
 }
 
@@ -68,8 +74,8 @@ pub struct Network {
     pub links: IndexVec<LinkId, Link>,
     pub(crate) wires: Wires,
     /// By pure delay, packets that [`Network::flush_crossed`] has not yet added to the link's totals.
-    crossed: IndexVec<LinkId, Forwarded>,
-    routes: Routes,
+    pub(crate) crossed: IndexVec<LinkId, Forwarded>,
+    pub(crate) routes: Routes,
     /// Options and router headers of packets in transit.
     pub options: PacketOptions,
     /// The router agents of each link.
@@ -95,6 +101,8 @@ pub struct Network {
     /// Losses by connection, up to the last [`Network::count_losses_until`].
     pub losses: IndexVec<ConnectionId, Losses>,
     upcoming_losses: UpcomingLosses,
+    /// Losses that another part of a [divided network](crate::division) does not know yet; `None` without one.
+    pub(crate) reported: Option<Vec<(Time, ConnectionId, bool)>>,
 }
 
 /// The maximum number of simultaneous connections: one for each flow of the plan, and secondary ones.
@@ -134,6 +142,7 @@ impl Network {
             owners: plan.flows.enumerate().map(|(id, flow)| PacketOwner::of(id, flow)).collect(),
             losses: vec![Losses::default(); plan.flows.len()].into(),
             upcoming_losses: UpcomingLosses::default(),
+            reported: None,
             links,
         }
     }
@@ -529,9 +538,15 @@ impl Network {
                 Outcome::Lost { departure } => (departure, true),
                 _ => (since, false),
             };
-            self.upcoming_losses.push(at, packet.connection(), by_wire);
+            self.add_loss(at, packet.connection(), by_wire);
             self.count_losses_until(self.clock);
+            self.reported.iter_mut().for_each(|losses| losses.push((at, packet.connection(), by_wire)));
         }
+    }
+
+    /// Adds a loss at the time `at`.
+    pub(crate) fn add_loss(&mut self, at: Time, connection: ConnectionId, by_wire: bool) {
+        self.upcoming_losses.push(at, connection, by_wire);
     }
 
     /// Counts the losses up to `now`; returns whether there were any. Links compute losses ahead of the clock, which

@@ -31,6 +31,8 @@ pub(crate) struct Wires {
     /// Reordering wires by link; empty if no wire reorders.
     reordering: IndexVec<LinkId, Option<Box<ReorderingWire>>>,
     ties: Ties,
+    /// Packets with their links, if they are kept apart: those of a part of a [divided network](crate::division).
+    sent: Option<Vec<(EventSource, Packet)>>,
 }
 
 impl ReorderingWire {
@@ -48,7 +50,7 @@ impl Wires {
         } else {
             Vec::new().into()
         };
-        Self { arrivals: Arrivals::new(rare), fifos: ChunkedFifos::new(links.len()), reordering, ties }
+        Self { arrivals: Arrivals::new(rare), fifos: ChunkedFifos::new(links.len()), reordering, ties, sent: None }
     }
 
     /// The rank of an event source among the events at `time`.
@@ -77,6 +79,9 @@ impl Wires {
     /// Adds a packet to a FIFO that is empty or whose last chunk is full, or to a reordering wire.
     #[inline(never)]
     fn add_slow_path(&mut self, link: LinkId, at: Time) -> &mut Packet {
+        if self.sent.is_some() {
+            return self.add_sent(link);
+        }
         if !self.reordering.is_empty() && self.reordering[link].is_some() {
             return self.add_unordered(link, at);
         }
@@ -84,6 +89,14 @@ impl Wires {
             self.set_first(link, at);
         }
         self.fifos.push(link.index())
+    }
+
+    /// Adds a packet to the list of those that are kept apart; all FIFOs stay empty.
+    fn add_sent(&mut self, link: LinkId) -> &mut Packet {
+        let sent = self.sent.get_or_insert_default();
+        let slot = sent.len();
+        sent.push((link.into(), Packet::default()));
+        &mut sent[slot].1
     }
 
     /// Adds a packet to a reordering wire.
@@ -100,7 +113,8 @@ impl Wires {
     }
 
     /// Removes the next packet and writes it to `packet`; returns its link.
-    #[inline]
+    #[allow(clippy::inline_always)] // part of the engine's loop, of which there are several
+    #[inline(always)]
     pub(crate) fn take(&mut self, packet: &mut Packet) -> LinkId {
         let link = LinkId::from(self.arrivals.wire());
         let next = if let Some(first) = self.fifos.front(link.index()) {
@@ -113,6 +127,16 @@ impl Wires {
         link
     }
 
+    /// Keeps added packets in a list of their own, from which nothing arrives.
+    pub(crate) fn keep_sent(&mut self) {
+        self.sent = Some(Vec::new());
+    }
+
+    /// Exchanges the packets of that list, in the order in which they were added, with those of `other`.
+    pub(crate) fn swap_sent(&mut self, other: &mut Vec<(EventSource, Packet)>) {
+        self.sent.iter_mut().for_each(|sent| std::mem::swap(sent, other));
+    }
+
     /// Removes the next packet of a reordering wire; returns the next arrival of the wire.
     #[cold]
     fn take_unordered(&mut self, link: LinkId, packet: &mut Packet) -> Time {
@@ -123,7 +147,8 @@ impl Wires {
     }
 
     /// Sets the next arrival on the wire of `link`; `Time::MAX` if there is none.
-    #[inline]
+    #[allow(clippy::inline_always)] // part of the engine's loop, of which there are several
+    #[inline(always)]
     fn set_first(&mut self, link: LinkId, at: Time) {
         if self.arrivals.set(link.into(), at) {
             self.move_window(link, at);

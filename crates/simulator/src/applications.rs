@@ -1,5 +1,6 @@
 //! Set-up of applications, and the timers of applications that span several connections.
 
+use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::arrival_process::ArrivalProcess;
 use cwndlab_traffic::dialogue::Dialogue;
@@ -12,6 +13,11 @@ use crate::dialogue::Direction;
 use crate::simulation::Simulation;
 use crate::udp::Udp;
 
+/// Whether a flow sends bulk data, and needs no agent of a router: only the transport acts on its endpoints.
+pub(crate) fn is_bulk(plan: &FlowPlan) -> bool {
+    matches!(plan.workload.application_kind(), ApplicationKind::ByteSource { bulk: true }) && plan.needs_no_agent()
+}
+
 impl Simulation<'_> {
     /// Sets up the applications that need more than their connection, before the run. Applications that only write are
     /// set up when their flow starts. Returns the flows of bulk data, on whose endpoints only the transport acts.
@@ -20,7 +26,7 @@ impl Simulation<'_> {
         let mut bulk = Vec::new();
         for (flow, plan) in self.plan.flows.enumerate() {
             match plan.workload.application_kind() {
-                ApplicationKind::ByteSource { bulk: true } if plan.needs_no_agent() => bulk.push(flow),
+                ApplicationKind::ByteSource { .. } if is_bulk(plan) => bulk.push(flow),
                 ApplicationKind::ByteSource { .. } => {}
                 ApplicationKind::Arrivals | ApplicationKind::Dialogue(_) | ApplicationKind::Exchange => {
                     self.begin(flow);

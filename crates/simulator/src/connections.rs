@@ -66,6 +66,11 @@ impl Connections {
         self.0.push(Slot::Started(Box::new(connection)));
     }
 
+    /// Exchanges a connection with that of the same number in another part of the run.
+    pub(crate) fn swap(&mut self, id: ConnectionId, other: &mut Self) {
+        std::mem::swap(&mut self.0[id], &mut other.0[id]);
+    }
+
     /// Two started connections, the first with the lower index.
     pub(crate) fn pair(&mut self, first: ConnectionId, second: ConnectionId) -> (&mut Connection, &mut Connection) {
         let (before, rest) = self.0.split_at_mut(second.index());

@@ -79,6 +79,17 @@ pub(crate) struct SampleTimes {
     pub(crate) interval: Duration,
 }
 
+impl SampleTimes {
+    /// The first sample at `start` or later.
+    pub(crate) fn first_from(self, start: Time) -> Time {
+        if self.next >= start {
+            return self.next;
+        }
+        let intervals = (start - self.next).as_nanos().div_ceil(self.interval.as_nanos());
+        self.next + self.interval * intervals
+    }
+}
+
 /// The samples that an endpoint has taken ahead of the clock.
 #[derive(Debug)]
 pub(crate) struct EndSamples<T> {
@@ -143,5 +154,10 @@ impl Samples {
     pub(crate) fn run_ahead(&mut self) {
         self.sender.run_ahead();
         self.receiver.run_ahead();
+    }
+
+    /// Sets the first sample of both endpoints, for a connection that starts ahead of the clock.
+    pub(crate) fn begin_at(&mut self, first: Time) {
+        (self.sender.next, self.receiver.next) = (first, first);
     }
 }

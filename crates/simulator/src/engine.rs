@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_traffic::NEVER;
-use cwndlab_units::{ConnectionId, EventSource, Fault, FaultKind, Time};
+use cwndlab_units::{EventSource, Fault, FaultKind, Time};
 
+use crate::batches::Batches;
 use crate::sampler::Sampler;
 use crate::simulation::Simulation;
-use crate::stops::{NoStops, RunState, Stop, Stops};
+use crate::stops::{Collects, NoStops, RunState, Stop, Stops};
 use cwndlab_path::event_sources::Owner;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
-use cwndlab_path::timers::APPLICATION;
 
 /// Events between two checks for cancellation.
 const CHECK_INTERVAL: u64 = 8192;
@@ -27,6 +27,8 @@ pub struct Statistics {
     pub delivered_packets: u64,
     /// Memory in use by connections and network at the end, bytes.
     pub memory_bytes: u64,
+    /// Threads of the run.
+    pub threads: usize,
 }
 
 /// Runs the plan with this seed. `progress` receives the simulated time in ns.
@@ -42,9 +44,7 @@ pub fn run_counted(
     progress: Option<&AtomicU64>,
 ) -> Result<(Records, Statistics), Fault> {
     let plan = plan.perturbed(seed);
-    let mut engine = Engine::new(&plan, seed, u64::MAX, LookAhead::Enabled);
-    engine.run(cancel, progress, &mut NoStops)?;
-    Ok(engine.finish())
+    Engine::new(&plan, seed, u64::MAX, LookAhead::Enabled).run_alone(cancel, progress)
 }
 
 /// Runs the plan with this seed, suspended at `stops`. The records are those of [`run`], unless an algorithm is changed
@@ -83,38 +83,76 @@ pub fn run_by_events(plan: &Plan, seed: u64) -> (Records, Statistics) {
 
 /// Whether endpoints process packets ahead of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LookAhead {
+pub(crate) enum LookAhead {
     /// Ahead of the clock where results do not depend on it.
     Enabled,
     /// At the time of arrival.
     Disabled,
 }
 
-struct Engine<'a> {
-    simulation: Simulation<'a>,
-    sampler: Sampler,
+pub(crate) struct Engine<'a> {
+    pub(crate) simulation: Simulation<'a>,
+    pub(crate) sampler: Sampler,
     events: u64,
     max_events: u64,
     /// Packets that reach their endpoints after the next stop, with the source of their events.
-    deferred: Vec<(EventSource, Packet)>,
+    collected: Vec<(EventSource, Packet)>,
     /// The memory of the list before, for the next one.
     spare: Vec<(EventSource, Packet)>,
 }
 
 impl<'a> Engine<'a> {
     fn new(plan: &'a Plan, seed: u64, max_events: u64, look_ahead: LookAhead) -> Self {
+        let mut engine = Self::without_starts(plan, seed, max_events, look_ahead);
+        engine.arm_starts();
+        engine
+    }
+
+    /// The state before the run, in which no flow starts.
+    pub(crate) fn without_starts(plan: &'a Plan, seed: u64, max_events: u64, look_ahead: LookAhead) -> Self {
         let mut simulation = Simulation::new(plan, seed);
         let bulk = simulation.prepare_applications();
         if look_ahead == LookAhead::Enabled {
             simulation.run_ends_ahead(&bulk);
         }
-        for id in simulation.connections.ids() {
-            simulation.arm_start(id);
+        Self {
+            simulation,
+            sampler: Sampler::new(plan),
+            events: 0,
+            max_events,
+            collected: Vec::new(),
+            spare: Vec::new(),
         }
-        Self { simulation, sampler: Sampler::new(plan), events: 0, max_events, deferred: Vec::new(), spare: Vec::new() }
     }
 
-    fn run(&mut self, cancel: &AtomicBool, progress: Option<&AtomicU64>, stops: &mut impl Stops) -> Result<(), Fault> {
+    /// Adds the starts of all flows to the agenda.
+    pub(crate) fn arm_starts(&mut self) {
+        for id in self.simulation.connections.ids() {
+            self.simulation.arm_start(id);
+        }
+    }
+
+    /// Runs to the end on one thread.
+    pub(crate) fn run_alone(
+        mut self,
+        cancel: &AtomicBool,
+        progress: Option<&AtomicU64>,
+    ) -> Result<(Records, Statistics), Fault> {
+        match Batches::of(self.simulation.plan, &self.simulation.network) {
+            Some(mut batches) => self.run(cancel, progress, &mut batches)?,
+            None => self.run(cancel, progress, &mut NoStops)?,
+        }
+        Ok(self.finish())
+    }
+
+    /// Processes all events.
+    #[inline(never)] // within a caller the loop has fewer registers
+    pub(crate) fn run(
+        &mut self,
+        cancel: &AtomicBool,
+        progress: Option<&AtomicU64>,
+        stops: &mut impl Collects,
+    ) -> Result<(), Fault> {
         let end = Time::ZERO + self.simulation.plan.duration;
         // Events up to this time precede the next sample and the end.
         let mut free_until = self.sampler.times.next.min(end);
@@ -159,12 +197,13 @@ impl<'a> Engine<'a> {
     /// Stops at the time of the next stop, before which all events are processed. Endpoints then process the packets
     /// that arrive before the stop that follows.
     #[cold]
-    fn stop(&mut self, stops: &mut impl Stops, end: Time) {
+    fn stop(&mut self, stops: &mut impl Collects, end: Time) {
         let at = stops.next();
         self.sampler.sample_before(Time::from_nanos(at.as_nanos() + 1), end, &mut self.simulation);
+        stops.take(&mut self.collected, &mut self.simulation, self.sampler.times);
         stops.stop(Stop::Time, &mut RunState::new(&mut self.simulation, at));
-        let mut due = std::mem::take(&mut self.deferred);
-        std::mem::swap(&mut self.deferred, &mut self.spare);
+        let mut due = std::mem::take(&mut self.collected);
+        std::mem::swap(&mut self.collected, &mut self.spare);
         for (source, packet) in due.drain(..) {
             self.simulation.network.events.source = source;
             self.deliver_ahead(&packet, stops);
@@ -179,7 +218,7 @@ impl<'a> Engine<'a> {
         now: Time,
         cancel: &AtomicBool,
         progress: Option<&AtomicU64>,
-        stops: &mut impl Stops,
+        stops: &mut impl Collects,
     ) -> Result<(), Fault> {
         self.events += CHECK_INTERVAL;
         if cancel.load(Ordering::Relaxed) {
@@ -202,7 +241,7 @@ impl<'a> Engine<'a> {
     /// Processes an arrival.
     #[allow(clippy::inline_always)] // the body of the loop
     #[inline(always)]
-    fn on_arrival(&mut self, now: Time, stops: &impl Stops) {
+    fn on_arrival(&mut self, now: Time, stops: &impl Collects) {
         let simulation = &mut self.simulation;
         let network = &mut simulation.network;
         network.clock = now;
@@ -218,9 +257,9 @@ impl<'a> Engine<'a> {
     /// Delivers a packet ahead of the clock, unless it arrives after the next stop.
     #[allow(clippy::inline_always)] // part of the body of the loop
     #[inline(always)]
-    fn deliver_ahead(&mut self, packet: &Packet, stops: &impl Stops) {
-        if packet.at > stops.next() {
-            self.deferred.push((self.simulation.network.events.source, *packet));
+    fn deliver_ahead(&mut self, packet: &Packet, stops: &impl Collects) {
+        if stops.collects(packet.at) {
+            self.collected.push((self.simulation.network.events.source, *packet));
         } else {
             self.simulation.deliver_ahead(packet, self.sampler.times);
         }
@@ -228,14 +267,14 @@ impl<'a> Engine<'a> {
 
     /// Processes the top of the agenda, a timer or a server event.
     #[inline(never)]
-    fn on_agenda_event(&mut self, now: Time, stops: &impl Stops) {
+    fn on_agenda_event(&mut self, now: Time, stops: &impl Collects) {
         let simulation = &mut self.simulation;
         let network = &mut simulation.network;
         let source = network.agenda.source();
         (network.clock, network.events.source) = (now, source);
         match network.sources.owner(source) {
             Owner::Timer(id, which) => {
-                self.on_timer(now, id, which);
+                simulation.on_timer(now, id, which, None);
                 return;
             }
             Owner::Server(server) => network.serve(now, server),
@@ -245,32 +284,9 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn on_timer(&mut self, now: Time, id: ConnectionId, which: usize) {
-        let simulation = &mut self.simulation;
-        simulation.network.agenda.pop();
-        if simulation.connections.start(id).is_some() {
-            simulation.begin(simulation.network.owner(id));
-            simulation.connections[id].armed[which] = now;
-        }
-        let connection = &mut simulation.connections[id];
-        if connection.armed[which] != now {
-            return; // an earlier entry replaced this one
-        }
-        connection.armed[which] = NEVER;
-        if connection.due()[which] <= now {
-            if which == APPLICATION && connection.shared_application {
-                simulation.run_application(id, now);
-            } else {
-                let plan = &simulation.plan.flows[connection.owner];
-                connection.on_timer(which, now, &mut simulation.network, plan, simulation.seed);
-            }
-        }
-        simulation.arm(id);
-    }
-
-    fn finish(mut self) -> (Records, Statistics) {
+    pub(crate) fn finish(mut self) -> (Records, Statistics) {
         let (records, delivered_packets) = self.sampler.finish(&mut self.simulation);
         let memory_bytes = (self.simulation.connections.memory() + self.simulation.network.memory()) as u64;
-        (records, Statistics { events: self.events, delivered_packets, memory_bytes })
+        (records, Statistics { events: self.events, delivered_packets, memory_bytes, threads: 1 })
     }
 }

@@ -3,8 +3,10 @@
 //! | module | purpose |
 //! |---|---|
 //! | `engine` | the event loop |
+//! | `parallel` | a run on several threads |
 //! | `stops` | times at which a run is suspended, and its state there |
 //! | `simulation` | the state of a run: network and connections |
+//! | `batches` | packets sorted by connection |
 //! | `run_ahead` | endpoints that process packets ahead of the clock |
 //! | `sampler`, `end_samples` | the tables of a run; samples taken ahead of the clock |
 //! | `applications`, `run_arrivals`, `run_dialogues` | applications that span several connections |
@@ -17,6 +19,7 @@
 
 mod applications;
 mod arrival_connections;
+mod batches;
 mod connection;
 mod connections;
 mod dialogue;
@@ -25,6 +28,7 @@ pub mod engine;
 mod message_rows;
 mod no_control;
 mod packet_sink;
+mod parallel;
 mod run_ahead;
 mod run_arrivals;
 mod run_dialogues;
@@ -39,4 +43,5 @@ mod value_recorder;
 
 pub use cwndlab_algorithms::catalogue;
 pub use engine::{run, run_counted, run_stopping, run_within, Statistics};
+pub use parallel::{run_parallel, schedule, Schedule};
 pub use stops::{FlowState, RunState, Stop, Stops};

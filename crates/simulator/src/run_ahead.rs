@@ -16,16 +16,22 @@ use crate::connection::Connection;
 use crate::end_samples::{SampleTimes, SenderSample};
 use crate::simulation::{arm_end, Simulation};
 
+/// The constructors of the parts of the flow's algorithm.
+fn builds(plan: &FlowPlan) -> impl Iterator<Item = Build> + use<'_> {
+    let parts =
+        plan.algorithm.iter().flat_map(|one| [Some(&one.growth), one.slow_start.as_ref(), one.recovery.as_ref()]);
+    parts.flatten().map(|part| part.spec.build)
+}
+
 /// Whether the algorithm is user-defined code, which may share state between flows and then depends on the order of
 /// calls.
 fn is_user_defined(plan: &FlowPlan) -> bool {
-    plan.algorithm.iter().any(|one| {
-        let parts = [Some(&one.growth), one.slow_start.as_ref(), one.recovery.as_ref()];
-        parts
-            .into_iter()
-            .flatten()
-            .any(|part| matches!(part.spec.build, Build::Dynamic(make) if make.may_share_state()))
-    })
+    builds(plan).any(|build| matches!(build, Build::Dynamic(make) if make.may_share_state()))
+}
+
+/// Whether all parts of the algorithm are of the library. Others are built by the thread that begins the run.
+pub(crate) fn is_built_in(plan: &FlowPlan) -> bool {
+    plan.constructor.is_none() && builds(plan).all(|build| !matches!(build, Build::Dynamic(_)))
 }
 
 impl Simulation<'_> {
@@ -46,21 +52,30 @@ impl Simulation<'_> {
         let id = packet.connection();
         let at = packet.at;
         let connection = &mut self.connections[id];
-        let network = &mut self.network;
         let until = if packet.is_forward() { connection.receiver_free_until() } else { connection.sender_free_until() };
         if until < at {
-            let plan = &self.plan.flows[connection.owner];
-            let link = network.events.source;
-            let mut catch_up = CatchUp { network, plan, seed: self.seed, id, times };
-            if packet.is_forward() {
-                catch_up.receiver(connection, at);
-            } else {
-                catch_up.sender(connection, at);
-            }
-            network.events.source = link;
+            self.catch_up(at, id, packet.is_forward(), times);
         }
+        let connection = &mut self.connections[id];
+        let network = &mut self.network;
         connection.deliver(at, packet, network, &self.plan.flows);
         arm_end(connection, id, network, packet.is_forward());
+    }
+
+    /// Processes the timers and samples of an endpoint before `at`.
+    #[cold]
+    pub(crate) fn catch_up(&mut self, at: Time, id: ConnectionId, receiver: bool, times: SampleTimes) {
+        let connection = &mut self.connections[id];
+        let network = &mut self.network;
+        let plan = &self.plan.flows[connection.owner];
+        let source = network.events.source;
+        let mut catch_up = CatchUp { network, plan, seed: self.seed, id, times };
+        if receiver {
+            catch_up.receiver(connection, at);
+        } else {
+            catch_up.sender(connection, at);
+        }
+        self.network.events.source = source;
     }
 
     /// Removes and returns the rows of the table `events`.

@@ -87,6 +87,16 @@ impl Sampler {
         }
     }
 
+    /// Empty tables of flows alone.
+    pub(crate) fn of_flows(plan: &Plan) -> Self {
+        Self { links: Vec::new(), ..Self::new(plan) }
+    }
+
+    /// The rows of the table `samples`.
+    pub(crate) fn samples(&mut self) -> &mut Vec<SampleRow> {
+        &mut self.records.samples
+    }
+
     /// Takes the samples that are due before `before`, but not after `end`.
     #[cold]
     pub(crate) fn sample_before(&mut self, before: Time, end: Time, simulation: &mut Simulation) {

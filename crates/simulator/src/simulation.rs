@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use cwndlab_control::Saved;
 use cwndlab_scenario::plan::Plan;
+use cwndlab_traffic::NEVER;
 use cwndlab_units::{ConnectionId, Fault, FlowId, Time};
 
 use crate::arrival_connections::ArrivalConnections;
 use crate::connection::Connection;
 use crate::connections::Connections;
+use crate::end_samples::SampleTimes;
 use crate::value_recorder::ValueRecorder;
 use cwndlab_path::lifetimes::{Lifetime, Lifetimes};
 use cwndlab_path::network::Network;
@@ -108,6 +110,36 @@ impl<'a> Simulation<'a> {
             }
             None => self.arm(id),
         }
+    }
+
+    /// Handles the top of the agenda, a timer. `behind`: the times of samples, if the clock of samples is behind `now`.
+    pub(crate) fn on_timer(&mut self, now: Time, id: ConnectionId, which: usize, behind: Option<SampleTimes>) {
+        self.network.agenda.pop();
+        if self.connections.start(id).is_some() {
+            self.begin(self.network.owner(id));
+            self.connections[id].armed[which] = now;
+            if let Some(times) = behind {
+                self.connections[id].samples.begin_at(times.first_from(now));
+            }
+        }
+        let connection = &mut self.connections[id];
+        if connection.armed[which] != now {
+            return; // an earlier entry replaced this one
+        }
+        connection.armed[which] = NEVER;
+        if let Some(times) = behind {
+            self.catch_up(now, id, which == RECEIVER, times);
+        }
+        let connection = &mut self.connections[id];
+        if connection.due()[which] <= now {
+            if which == APPLICATION && connection.shared_application {
+                self.run_application(id, now);
+            } else {
+                let plan = &self.plan.flows[connection.owner];
+                connection.on_timer(which, now, &mut self.network, plan, self.seed);
+            }
+        }
+        self.arm(id);
     }
 
     /// Adds those timers of a connection to the agenda that are due before their existing entry. Entries that are too

@@ -1,9 +1,11 @@
 //! Stops of a run: times at which it is suspended, and the state that can be read there.
 
 use cwndlab_path::link_snapshot::LinkSnapshot;
+use cwndlab_path::packet::Packet;
 use cwndlab_traffic::NEVER;
-use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, LinkId, SenderState, Time};
+use cwndlab_units::{Bytes, ConnectionId, Duration, EventSource, FlowId, LinkId, SenderState, Time};
 
+use crate::end_samples::SampleTimes;
 use crate::simulation::Simulation;
 
 /// The reason of a stop.
@@ -25,6 +27,38 @@ pub trait Stops {
     /// The run has stopped and continues after the return. At [`Stop::Time`] all events up to this time are processed,
     /// and afterwards the next stop is later.
     fn stop(&mut self, reason: Stop, state: &mut RunState<'_, '_>);
+}
+
+/// Stops as the engine has them, and what becomes of the packets that it delivers ahead of the clock.
+pub(crate) trait Collects {
+    /// As [`Stops::next`].
+    fn next(&self) -> Time;
+
+    /// Whether a packet that reaches its endpoint at `at` is collected until the next stop.
+    fn collects(&self, at: Time) -> bool;
+
+    /// Processes collected packets, each with its last link, before [`stop`](Self::stop) at [`Stop::Time`]. The engine
+    /// delivers those that remain.
+    fn take(&mut self, _collected: &mut Vec<(EventSource, Packet)>, _: &mut Simulation<'_>, _: SampleTimes) {}
+
+    /// As [`Stops::stop`].
+    fn stop(&mut self, reason: Stop, state: &mut RunState<'_, '_>);
+}
+
+impl<S: Stops> Collects for S {
+    #[inline]
+    fn next(&self) -> Time {
+        Stops::next(self)
+    }
+
+    #[inline]
+    fn collects(&self, at: Time) -> bool {
+        at > Stops::next(self)
+    }
+
+    fn stop(&mut self, reason: Stop, state: &mut RunState<'_, '_>) {
+        Stops::stop(self, reason, state);
+    }
 }
 
 /// No stops.
@@ -65,6 +99,11 @@ impl<'s, 'p> RunState<'s, 'p> {
     /// The state of `simulation` at `now`.
     pub(crate) fn new(simulation: &'s mut Simulation<'p>, now: Time) -> Self {
         Self { simulation, now }
+    }
+
+    /// The state of the run.
+    pub(crate) fn simulation(&mut self) -> &mut Simulation<'p> {
+        self.simulation
     }
 
     /// Time of the stop.

@@ -9,7 +9,7 @@ use cwndlab_records::table::{Header, Tables};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::Scenario;
 use cwndlab_simulator::engine::{run_by_events, run_counted};
-use cwndlab_simulator::{catalogue, Statistics};
+use cwndlab_simulator::{catalogue, run_parallel, Statistics};
 use proptest::prelude::*;
 
 fn plan(text: &str) -> Plan {
@@ -28,6 +28,8 @@ fn costs(text: &str) -> (Statistics, Statistics) {
     let (ahead, cost) = run_counted(&plan, 1, &AtomicBool::new(false), None).expect("it is not cancelled");
     let (by_events, cost_by_events) = run_by_events(&plan, 1);
     assert_eq!(record_hash(&plan, &ahead), record_hash(&plan, &by_events), "{text}");
+    let (parallel, _) = run_parallel(&plan, 1, 3, &AtomicBool::new(false), None).expect("it is not cancelled");
+    assert_eq!(record_hash(&plan, &ahead), record_hash(&plan, &parallel), "on three threads: {text}");
     (cost, cost_by_events)
 }
 

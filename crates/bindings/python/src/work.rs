@@ -1,5 +1,6 @@
 //! Runs on a worker thread without the interpreter's lock. They can be cancelled, and their panics become errors.
 
+use std::ffi::CStr;
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -64,9 +65,11 @@ impl Cancel {
 }
 
 /// Runs a scenario; Ctrl-C and `cancel` stop it within milliseconds. `constructors` are callables by the name of an
-/// algorithm, which are called with a path and parameters and return a congestion control.
+/// algorithm, which are called with a path and parameters and return a congestion control. With several `threads` it warns
+/// if the run had one.
 #[pyfunction]
-#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, constructors=None))]
+#[pyo3(signature = (text, format, seed, cancel=None, *, folder=None, constructors=None, threads=1))]
+#[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn run(
     py: Python<'_>,
     text: &str,
@@ -75,6 +78,7 @@ pub(crate) fn run(
     cancel: Option<Py<Cancel>>,
     folder: Option<std::path::PathBuf>,
     constructors: Option<Constructors>,
+    threads: usize,
 ) -> PyResult<Records> {
     let scenario = scenario::read(py, text, format, folder)?;
     let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::scenario_error(py, faults))?;
@@ -83,8 +87,14 @@ pub(crate) fn run(
         .map_err(|faults| scenario::scenario_error(py, faults))?;
     let header = header(&scenario, &plan, seed, "simulate", notes);
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
-    match simulate(py, plan, header, constructors, &stop)? {
-        Ok(Ok(tables)) => Ok(Records::new(tables)),
+    match simulate(py, plan, header, constructors, threads, &stop)? {
+        Ok(Ok((tables, used))) => {
+            if used < threads.min(2) {
+                let warning = py.import("cwndlab.errors")?.getattr("OneThreadWarning")?;
+                PyErr::warn(py, &warning, ONE_THREAD, 1)?;
+            }
+            Ok(Records::new(tables))
+        }
         Ok(Err(Interruption::Failed(failure))) if !stop.load(Ordering::Relaxed) => {
             Err(algorithm_error(py, failure, &format!("of the run with seed {seed}")))
         }
@@ -140,7 +150,11 @@ enum Interruption {
     Failed(Failure),
 }
 
-type Outcome = Result<Result<Tables, Interruption>, Fault>;
+/// The tables, and the number of threads of the run.
+type Outcome = Result<Result<(Tables, usize), Interruption>, Fault>;
+
+/// The warning where several threads were asked for.
+const ONE_THREAD: &CStr = c"the scenario runs on one thread: several take flows of bulk data with built-in algorithms, each on links of its own up to a shared one, with a delay before and behind it";
 
 /// Runs the engine in another thread, so that this thread can check for Ctrl-C.
 fn simulate(
@@ -148,19 +162,23 @@ fn simulate(
     plan: Plan,
     header: Header,
     constructors: Constructors,
+    threads: usize,
     stop: &Arc<AtomicBool>,
 ) -> PyResult<Outcome> {
     let inner = Arc::clone(stop);
     let seed = header.seed;
     run_in_thread(py, stop, move || {
         let (outcome, failure) = py_algorithms::with_constructors(constructors, || {
-            guarded(|| cwndlab_simulator::run(&plan, seed, &inner, None).map(|records| simulated(header, records)))
+            guarded(|| {
+                let outcome = cwndlab_simulator::run_parallel(&plan, seed, threads, &inner, None);
+                outcome.map(|(records, cost)| (simulated(header, records), cost.threads))
+            })
         });
         match (outcome, failure) {
             (Err(_), Some(failure)) => Ok(Err(Interruption::Failed(failure))),
             (Ok(Err(fault)), _) if fault.kind == FaultKind::Cancelled => Ok(Err(Interruption::Cancelled)),
             (Ok(Err(fault)), _) => Ok(Err(Interruption::Stack(fault))),
-            (Ok(Ok(tables)), _) => Ok(Ok(tables)),
+            (Ok(Ok(ended)), _) => Ok(Ok(ended)),
             (Err(panic), None) => Err(panic),
         }
     })

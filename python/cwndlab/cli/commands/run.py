@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,6 +42,9 @@ def run(
         str, Option("kernel|cwndlab", "The algorithms in the kernel: its own, or cwndlab's.", noun="a datapath")
     ] = "kernel",
     perturb: bool | None = None,
+    threads: Annotated[
+        int, Option("N", "Threads of the run, which do not change it; for thousands of flows.", least=1, most=1024)
+    ] = 1,
     set_: list[str] | None = None,
     algorithm_file: list[Path] | None = None,
     format: Format = Format.table,
@@ -59,7 +63,7 @@ def run(
     if engine == "linux":
         described = cwndlab.scenario.like.scenario_of(cwndlab.linux.with_kernels(described.document))
     if engine != "emulate":
-        runs["simulate"] = cwndlab.run(described, seed=seed)
+        runs["simulate"] = _simulate(described, seed, threads)
     if engine in ("emulate", "both"):
         whose: Datapath = "cwndlab" if datapath == "cwndlab" else "kernel"
         runs["emulate"] = cwndlab.emulation.emulate(described, seed=seed, accept_late=accept_late, datapath=whose)
@@ -85,6 +89,14 @@ def run(
     if report is not None:
         say(f"report: {report}")
     judge([row for records in runs.values() for row in records.rows("findings")], strict)
+
+
+def _simulate(described: cwndlab.Scenario, seed: int, threads: int) -> cwndlab.Records:
+    with warnings.catch_warnings(record=True) as caught:
+        records = cwndlab.run(described, seed=seed, threads=threads)
+    for one in caught:
+        say(f"note: {one.message}")
+    return records
 
 
 def _show_both(simulated: cwndlab.Records, emulated: cwndlab.Records, format: Format) -> None:

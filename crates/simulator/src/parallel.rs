@@ -1,0 +1,412 @@
+//! A run on several threads: one has the shared links, the others have the endpoints of the flows.
+//!
+//! The clock of the shared links advances by windows of half the time by which the parts may differ
+//! ([`cwndlab_path::division`]). While the links process the window that begins at `T`, the endpoints process what the window
+//! before has sent to them, their timers, and their samples up to `T`; between two windows the parts exchange packets and
+//! losses. Each endpoint processes the same events in the same order as in a run on one thread, so that the records are
+//! the same for any number of threads.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc::{channel, Receiver, Sender, TryRecvError};
+use std::thread::Scope;
+
+use cwndlab_path::division::{ByConnection, Division, Exchange};
+use cwndlab_path::event_sources::Owner;
+use cwndlab_path::network::Network;
+use cwndlab_path::packet::Packet;
+use cwndlab_records::rows::{Records, SampleRow};
+use cwndlab_scenario::plan::Plan;
+use cwndlab_units::{Duration, EventSource, Fault, FlowId, LinkId, Time};
+
+use crate::applications::is_bulk;
+use crate::end_samples::SampleTimes;
+use crate::engine::{Engine, LookAhead, Statistics};
+use crate::run_ahead::is_built_in;
+use crate::sampler::Sampler;
+use crate::simulation::Simulation;
+use crate::stops::{Collects, RunState, Stop};
+
+/// Attempts to receive before a thread sleeps: to wake a thread takes longer than a window of few packets.
+const ATTEMPTS: u32 = 4096;
+
+/// Runs the plan with this seed on up to `threads` threads. The records are those of [`crate::run`]. A plan that cannot be
+/// divided runs on one thread: with flows other than bulk data, controls that may share state, saved parameters, packet
+/// records, or endpoints that share the links on which they send or send without delay.
+pub fn run_parallel(
+    plan: &Plan,
+    seed: u64,
+    threads: usize,
+    cancel: &AtomicBool,
+    progress: Option<&AtomicU64>,
+) -> Result<(Records, Statistics), Fault> {
+    let plan = plan.perturbed(seed);
+    let mut engine = Engine::without_starts(&plan, seed, u64::MAX, LookAhead::Enabled);
+    if let Some(division) = division(&plan, &engine.simulation.network).filter(|_| threads > 1) {
+        return run_divided(engine, &division, threads, cancel, progress, None);
+    }
+    engine.arm_starts();
+    engine.run_alone(cancel, progress)
+}
+
+/// What a run on several threads takes, by its parts, each of which ran alone; seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Schedule {
+    /// The shared links.
+    pub links: f64,
+    /// All parts, one after another.
+    pub one_thread: f64,
+    /// All windows, each as long as its longest part.
+    pub several_threads: f64,
+}
+
+/// Runs the plan as on `threads` threads, but one part after another, and returns how long they would take together without
+/// the exchanges; `None` if the plan cannot be divided. `clock` returns seconds.
+pub fn schedule(plan: &Plan, seed: u64, threads: usize, clock: &dyn Fn() -> f64) -> Result<Option<Schedule>, Fault> {
+    let plan = plan.perturbed(seed);
+    let engine = Engine::without_starts(&plan, seed, u64::MAX, LookAhead::Enabled);
+    let Some(division) = division(&plan, &engine.simulation.network).filter(|_| threads > 1) else { return Ok(None) };
+    let mut timing = Timing { clock, since: clock(), longest: 0.0, schedule: Schedule::default() };
+    run_divided(engine, &division, threads, &AtomicBool::new(false), None, Some(&mut timing))?;
+    Ok(Some(timing.schedule))
+}
+
+fn run_divided(
+    mut engine: Engine<'_>,
+    division: &Division,
+    threads: usize,
+    cancel: &AtomicBool,
+    progress: Option<&AtomicU64>,
+    timing: Option<&mut Timing<'_>>,
+) -> Result<(Records, Statistics), Fault> {
+    let Simulation { plan, seed, .. } = engine.simulation;
+    std::thread::scope(|scope| {
+        let network = &mut engine.simulation.network;
+        let count = (threads - 1).min(plan.flows.len());
+        let mut windows = Windows::new(scope, plan, seed, division, count);
+        windows.timing = timing;
+        network.report_losses();
+        windows.send();
+        windows.receive(network);
+        engine.run(cancel, progress, &mut windows)?;
+        engine.sampler.samples().append(&mut windows.samples);
+        let (records, cost) = engine.finish();
+        Ok((records, Statistics { events: cost.events + windows.events, threads: count + 1, ..cost }))
+    })
+}
+
+/// The clock of a [`schedule`].
+struct Timing<'c> {
+    clock: &'c dyn Fn() -> f64,
+    /// Start of the current window by the clock.
+    since: f64,
+    /// The longest part of endpoints of the window before.
+    longest: f64,
+    schedule: Schedule,
+}
+
+impl Timing<'_> {
+    /// Adds the window of the shared links that ends now.
+    fn add_links(&mut self) {
+        let links = (self.clock)() - self.since;
+        self.schedule.links += links;
+        self.schedule.one_thread += links;
+        self.schedule.several_threads += links.max(std::mem::take(&mut self.longest));
+    }
+
+    /// Adds a part of endpoints.
+    fn add_part(&mut self, seconds: f64) {
+        self.schedule.one_thread += seconds;
+        self.longest = self.longest.max(seconds);
+    }
+}
+
+/// How the run is divided; `None` if it cannot be.
+pub(crate) fn division(plan: &Plan, network: &Network) -> Option<Division> {
+    let independent =
+        plan.flows.iter().all(|flow| is_bulk(flow) && is_built_in(flow) && flow.saved_parameters.is_none());
+    independent.then(|| network.division(plan)).flatten()
+}
+
+/// The endpoints of a thread: those of every flow whose number has this remainder, by the number of such threads.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    remainder: usize,
+    of: usize,
+}
+
+impl Share {
+    fn flows(self, plan: &Plan) -> impl Iterator<Item = FlowId> {
+        plan.flows.ids().skip(self.remainder).step_by(self.of)
+    }
+
+    /// The links on which its endpoints send.
+    fn links<'d>(self, plan: &Plan, division: &'d Division) -> impl Iterator<Item = &'d LinkId> {
+        self.flows(plan).flat_map(|flow| division.own_links[flow].iter().flatten())
+    }
+}
+
+/// What the thread of the shared links sends to a thread of endpoints.
+struct Work {
+    /// Packets that reach endpoints, and losses.
+    exchange: Exchange,
+    /// The time up to which the exchange is complete.
+    known: Time,
+    /// The time up to which the endpoints process timers.
+    until: Time,
+}
+
+/// What a thread of endpoints sends back.
+enum Answer<'p> {
+    /// Packets that reach shared links, and losses, after each window.
+    Window(Exchange),
+    /// Its state at the end.
+    End(Box<Endpoints<'p>>),
+}
+
+/// A thread of endpoints, as the thread of the shared links knows it.
+struct Part<'p> {
+    share: Share,
+    /// Packets and losses for the next window.
+    next: Exchange,
+    /// What it has sent last; then its memory, for the window after the next.
+    received: Exchange,
+    /// It has not answered yet.
+    is_busy: bool,
+    /// `None` after the last window.
+    work: Option<Sender<Work>>,
+    answers: Receiver<Answer<'p>>,
+}
+
+impl Part<'_> {
+    /// Sends it what is known up to `known`; it processes timers up to `until`.
+    fn send(&mut self, known: Time, until: Time) {
+        let exchange = std::mem::replace(&mut self.next, std::mem::take(&mut self.received));
+        // It fails if the thread has panicked, which the scope reports.
+        let sent = self.work.as_ref().map(|thread| thread.send(Work { exchange, known, until }));
+        self.is_busy = sent.is_some_and(|sent| sent.is_ok());
+    }
+
+    /// Waits for its answer.
+    fn wait(&mut self) {
+        if !std::mem::take(&mut self.is_busy) {
+            return;
+        }
+        if let Some(Answer::Window(exchange)) = receive(&self.answers) {
+            self.received = exchange;
+        }
+    }
+}
+
+/// The windows of the shared links' clock.
+struct Windows<'p, 't, 'c> {
+    plan: &'p Plan,
+    division: &'p Division,
+    /// Length of a window.
+    length: Duration,
+    /// Start of the current window.
+    start: Time,
+    /// The first time after the run.
+    stop: Time,
+    parts: Vec<Part<'p>>,
+    /// The parts process the window before the current one.
+    are_busy: bool,
+    /// Rows of the table `samples`, from all parts.
+    samples: Vec<SampleRow>,
+    /// Events of all parts.
+    events: u64,
+    /// The parts run one after another, and this measures them.
+    timing: Option<&'t mut Timing<'c>>,
+}
+
+impl<'p> Windows<'p, '_, '_> {
+    /// Starts `count` threads.
+    fn new<'s>(scope: &'s Scope<'s, 'p>, plan: &'p Plan, seed: u64, division: &'p Division, count: usize) -> Self {
+        let part = |remainder| {
+            let share = Share { remainder, of: count };
+            let (work, received) = channel();
+            let (sent, answers) = channel();
+            scope.spawn(move || Endpoints::new(plan, seed, share).work(&received, &sent));
+            Part {
+                share,
+                next: Exchange::default(),
+                received: Exchange::default(),
+                is_busy: false,
+                work: Some(work),
+                answers,
+            }
+        };
+        let length = Duration::from_nanos(u64::midpoint(division.arriving.as_nanos(), division.leaving.as_nanos()));
+        Self {
+            plan,
+            division,
+            length,
+            start: Time::ZERO,
+            stop: Time::ZERO + plan.duration + Duration::from_nanos(1),
+            parts: (0..count).map(part).collect(),
+            are_busy: false,
+            samples: Vec::new(),
+            events: 0,
+            timing: None,
+        }
+    }
+
+    /// Sends the parts what is known up to the start of the current window. Initially they process the endpoints up to the
+    /// time after which packets of the first window reach them.
+    fn send(&mut self) {
+        let until = (self.start + self.division.arriving).min(self.stop);
+        for part in &mut self.parts {
+            let begin = self.timing.as_ref().map(|timing| (timing.clock)());
+            part.send(self.start, until);
+            if let Some((timing, begin)) = self.timing.as_mut().zip(begin) {
+                part.wait();
+                timing.add_part((timing.clock)() - begin);
+            }
+        }
+        self.are_busy = true;
+    }
+
+    /// Receives what the parts send. Their packets continue on the wires before the shared links.
+    fn receive(&mut self, network: &mut Network) {
+        if !std::mem::take(&mut self.are_busy) {
+            return;
+        }
+        for part in &mut self.parts {
+            part.wait();
+            network.adopt_losses(&part.received);
+            network.adopt_wires(&part.received);
+            part.received.clear();
+        }
+    }
+
+    /// Ends the parts, and moves their state to `simulation`.
+    fn join(&mut self, simulation: &mut Simulation<'_>) {
+        for part in &mut self.parts {
+            part.work = None;
+            let Some(Answer::End(mut ends)) = receive(&part.answers) else { continue };
+            self.events += ends.events;
+            self.samples.append(ends.sampler.samples());
+            for flow in part.share.flows(self.plan) {
+                simulation.connections.swap(flow.into(), &mut ends.simulation.connections);
+            }
+            let links = part.share.links(self.plan, self.division);
+            simulation.network.absorb(&mut ends.simulation.network, links);
+        }
+        self.samples.sort_by_key(|row| (row.time_ns, row.flow));
+    }
+}
+
+impl Collects for Windows<'_, '_, '_> {
+    /// The last time of the current window.
+    fn next(&self) -> Time {
+        if self.start >= self.stop {
+            return Time::MAX;
+        }
+        Time::from_nanos((self.start + self.length).min(self.stop).as_nanos() - 1)
+    }
+
+    /// The threads of endpoints process all packets.
+    fn collects(&self, _: Time) -> bool {
+        true
+    }
+
+    fn take(&mut self, collected: &mut Vec<(EventSource, Packet)>, simulation: &mut Simulation<'_>, _: SampleTimes) {
+        let network = &mut simulation.network;
+        let count = self.parts.len();
+        for (source, packet) in collected.drain(..) {
+            let part = network.owner(packet.connection()).index() % count;
+            network.give(source, packet, &mut self.parts[part].next);
+        }
+        for loss in network.take_losses() {
+            let part = network.owner(loss.1).index() % count;
+            self.parts[part].next.add_loss(loss);
+        }
+    }
+
+    fn stop(&mut self, reason: Stop, state: &mut RunState<'_, '_>) {
+        if reason == Stop::Check {
+            return;
+        }
+        self.timing.iter_mut().for_each(|timing| timing.add_links());
+        self.receive(&mut state.simulation().network);
+        if reason == Stop::End {
+            self.join(state.simulation());
+            return;
+        }
+        self.start = (self.start + self.length).min(self.stop);
+        self.send();
+        self.timing.iter_mut().for_each(|timing| timing.since = (timing.clock)());
+    }
+}
+
+/// The next value; `None` if the other thread has ended.
+fn receive<T>(from: &Receiver<T>) -> Option<T> {
+    for _ in 0..ATTEMPTS {
+        match from.try_recv() {
+            Err(TryRecvError::Empty) => std::hint::spin_loop(),
+            other => return other.ok(),
+        }
+    }
+    from.recv().ok()
+}
+
+/// A thread of endpoints.
+struct Endpoints<'p> {
+    simulation: Simulation<'p>,
+    sampler: Sampler,
+    order: ByConnection,
+    events: u64,
+}
+
+impl<'p> Endpoints<'p> {
+    fn new(plan: &'p Plan, seed: u64, share: Share) -> Self {
+        let mut simulation = Simulation::new(plan, seed);
+        let bulk = simulation.prepare_applications();
+        simulation.run_ends_ahead(&bulk);
+        simulation.network.become_part();
+        for flow in share.flows(plan) {
+            simulation.arm_start(flow.into());
+        }
+        Self { simulation, sampler: Sampler::of_flows(plan), order: ByConnection::new(plan), events: 0 }
+    }
+
+    /// Processes windows until there are no more.
+    fn work(mut self, received: &Receiver<Work>, answers: &Sender<Answer<'p>>) {
+        while let Some(work) = receive(received) {
+            let answer = Answer::Window(self.process(work));
+            if answers.send(answer).is_err() {
+                return; // the run has failed
+            }
+        }
+        let _ = answers.send(Answer::End(Box::new(self)));
+    }
+
+    /// Processes the endpoints of a window; returns what they send.
+    fn process(&mut self, Work { mut exchange, known, until }: Work) -> Exchange {
+        let simulation = &mut self.simulation;
+        let plan = simulation.plan;
+        simulation.network.adopt_losses(&exchange);
+        // Losses count from the time at which samples can be taken.
+        simulation.network.clock = known;
+        exchange.sort(&mut self.order);
+        for index in 0.. {
+            let Some(packet) = simulation.network.adopt_arrival(&exchange, index) else { break };
+            simulation.deliver_ahead(&packet, self.sampler.times);
+        }
+        while simulation.network.agenda.next_time() < until {
+            self.events += 1;
+            let (now, source) = (simulation.network.agenda.next_time(), simulation.network.agenda.source());
+            simulation.network.events.source = source;
+            let Owner::Timer(id, which) = simulation.network.sources.owner(source) else {
+                unreachable!("servers belong to shared links")
+            };
+            simulation.on_timer(now, id, which, Some(self.sampler.times));
+        }
+        self.sampler.sample_before(known, Time::ZERO + plan.duration, simulation);
+        exchange.clear();
+        for loss in simulation.network.take_losses() {
+            exchange.add_loss(loss);
+        }
+        simulation.network.give_sent(&mut exchange);
+        exchange
+    }
+}
