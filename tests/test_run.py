@@ -48,7 +48,7 @@ def test_a_scenario_that_cannot_be_divided_says_so(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("threads", [0, -1, True, 2.0, 5000])
 def test_threads_are_a_whole_number(scenario: Scenario, threads: object) -> None:
-    with pytest.raises(ScenarioError, match="threads: .* is not a whole number from 1 to 1024"):
+    with pytest.raises(ScenarioError, match=r"threads: .* is not a whole number from 1 to 1024"):
         cwndlab.run(scenario, seed=1, threads=threads)  # type: ignore[arg-type]
 
 

@@ -15,7 +15,6 @@ from cwndlab.errors import ArgumentError, NoRandomElementWarning, parameter_faul
 from cwndlab.records import Records
 from cwndlab.scenario.like import ScenarioLike, scenario_of
 
-
 #: Most threads of a run.
 MOST_THREADS = 1024
 

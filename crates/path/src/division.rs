@@ -114,12 +114,12 @@ impl Network {
 
     /// Keeps the losses that the network computes, for [`take_losses`](Self::take_losses).
     pub fn report_losses(&mut self) {
-        self.reported = Some(Vec::new());
+        self.upcoming_losses.report();
     }
 
     /// Removes and returns the losses computed since the last call.
     pub fn take_losses(&mut self) -> Vec<(Time, ConnectionId, bool)> {
-        self.reported.as_mut().map(std::mem::take).unwrap_or_default()
+        self.upcoming_losses.take_reported()
     }
 
     /// Adds a packet with the link that it has crossed to `to`, and its options with it.
@@ -161,8 +161,8 @@ impl Network {
 
     /// Adds the losses of another part.
     pub fn adopt_losses(&mut self, from: &Exchange) {
-        for &(at, connection, by_wire) in &from.losses {
-            self.add_loss(at, connection, by_wire);
+        for &loss in &from.losses {
+            self.upcoming_losses.adopt(loss);
         }
     }
 

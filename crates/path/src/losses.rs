@@ -16,22 +16,44 @@ pub struct Losses {
 
 /// Losses that links computed ahead of the clock, as (time, connection, whether on a wire).
 #[derive(Debug, Default)]
-pub(crate) struct UpcomingLosses(BinaryHeap<Reverse<(Time, ConnectionId, bool)>>);
+pub(crate) struct UpcomingLosses {
+    first: BinaryHeap<Reverse<(Time, ConnectionId, bool)>>,
+    /// Those that another part of a [divided network](crate::division) does not know yet; `None` without one.
+    reported: Option<Vec<(Time, ConnectionId, bool)>>,
+}
 
 impl UpcomingLosses {
-    /// Adds a loss at the time `at`.
+    /// Adds a loss at the time `at` that this part of the network has computed.
     pub(crate) fn push(&mut self, at: Time, connection: ConnectionId, by_wire: bool) {
-        self.0.push(Reverse((at, connection, by_wire)));
+        self.adopt((at, connection, by_wire));
+        if let Some(reported) = &mut self.reported {
+            reported.push((at, connection, by_wire));
+        }
+    }
+
+    /// Adds a loss that another part has computed.
+    pub(crate) fn adopt(&mut self, loss: (Time, ConnectionId, bool)) {
+        self.first.push(Reverse(loss));
+    }
+
+    /// Keeps the losses that this part computes, for [`take_reported`](Self::take_reported).
+    pub(crate) fn report(&mut self) {
+        self.reported = Some(Vec::new());
+    }
+
+    /// Removes and returns the losses computed since the last call.
+    pub(crate) fn take_reported(&mut self) -> Vec<(Time, ConnectionId, bool)> {
+        self.reported.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Moves the losses up to `now` to `losses`; returns whether there were any.
     pub(crate) fn count_until(&mut self, now: Time, losses: &mut IndexVec<ConnectionId, Losses>) -> bool {
-        let before = self.0.len();
-        while let Some(&Reverse((at, connection, by_wire))) = self.0.peek() {
+        let before = self.first.len();
+        while let Some(&Reverse((at, connection, by_wire))) = self.first.peek() {
             if at > now {
                 break;
             }
-            self.0.pop();
+            self.first.pop();
             let losses = &mut losses[connection];
             if by_wire {
                 losses.wire += 1;
@@ -39,6 +61,6 @@ impl UpcomingLosses {
                 losses.queue += 1;
             }
         }
-        self.0.len() < before
+        self.first.len() < before
     }
 }

@@ -100,9 +100,7 @@ pub struct Network {
     pub(crate) owners: IndexVec<ConnectionId, PacketOwner>,
     /// Losses by connection, up to the last [`Network::count_losses_until`].
     pub losses: IndexVec<ConnectionId, Losses>,
-    upcoming_losses: UpcomingLosses,
-    /// Losses that another part of a [divided network](crate::division) does not know yet; `None` without one.
-    pub(crate) reported: Option<Vec<(Time, ConnectionId, bool)>>,
+    pub(crate) upcoming_losses: UpcomingLosses,
 }
 
 /// The maximum number of simultaneous connections: one for each flow of the plan, and secondary ones.
@@ -142,7 +140,6 @@ impl Network {
             owners: plan.flows.enumerate().map(|(id, flow)| PacketOwner::of(id, flow)).collect(),
             losses: vec![Losses::default(); plan.flows.len()].into(),
             upcoming_losses: UpcomingLosses::default(),
-            reported: None,
             links,
         }
     }
@@ -538,15 +535,9 @@ impl Network {
                 Outcome::Lost { departure } => (departure, true),
                 _ => (since, false),
             };
-            self.add_loss(at, packet.connection(), by_wire);
+            self.upcoming_losses.push(at, packet.connection(), by_wire);
             self.count_losses_until(self.clock);
-            self.reported.iter_mut().for_each(|losses| losses.push((at, packet.connection(), by_wire)));
         }
-    }
-
-    /// Adds a loss at the time `at`.
-    pub(crate) fn add_loss(&mut self, at: Time, connection: ConnectionId, by_wire: bool) {
-        self.upcoming_losses.push(at, connection, by_wire);
     }
 
     /// Counts the losses up to `now`; returns whether there were any. Links compute losses ahead of the clock, which

@@ -6,13 +6,10 @@
 //! those of its own together.
 
 use cwndlab_path::division::{ByConnection, Division};
-use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
-use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Duration, EventSource, Time};
 
 use crate::end_samples::SampleTimes;
-use crate::parallel::division;
 use crate::simulation::Simulation;
 use crate::stops::{Collects, RunState, Stop};
 
@@ -29,12 +26,13 @@ pub(crate) struct Batches {
 
 impl Batches {
     /// The stops for this plan; `None` if they would not help.
-    pub(crate) fn of(plan: &Plan, network: &Network) -> Option<Self> {
+    pub(crate) fn of(simulation: &Simulation<'_>) -> Option<Self> {
+        let plan = simulation.plan;
         if plan.flows.len() < MIN_FLOWS {
             return None;
         }
         // A packet that is forwarded before the next stop reaches its endpoint after it.
-        let Division { arriving, .. } = division(plan, network)?;
+        let Division { arriving, .. } = simulation.division()?;
         let next = Time::from_nanos(arriving.as_nanos() - 1);
         Some(Self { next, length: arriving, order: ByConnection::new(plan) })
     }

@@ -138,7 +138,7 @@ impl<'a> Engine<'a> {
         cancel: &AtomicBool,
         progress: Option<&AtomicU64>,
     ) -> Result<(Records, Statistics), Fault> {
-        match Batches::of(self.simulation.plan, &self.simulation.network) {
+        match Batches::of(&self.simulation) {
             Some(mut batches) => self.run(cancel, progress, &mut batches)?,
             None => self.run(cancel, progress, &mut NoStops)?,
         }

@@ -18,10 +18,8 @@ use cwndlab_records::rows::{Records, SampleRow};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Duration, EventSource, Fault, FlowId, LinkId, Time};
 
-use crate::applications::is_bulk;
 use crate::end_samples::SampleTimes;
 use crate::engine::{Engine, LookAhead, Statistics};
-use crate::run_ahead::is_built_in;
 use crate::sampler::Sampler;
 use crate::simulation::Simulation;
 use crate::stops::{Collects, RunState, Stop};
@@ -41,7 +39,7 @@ pub fn run_parallel(
 ) -> Result<(Records, Statistics), Fault> {
     let plan = plan.perturbed(seed);
     let mut engine = Engine::without_starts(&plan, seed, u64::MAX, LookAhead::Enabled);
-    if let Some(division) = division(&plan, &engine.simulation.network).filter(|_| threads > 1) {
+    if let Some(division) = engine.simulation.division().filter(|_| threads > 1) {
         return run_divided(engine, &division, threads, cancel, progress, None);
     }
     engine.arm_starts();
@@ -64,7 +62,7 @@ pub struct Schedule {
 pub fn schedule(plan: &Plan, seed: u64, threads: usize, clock: &dyn Fn() -> f64) -> Result<Option<Schedule>, Fault> {
     let plan = plan.perturbed(seed);
     let engine = Engine::without_starts(&plan, seed, u64::MAX, LookAhead::Enabled);
-    let Some(division) = division(&plan, &engine.simulation.network).filter(|_| threads > 1) else { return Ok(None) };
+    let Some(division) = engine.simulation.division().filter(|_| threads > 1) else { return Ok(None) };
     let mut timing = Timing { clock, since: clock(), longest: 0.0, schedule: Schedule::default() };
     run_divided(engine, &division, threads, &AtomicBool::new(false), None, Some(&mut timing))?;
     Ok(Some(timing.schedule))
@@ -118,13 +116,6 @@ impl Timing<'_> {
         self.schedule.one_thread += seconds;
         self.longest = self.longest.max(seconds);
     }
-}
-
-/// How the run is divided; `None` if it cannot be.
-pub(crate) fn division(plan: &Plan, network: &Network) -> Option<Division> {
-    let independent =
-        plan.flows.iter().all(|flow| is_bulk(flow) && is_built_in(flow) && flow.saved_parameters.is_none());
-    independent.then(|| network.division(plan)).flatten()
 }
 
 /// The endpoints of a thread: those of every flow whose number has this remainder, by the number of such threads.

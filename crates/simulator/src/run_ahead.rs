@@ -5,6 +5,7 @@
 //! rescheduled, like those of a timer that was postponed.
 
 use cwndlab_control::Build;
+use cwndlab_path::division::Division;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
 use cwndlab_path::timers::{APPLICATION, PACE, RECEIVER, SENDER};
@@ -12,6 +13,7 @@ use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_units::{ConnectionId, FlowId, Time};
 
+use crate::applications::is_bulk;
 use crate::connection::Connection;
 use crate::end_samples::{SampleTimes, SenderSample};
 use crate::simulation::{arm_end, Simulation};
@@ -30,7 +32,7 @@ fn is_user_defined(plan: &FlowPlan) -> bool {
 }
 
 /// Whether all parts of the algorithm are of the library. Others are built by the thread that begins the run.
-pub(crate) fn is_built_in(plan: &FlowPlan) -> bool {
+fn is_built_in(plan: &FlowPlan) -> bool {
     plan.constructor.is_none() && builds(plan).all(|build| !matches!(build, Build::Dynamic(_)))
 }
 
@@ -43,6 +45,14 @@ impl Simulation<'_> {
         let shares = |flow: &FlowPlan| is_user_defined(flow) || several && flow.constructor.is_some();
         let flows = bulk.iter().copied().filter(|&flow| !shares(&plan.flows[flow]));
         self.ahead = self.network.look_ahead(plan, flows);
+    }
+
+    /// How the run is divided into shared links and endpoints; `None` if it cannot be.
+    pub(crate) fn division(&self) -> Option<Division> {
+        let flows = &self.plan.flows;
+        let independent =
+            flows.iter().all(|flow| is_bulk(flow) && is_built_in(flow) && flow.saved_parameters.is_none());
+        independent.then(|| self.network.division(self.plan)).flatten()
     }
 
     /// Delivers a packet to an endpoint at `packet.at`, ahead of the clock.
