@@ -138,3 +138,15 @@ def test_an_initial_window_at_the_lower_bound_is_its_share_of_the_path() -> None
         case.labels["side"]: [flow["stack"]["initial_window"] for flow in case.scenario["flow"]] for case in cases
     }
     assert windows == {"CCM-SS": [64, 122], "HyStart": [43, 81]}
+
+
+def test_a_sentence_of_two_parts_has_evidence_for_both() -> None:
+    """PHCC paper, § 4 on Fig. 14: some variants squeeze Reno, "TCP-Illinois acts well", and Illinois, HCC and FAST have
+    less than Reno with the larger buffer. A row that has the first part alone would hold by it."""
+    claims = [claim for one in find("phcc") for claim in one.claims(one.full) if claim.headline == "phcc:squeezes"]
+    names = [claim.quantity.partition("beside two of ")[2] for claim in claims]
+    assert set(names) == {
+        "STCP, HSTCP, BIC, H-TCP",
+        "Illinois / each of STCP, HSTCP, BIC, H-TCP",
+        "Illinois, HCC, FAST",
+    }
