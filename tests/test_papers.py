@@ -150,3 +150,14 @@ def test_a_sentence_of_two_parts_has_evidence_for_both() -> None:
         "Illinois / each of STCP, HSTCP, BIC, H-TCP",
         "Illinois, HCC, FAST",
     }
+
+
+def test_the_level_of_a_universe_is_that_of_the_flows_that_are_compared() -> None:
+    """In the wireless cell ten uploads have nearly all of the air: with them in the level, the downloads that they
+    starve would be ranked. The claims of a space name the same groups as those of the experiment."""
+    groups = {"cubic-study/fig7": "cubic-study/reverse", "cubic-study/fig11a": "cubic-study/wireless"}
+    known = {one.id: one for one in spaces("cubic-study")}
+    for id, space in groups.items():
+        (experiment,) = find(id)
+        stated = {claim.flows for claim in experiment.claims(experiment.full)}
+        assert {claim.flows for claim in known[space].claims(known[space].base)} == stated != {()}
