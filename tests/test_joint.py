@@ -110,6 +110,17 @@ def test_a_reading_is_recommended_by_the_claims_that_did_not_choose_it(
     assert joint.reading(tmp_path, "iot") == found
 
 
+def test_one_claim_holds_and_several_hold() -> None:
+    base: joint.Tallies = dict.fromkeys(KEYS, "opposite")
+    found: joint.Tallies = {**base, KEYS[0]: "holds", KEYS[1]: "holds", KEYS[2]: "holds"}
+    counted = KEYS[::2]
+    sides = tuple({key: side[key] for key in counted} for side in (base, found))
+    one = joint.Reading("iot", {"rate": "2 Mbps"}, 9, (1, 1001), (3, 8), counted, (sides[0], sides[1]), (base, found))
+    first, second, _ = joint_rows.verdict(one)
+    assert "Of the 2 claims that it counted, 2 hold in the reading" in first
+    assert "Of the 2 claims that it did not count, 1 holds in the reading" in second
+
+
 def test_a_search_is_the_same_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joint, "spaces", lambda target="": [planted(("a", "b"))])
     assert joint.search("iot", quick=True, workers=1) == joint.search("iot", quick=True, workers=2)

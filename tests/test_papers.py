@@ -138,3 +138,26 @@ def test_an_initial_window_at_the_lower_bound_is_its_share_of_the_path() -> None
         case.labels["side"]: [flow["stack"]["initial_window"] for flow in case.scenario["flow"]] for case in cases
     }
     assert windows == {"CCM-SS": [64, 122], "HyStart": [43, 81]}
+
+
+def test_a_sentence_of_two_parts_has_evidence_for_both() -> None:
+    """PHCC paper, § 4 on Fig. 14: some variants squeeze Reno, "TCP-Illinois acts well", and Illinois, HCC and FAST have
+    less than Reno with the larger buffer. A row that has the first part alone would hold by it."""
+    claims = [claim for one in find("phcc") for claim in one.claims(one.full) if claim.headline == "phcc:squeezes"]
+    names = [claim.quantity.partition("beside two of ")[2] for claim in claims]
+    assert set(names) == {
+        "STCP, HSTCP, BIC, H-TCP",
+        "Illinois / each of STCP, HSTCP, BIC, H-TCP",
+        "Illinois, HCC, FAST",
+    }
+
+
+def test_the_level_of_a_universe_is_that_of_the_flows_that_are_compared() -> None:
+    """In the wireless cell ten uploads have nearly all of the air: with them in the level, the downloads that they
+    starve would be ranked. The claims of a space name the same groups as those of the experiment."""
+    groups = {"cubic-study/fig7": "cubic-study/reverse", "cubic-study/fig11a": "cubic-study/wireless"}
+    known = {one.id: one for one in spaces("cubic-study")}
+    for id, space in groups.items():
+        (experiment,) = find(id)
+        stated = {claim.flows for claim in experiment.claims(experiment.full)}
+        assert {claim.flows for claim in known[space].claims(known[space].base)} == stated != {()}

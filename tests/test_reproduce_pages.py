@@ -21,6 +21,7 @@ from cwndlab.reproduction.outcomes import outcomes
 from cwndlab.reproduction.paper_page import CLASSES, index_page
 from cwndlab.reproduction.site import write_experiment, write_index
 from cwndlab.reproduction.standing import standings
+from cwndlab.reproduction.summary import measured
 
 ROOT = Path(__file__).parents[1]
 #: Figures that have kept rows and are cheap to draw.
@@ -92,6 +93,20 @@ def test_a_site_says_how_many_papers_it_has(site: Path) -> None:
     assert "<title>Five papers, run again" in (site / "index.html").read_text(encoding="utf-8")
     assert "<title>Two papers, run again" in index_page({"phcc": [], "iot": []})
     assert "<title>One paper, run again" in index_page({"phcc": []})
+
+
+def test_our_own_experiments_stand_after_the_papers() -> None:
+    """By name they would stand between two papers."""
+    keys = {name: FILES[name].headlines[0].key for name in ("windows-lte", "clinic", "ccm-ss")}
+    kept = [{"findings": [replace(_finding(1.2, 1.1, 1.3), headline=key).as_dict()]} for key in keys.values()]
+    assert list(assessments(kept, [])) == ["ccm-ss", "windows-lte", "clinic"]
+
+
+def test_a_p_value_says_that_it_is_one() -> None:
+    """It stands in a lane among ratios."""
+    assert measured(_finding(0.996, None, None, measured_is="p")) == "p = 0.996"
+    assert measured(_finding(0.979, 0.969, 0.989, measured_is="value")) == "0.979 [0.969 … 0.989]"
+    assert measured(_finding(0.5, None, None, measured_is="landmarks")) == "0.500 landmarks"
 
 
 def _finding(measured: float | None, low: float | None, high: float | None, **more: Any) -> Finding:

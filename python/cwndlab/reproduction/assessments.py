@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cwndlab.reproduction.catalogue import PAPERS
 from cwndlab.reproduction.claims import Headline, Kind
 from cwndlab.reproduction.headlines import Row, headlines, rows
 from cwndlab.reproduction.multiverse.robustness import Evidence, Multiverse
@@ -34,7 +35,8 @@ class Assessment:
 
 
 def assessments(kept: Sequence[Mapping[str, Any]], multiverses: Sequence[Multiverse]) -> dict[str, list[Assessment]]:
-    """Every headline of the papers of which something is known, also those that were not run, by paper.
+    """Every headline of the papers of which something is known, also those that were not run, by paper; our own
+    experiments, which no paper has, come last.
 
     Parameters
     ----------
@@ -52,4 +54,5 @@ def assessments(kept: Sequence[Mapping[str, Any]], multiverses: Sequence[Multive
     for headline in headlines():
         assessment = Assessment(headline, base.get(headline.key), evidence.get(headline.key, ()))
         made.setdefault(headline.paper, []).append(assessment)
-    return {paper: mine for paper, mine in made.items() if any(one.base or one.evidence for one in mine)}
+    known = {paper: mine for paper, mine in made.items() if any(one.base or one.evidence for one in mine)}
+    return {paper: known[paper] for paper in sorted(known, key=lambda paper: PAPERS[paper].kind == "own")}

@@ -21,7 +21,7 @@ from cwndlab.reproduction.digits import shown
 from cwndlab.reproduction.multiverse.curve import COLOURS as TALLY_COLOURS
 from cwndlab.reproduction.multiverse.robustness import TALLIES, TALLY, Tally
 from cwndlab.reproduction.ranking import WEAKEST
-from cwndlab.reproduction.summary import counted, leading, not_run
+from cwndlab.reproduction.summary import counted, leading, measured, not_run
 
 #: Positions in the palette: an outcome has the colour of its tally of universes; of two in one tally, the second one
 #: has another green or gray.
@@ -150,9 +150,7 @@ def _name(one: Assessment, finding: Finding | None, unfinished: Mapping[str, str
     """The sentence, its outcome and the number behind it."""
     if one.base is None or finding is None:
         return f"{one.headline.claim} → {not_run(one.headline, unfinished)}"
-    mean, ends = shown(finding)
-    number = f", {mean}" if mean != "–" else ""
-    number += f" [{ends}]" if ends != "–" else ""
+    number = "" if finding.measured is None else f", {measured(finding)}"
     note = " (not counted)" if one.not_counted else ""
     return f"{one.headline.claim} → {one.base.outcome}{number}{note}"
 

@@ -9,7 +9,8 @@
                        ``claim``, ``chart``, ``table``, ``why``
 ``[dimension.NAME]``   what the paper leaves open: ``name``, ``reason``, ``choices``, and ``values``, if code needs
                        others
-``[[space]]``          claims over dimensions: ``id``, ``title``, ``dimensions``, and blocks ``case`` and ``claim``
+``[[space]]``          claims over dimensions: ``id``, ``title``, ``dimensions``, ``flows`` as above, and blocks
+                       ``case`` and ``claim``
 ``[published]`` …      any other table is for references: ``"@published.table1"``
 =====================  =========================================================================================
 
@@ -175,7 +176,6 @@ class Paper:
             return self._templates.at(of[1:]) if isinstance(of, str) else of  # type: ignore[no-any-return]
 
         place, placebo = f"experiment[{number}]", self.document.get("placebo", {})
-        flows = tuple(block.get("flows", ()))
         figures = Figures(self._templates, names, self.code("figures"))
         return Experiment(
             f"{self.name}/{text('id')}",
@@ -186,7 +186,7 @@ class Paper:
             _size(self._templates.fill(block["quick"], names)),
             _size(self._templates.fill(block["full"], names)),
             remembered(partial(self._cases_of_size, place, blocks("case"), names)),
-            partial(self._claims_of_size, place, blocks("claim"), names, flows),
+            partial(self._claims_of_size, block, place, blocks("claim"), names),
             partial(self._drawn, place, figures.charts, blocks("chart")),
             partial(self._drawn, place, figures.tables, blocks("table")),
             partial(self._drawn, place, figures.why, blocks("why")),
@@ -198,10 +198,14 @@ class Paper:
         return self._cases(place, blocks, {**names, **_names_of(size)})
 
     def _claims_of_size(
-        self, place: str, blocks: Sequence[Block], names: Names, flows: Sequence[str], size: Size
+        self, experiment: Block, place: str, blocks: Sequence[Block], names: Names, size: Size
     ) -> list[Claim]:
-        claims = self._claims(place, blocks, {**names, **_names_of(size)})
-        return [replace(one, flows=one.flows or flows) for one in claims]
+        return self._claims_about(experiment, place, blocks, {**names, **_names_of(size)})
+
+    def _claims_about(self, of: Block, place: str, blocks: Sequence[Block], names: Names) -> list[Claim]:
+        """The claims of an experiment or a space, which may name the groups of flows that they compare."""
+        flows = tuple(of.get("flows", ()))
+        return [replace(one, flows=one.flows or flows) for one in self._claims(place, blocks, names)]
 
     def _drawn(
         self, place: str, draw: Callable[[Sequence[Block], Measured], Any], blocks: Sequence[Block], measured: Measured
@@ -241,7 +245,7 @@ class Paper:
             block["title"],
             dimensions,
             lambda universe: self._cases(place, block["case"], names(universe)),
-            lambda universe: self._claims(place, block["claim"], names(universe)),
+            lambda universe: self._claims_about(block, place, block["claim"], names(universe)),
             **{name: block[name] for name in ("repetitions", "universes", "quick") if name in block},
         )
 

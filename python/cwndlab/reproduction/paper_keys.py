@@ -85,7 +85,7 @@ _EXPERIMENT = _Keys(
 _DIMENSION = _Keys({"name": _TEXT, "reason": _TEXT, "choices": (list,)}, {"values": (list,)})
 _SPACE = _Keys(
     {"id": _TEXT, "title": _TEXT, "dimensions": (list,), "case": (list,), "claim": (list,)},
-    {"repetitions": (int,), "universes": (int,), "quick": (int,)},
+    {"flows": (list,), "repetitions": (int,), "universes": (int,), "quick": (int,)},
     {"case": _CASE, "claim": _CLAIM},
 )
 _PAPER = _Keys(

@@ -47,14 +47,20 @@ class HeadlineRow(NamedTuple):
     """Label, and shares with the choices that decide, of each space; without a space an empty label and the reason."""
 
 
+def measured(finding: Finding) -> str:
+    """The measured number with its interval and what it is, of one finding; ``"–"`` where there is none."""
+    mean, ends = shown(finding)
+    if finding.measured_is == "p":
+        return f"p = {mean}"
+    unit = f" {finding.measured_is}" if finding.measured_is not in ("ratio", "value") else ""
+    return mean + ("" if ends == "–" else f" [{ends}]") + unit
+
+
 def evidence(finding: Finding) -> str:
     """Published → measured with the interval, of one finding."""
-    mean, ends = shown(finding)
-    unit = f" {finding.measured_is}" if finding.measured_is not in ("ratio", "value") else ""
-    held = "" if ends == "–" else f" [{ends}]"
     figure = finding.id.partition("/")[2]
     part = f" ({finding.part})" if finding.part else ""
-    return f"{figure}, {finding.quantity}{part}: {finding.published} → {mean}{held}{unit}"
+    return f"{figure}, {finding.quantity}{part}: {finding.published} → {measured(finding)}"
 
 
 def leading(row: Row) -> list[Finding]:

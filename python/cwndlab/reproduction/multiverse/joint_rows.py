@@ -48,9 +48,9 @@ def verdict(one: Reading) -> list[str]:
         ]
     return [
         f"The search tried {one.trials} sets of choices (seeds from {first}). Of the {total} claims that it counted, "
-        f"{searched[1]} hold in the reading it found, and {searched[0]} at the base assumptions; with new seeds "
+        f"{_hold(searched[1])} in the reading it found, and {searched[0]} at the base assumptions; with new seeds "
         f"(from {most}) {again[1]} and {again[0]}.",
-        f"Of the {others} claims that it did not count, {unseen[1]} hold in the reading, and {unseen[0]} at the base "
+        f"Of the {others} claims that it did not count, {_hold(unseen[1])} in the reading, and {unseen[0]} at the base "
         f"assumptions, with new seeds. {_recommendation(one)}",
         "The reading: " + "; ".join(f"{label}: {choice}" for label, choice in one.choices.items()) + ".",
     ]
@@ -60,6 +60,10 @@ def _recommendation(one: Reading) -> str:
     if one.is_recommended:
         return "It is the recommended reading."
     return "It is not recommended: of the claims that did not choose it, no more hold, or more are opposite."
+
+
+def _hold(many: int) -> str:
+    return f"{many} holds" if many == 1 else f"{many} hold"
 
 
 def _held(tallies: Tallies) -> int:
