@@ -15,7 +15,7 @@ def explain(
     name: Annotated[str, Argument("NAME", "An algorithm, a combination such as 'cubic+ccm-ss/sack', or a preset.")],
     format: Format = Format.table,
 ) -> None:
-    """Describe an algorithm and its source, or print the file of a preset."""
+    """Describe an algorithm, or print a preset."""
     if name in cwndlab.presets.names():
         _print_preset(name, format)
         return
