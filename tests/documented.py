@@ -47,6 +47,7 @@ NOT_RUN = {
     "*/cwndlab compare uplink * --algorithms cubic,reno*": "`make check` runs that of README.md",
     "*/python examples/learn.py --train *": "takes minutes; tests/test_gym_example.py trains for a few generations",
     "*/cwndlab compare examples/clinic-remedies.toml *": "takes minutes; `make docs` runs it",
+    "*/cwndlab compare examples/clinic-backup.toml *": "takes a minute; `make docs` runs it",
     "*/cwndlab compare examples/ward-remedies.toml *": "takes minutes; `make docs` runs it",
     "*/cwndlab compare examples/smart-city-restart.toml *": "takes minutes; `make docs` runs it",
     "*/cwndlab compare examples/bbr-*": "takes ten seconds and more; `make docs` runs it",

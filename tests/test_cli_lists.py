@@ -75,6 +75,16 @@ def test_explain_resolves_aliases_and_whole_texts(cli: Cli) -> None:
     assert [row["name"] for row in json.loads(out)] == ["rack"]
 
 
+def test_explain_prints_the_file_of_a_preset(cli: Cli) -> None:
+    """What a user of a wheel copies and changes: the file runs as it is printed. No preset hides an algorithm."""
+    file = (cwndlab.presets.folder() / "clinic.toml").read_text(encoding="utf-8")
+    assert cli("explain", "clinic") == (0, file, "")
+    _, out, _ = cli("explain", "clinic", "--format", "json")
+    assert json.loads(out) == cwndlab.presets.load("clinic").to_document()
+    _, out, _ = cli("list", "--format", "json")
+    assert not {row["name"] for row in json.loads(out)} & set(cwndlab.presets.names())
+
+
 def test_explain_suggests_the_nearest_name(cli: Cli) -> None:
     assert cli("explain", "hystrat") == (
         2,

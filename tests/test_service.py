@@ -20,6 +20,7 @@ from cwndlab.metrics.summary import metrics_version
 from cwndlab.service import (
     CODECS,
     Requirement,
+    VideoCodec,
     age_of_information,
     apdex,
     burst_ratio,
@@ -39,11 +40,13 @@ from cwndlab.service import (
     standard,
     standards,
     transfer_time_s,
+    video_mos,
     video_quality,
     voice,
     voice_quality,
 )
 from cwndlab.service.delivery import Times
+from cwndlab.service.per_run import by_flow
 from cwndlab.statistics import pooled_share, wilson
 from cwndlab.study import tables
 from cwndlab.study.result import Result
@@ -337,6 +340,30 @@ def test_apdex_of_a_run() -> None:
     assert levels(run)["apdex"].item() == 0.5
 
 
+def test_the_score_of_a_video_is_that_of_other_programs() -> None:
+    """ITU-T G.1070: a program that quotes table B.4 (06/2018) of the Recommendation states 3.87 for 1000 kbit/s, 30
+    frames per second and no loss. By hand for H.264 and VGA at 1 Mbit/s: O = 18.417, (B / v4)^v5 = 5.7977, I_o =
+    3.459 (1 − 1 / 6.7977) = 2.9502, D_f = 1.505, I_c = 2.9502 exp(−0.4879² / 4.5301) = 2.7991, D_p = 0.736 +
+    13.684 exp(−1.9464) = 2.6899; exp(−1 / 2.6899) = 0.6895."""
+    small = VideoCodec((6.743, 0.9998e-2, 3.051, 168.1, 1.766, 1.13, 18.34e-4, 1.232, 53.25, 3.353, 6.025, 80.752), "")
+    assert video_mos(1000, 30, 0, small) == pytest.approx(3.87, abs=0.005)
+    assert video_mos(1000, 30, 0) == pytest.approx(3.7991, abs=0.0002)
+    assert video_mos(1000, 30, 1) == pytest.approx(1 + 2.7991 * 0.6895, abs=0.0005)
+    assert video_mos(1000, 30, 100) == pytest.approx(1.0, abs=0.001)
+
+
+def test_a_codec_without_coefficients_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"no codec of G\.1070 is called 'h264'"):
+        video_mos(1000, 30, 0, "h264")
+
+
+def test_messages_of_a_flow_are_in_the_order_of_their_generation() -> None:
+    """By hand: rows of two flows in the order in which they end."""
+    run = run_of(ALARMS, [(1, 1.0, 2.0), (0, 3.0, 3.5), (0, 1.0, None)])
+    found = by_flow(run)
+    assert {flow: one.generated_ns.tolist() for flow, one in found.items()} == {0: [3e9, 1e9], 1: [1e9]}
+
+
 def test_calls_and_videos_have_a_row_per_flow() -> None:
     frames = [(0, at / 10, None if 20 <= at < 25 else at / 10 + 0.05) for at in range(50)]
     run = run_of({"class": "call", "playout": "100 ms"}, [*frames, (0, 9.95, None)])
@@ -346,6 +373,9 @@ def test_calls_and_videos_have_a_row_per_flow() -> None:
     (video,) = video_quality(run).to_dicts()
     # A frame of 100 ms is shown for 600 ms.
     assert (video["late"], video["freezes"], video["frozen_s"]) == (0.1, 1, pytest.approx(0.6))
+    size = run.frame("messages")["size_bytes"][0]
+    assert (video["frame_rate"], video["bitrate_kbps"]) == (pytest.approx(10), pytest.approx(8 * size * 10 / 1000))
+    assert video["mos"] == video_mos(video["bitrate_kbps"], 10.0, 10.0)
     assert len(voice_quality(run_of(ALARMS, frames))) == 0
 
 

@@ -420,6 +420,13 @@ MAKERS: dict[str, Callable[[], str]] = {
         ["queue"],
         "cubic",
     ),
+    "clinic-backup": partial(
+        service_levels.markdown,
+        "clinic-backup",
+        "clinic-backup.svg",
+        "Runs that missed the service level of each class, for two queues and four lines",
+        ["queue", "line"],
+    ),
     "ward": partial(
         service_levels.markdown,
         "ward-remedies",

@@ -139,6 +139,24 @@ def row(name: str, real: Measured, simulated: Measured, computing: Mapping[str, 
     }
 
 
+def again(kept: Mapping[str, Any], simulated: Measured) -> dict[str, Any]:
+    """A kept row with another run of the simulator beside the same programs. It has no turns: their order counts as the
+    same if it was, and their number is."""
+    ours = asdict(simulated)
+    quantities = {}
+    for key, (real, _, _) in kept["quantities"].items():
+        rest = None if real is None else real - kept["computing"].get(key, 0.0)
+        quantities[key] = [real, ours[key], deviation(rest, ours[key])]
+    (exchanges, _), (turns, before) = kept["exchanges"], kept["turns"]
+    return {
+        **kept,
+        "exchanges": [exchanges, simulated.exchanges],
+        "turns": [turns, len(simulated.turns)],
+        "same_order": kept["same_order"] and len(simulated.turns) == before,
+        "quantities": quantities,
+    }
+
+
 def beyond(row: dict[str, Any]) -> list[str]:
     """The quantities of a row that deviate by more than the tolerance."""
     return [key for key, (_, _, part) in row["quantities"].items() if part is not None and abs(part) > TOLERANCE]

@@ -32,7 +32,9 @@ LATE_S = 0.01
 
 def scenario(case: Case, path: Mapping[str, Any]) -> dict[str, Any]:
     """The path of a case, with its workload."""
-    transport = {"transport": "udp"} if case.transport == "udp" else {"algorithm": CUBIC}
+    # The kernel's ACKs leave on answers.
+    tcp = {"algorithm": CUBIC, "stack": {"piggyback": True}}
+    transport = {"transport": "udp"} if case.transport == "udp" else tcp
     return {
         "schema_version": 1,
         "duration": "10 min",

@@ -377,7 +377,7 @@ impl Network {
         };
         let header = self.original(packet).options().filter(|_| packet.is_forward());
         for agent in &mut self.agents[link] {
-            let header = header.map(|index| self.options.header_mut(index));
+            let header = header.and_then(|index| self.options.header_mut(index));
             agent.on_packet(arrival, header);
         }
     }

@@ -32,7 +32,7 @@ pub(crate) const ECE: u8 = 32;
 pub(crate) const PUSH: u8 = ECE;
 /// Congestion window reduced (CWR).
 pub(crate) const CWR: u8 = 64;
-/// The packet has the options of an ACK, or a router header ([`Packet::options`]).
+/// The packet has options ([`Packet::options`]).
 pub(crate) const OPTIONS: u8 = 128;
 
 /// Bits of a connection's index in a [`Tag`].
@@ -152,8 +152,7 @@ impl Packet {
         Self { seq: ack.ack as u32, aux, ..Self::new(flags, tag, ack.echo, size) }
     }
 
-    /// The packet with the options or the router header of this index (module `packet_options`), which replaces the window
-    /// or the payload.
+    /// The packet with the options of this index (module `packet_options`), which replaces the window or the payload.
     #[inline]
     #[must_use]
     pub fn with_options(self, index: u32) -> Self {
@@ -173,7 +172,7 @@ impl Packet {
         Self { aux: number, ..self }
     }
 
-    /// The data segment of a packet without router header; `near` is the segment expected.
+    /// The data segment of a packet without options; `near` is the segment expected.
     #[inline]
     #[must_use]
     pub fn to_data(&self, near: u64) -> Data {
@@ -209,18 +208,25 @@ impl Packet {
         Bytes(u64::from(self.aux) << window_shift)
     }
 
-    /// The payload of a data packet without router header, bytes.
+    /// The payload of a data packet without options, bytes.
     #[inline]
     #[must_use]
     pub fn payload(&self) -> u32 {
         self.aux
     }
 
-    /// The index of the options of an ACK, or of the router header of another packet.
+    /// The index of the options of the packet.
     #[inline]
     #[must_use]
     pub fn options(&self) -> Option<u32> {
         (self.flags & OPTIONS != 0).then_some(self.aux)
+    }
+
+    /// The index of the options of a data segment.
+    #[inline]
+    #[must_use]
+    pub fn segment_options(&self) -> Option<u32> {
+        (self.flags & (OPTIONS | KIND) == OPTIONS | DATA).then_some(self.aux)
     }
 
     /// The number under which the caller has stored the contents.

@@ -1,4 +1,5 @@
-//! Storage for the options of ACKs and for router headers, which do not fit into a packet of 32 bytes.
+//! Storage for the options of ACKs, and for what data segments carry beside their payload, which do not fit into a packet
+//! of 32 bytes.
 
 use std::collections::BTreeMap;
 
@@ -27,13 +28,15 @@ pub struct AckOptions {
     pub header: Option<u32>,
 }
 
-/// A router header, and the payload length that its index replaces in the packet.
+/// What a packet other than an ACK carries beside its payload, whose length its index replaces in the packet.
 #[derive(Clone, Copy, Debug)]
-pub struct RouterHeader {
-    /// The header.
-    pub header: Header,
+pub struct SegmentOptions {
+    /// The router header.
+    pub header: Option<Header>,
     /// Payload of the packet, bytes.
     pub len: u32,
+    /// The ACK of the other direction of a dialogue.
+    pub ack: Option<Packet>,
 }
 
 /// The state of a returned header at the two endpoints of a connection: each request continues the previous one.
@@ -45,13 +48,13 @@ pub struct ReturnedHeader {
     pub echo: Option<Header>,
 }
 
-/// The options and router headers of packets in transit, by their index ([`Packet::options`]).
+/// The options of packets in transit, by their index ([`Packet::options`]).
 #[derive(Debug, Default)]
 pub struct PacketOptions {
     acks: Vec<AckOptions>,
     free_acks: Vec<u32>,
-    headers: Vec<RouterHeader>,
-    free_headers: Vec<u32>,
+    segments: Vec<SegmentOptions>,
+    free_segments: Vec<u32>,
     /// Returned headers by connection.
     pub returned: BTreeMap<ConnectionId, ReturnedHeader>,
 }
@@ -79,51 +82,56 @@ impl PacketOptions {
         &self.acks[index as usize]
     }
 
-    /// Stores a router header; returns its index.
-    pub fn store_header(&mut self, header: RouterHeader) -> u32 {
-        if let Some(index) = self.free_headers.pop() {
-            self.headers[index as usize] = header;
+    /// Stores the options of a packet other than an ACK; returns their index.
+    pub fn store_segment(&mut self, options: SegmentOptions) -> u32 {
+        if let Some(index) = self.free_segments.pop() {
+            self.segments[index as usize] = options;
             return index;
         }
-        self.headers.push(header);
-        self.headers.len() as u32 - 1
+        self.segments.push(options);
+        self.segments.len() as u32 - 1
     }
 
-    /// Removes and returns a router header.
-    pub fn take_header(&mut self, index: u32) -> RouterHeader {
-        self.free_headers.push(index);
-        self.headers[index as usize]
+    /// Removes and returns the options of a packet other than an ACK.
+    pub fn take_segment(&mut self, index: u32) -> SegmentOptions {
+        self.free_segments.push(index);
+        self.segments[index as usize]
     }
 
-    /// A router header in transit.
+    /// The options of a packet other than an ACK in transit.
     #[must_use]
-    pub fn header(&self, index: u32) -> &RouterHeader {
-        &self.headers[index as usize]
+    pub fn segment(&self, index: u32) -> &SegmentOptions {
+        &self.segments[index as usize]
     }
 
-    /// A router header in transit, for changes by a router.
-    pub fn header_mut(&mut self, index: u32) -> &mut Header {
-        &mut self.headers[index as usize].header
+    /// The router header of a packet in transit, for changes by a router.
+    pub fn header_mut(&mut self, index: u32) -> Option<&mut Header> {
+        self.segments[index as usize].header.as_mut()
+    }
+
+    /// Removes and returns the ACK that a segment carries.
+    pub fn take_carried_ack(&mut self, index: u32) -> Option<Packet> {
+        self.segments[index as usize].ack.take()
     }
 
     /// Frees the entries of a packet with options.
     pub fn free(&mut self, packet: Packet) {
         if packet.kind() != ACK {
-            self.free_headers.push(packet.aux);
+            self.free_segments.push(packet.aux);
             return;
         }
         if let Some(header) = self.take_ack(packet.aux).header {
-            self.free_headers.push(header);
+            self.free_segments.push(header);
         }
     }
 
     /// Copies the entries of a duplicated packet with options; returns the index of the copy.
     pub fn copy(&mut self, packet: Packet) -> u32 {
         if packet.kind() != ACK {
-            return self.store_header(self.headers[packet.aux as usize]);
+            return self.store_segment(self.segments[packet.aux as usize]);
         }
         let mut options = self.acks[packet.aux as usize];
-        options.header = options.header.map(|index| self.store_header(self.headers[index as usize]));
+        options.header = options.header.map(|index| self.store_segment(self.segments[index as usize]));
         self.store_ack(options)
     }
 

@@ -215,7 +215,7 @@ struct Contents {
 impl Contents {
     fn of(packet: &Packet, window_shift: u8, options: &PacketOptions) -> Self {
         match (packet.kind(), packet.options()) {
-            (DATA, Some(header)) => Self { payload_bytes: options.header(header).len, ..Self::default() },
+            (DATA, Some(index)) => Self { payload_bytes: options.segment(index).len, ..Self::default() },
             (DATA, None) => Self { payload_bytes: packet.payload(), ..Self::default() },
             (ACK, Some(index)) => {
                 let options = options.ack(index);

@@ -127,7 +127,8 @@ impl Scenario {
     }
 
     /// Changes one field, such as `flow[1].rtt` or `dumbbell.bottleneck.rate`. The value is parsed as TOML if possible,
-    /// otherwise it is text. `flow[+].algorithm` changes a new flow, a copy of the last one without its name.
+    /// otherwise it is text. `flow[upload].rtt` is a field of the flow with this name, and `flow[+].algorithm` changes a
+    /// new flow, a copy of the last one without its name.
     ///
     /// # Errors
     /// An unknown field or list item, or an unreadable file.

@@ -42,6 +42,7 @@ const LINUX: Stack = Stack {
     ack_every: 2,
     ack_delay: Duration::from_millis(40), // TCP_DELACK_MIN
     quick_acks: 16,                       // TCP_MAX_QUICKACKS
+    piggyback: false,
     sack: true,
     sack_blocks: 3, // with timestamps
     dsack: true,
@@ -200,6 +201,7 @@ overrides! {
     ack_every: u32 in 1..=1000,
     ack_delay: Duration,
     quick_acks: u32 in 0..=4_000_000_000,
+    piggyback: bool,
     sack: bool,
     sack_blocks: u32 in 1..=4,
     dsack: bool,
@@ -290,6 +292,9 @@ pub fn canonical(stack: &Stack) -> Value {
     }
     if stack.ecn_acks != (stack.rules == Rules::Linux) {
         out["ecn_acks"] = json!(stack.ecn_acks);
+    }
+    if stack.piggyback {
+        out["piggyback"] = json!(true);
     }
     if stack.conceal_losses {
         out["conceal_losses"] = json!(true);
@@ -391,7 +396,7 @@ mod tests {
         assert_eq!(canonical(&linux).get("initial_receive_window_bytes"), None, "that of all profiles is left out");
         let (initial_receive_window, peer_ecn) = (Bytes(1 << 20), PeerEcn::Off);
         let linux = Stack { accecn_option: false, ecn_acks: false, ..linux };
-        let stack = Stack { initial_receive_window, peer_ecn, conceal_losses: true, ..linux };
+        let stack = Stack { initial_receive_window, peer_ecn, conceal_losses: true, piggyback: true, ..linux };
         let form = canonical(&stack);
         assert_eq!(form.as_object().unwrap().len(), stack.fields().len() - 2);
         assert_eq!((form["min_rto_ns"].as_u64(), form["idle_restart"].as_str()), (Some(200_000_000), Some("decay")));

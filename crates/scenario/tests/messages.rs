@@ -202,6 +202,30 @@ fn set_changes_a_field_and_reports_unknown_fields() {
     );
 }
 
+/// A table with a name is found by it: its place in the file is nothing that a reader knows.
+#[test]
+fn set_finds_tables_by_name() {
+    let named = FLOW.replace("[[flow]]", "[[flow]]\nname = \"upload\"");
+    let mut scenario = Scenario::from_toml(&format!("{HEAD}{NET}{named}"), None).unwrap();
+    scenario.set("flow[upload].rtt", "80 ms").unwrap();
+    let rtt = |scenario: &Scenario| scenario.plan(&catalogue()).unwrap().0.flows[0.into()].base_rtt;
+    assert_eq!(rtt(&scenario), Duration::from_millis(80));
+    let message = |scenario: &mut Scenario, path: &str| scenario.set(path, "1 s").unwrap_err()[0].to_string();
+    assert_eq!(
+        message(&mut scenario, "flow[uplod].rtt"),
+        "flow[uplod]: no item is called 'uplod'\n  hint: did you mean 'upload'?"
+    );
+    assert_eq!(
+        message(&mut scenario, "flow.upload.rtt"),
+        "flow.upload: is not in a table\n  hint: write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'"
+    );
+    let mut unnamed = Scenario::from_toml(&format!("{HEAD}{NET}{FLOW}"), None).unwrap();
+    assert_eq!(
+        message(&mut unnamed, "flow[upload].rtt"),
+        "flow[upload]: no item is called 'upload'\n  hint: its items have no names: write an index, from 0 on"
+    );
+}
+
 /// A new flow is a copy of the last one without its name, since names are unique.
 #[test]
 fn set_adds_a_flow() {

@@ -21,14 +21,14 @@ use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, IndexVec, Time};
 use crate::dialogue::Direction;
 use crate::end_samples::{SampleCounters, Samples};
 use crate::no_control::NoControl;
-use crate::packet_sink::{feedback, PacketSink, WireFormat};
+use crate::packet_sink::{feedback, AnswerSink, PacketSink, WireFormat};
 use crate::syn_answers::SynAnswers;
 use crate::totals::Totals;
 use crate::udp::Udp;
 use cwndlab_path::lifetimes::Lifetime;
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::{Packet, Tag, ACK, DATA, SYN, SYN_ACK};
-use cwndlab_path::packet_options::{AckOptions, ReturnedHeader, RouterHeader};
+use cwndlab_path::packet_options::{AckOptions, ReturnedHeader, SegmentOptions};
 use cwndlab_path::timers::{PACE, RECEIVER, SENDER, TIMERS};
 
 /// The plans of all flows.
@@ -227,8 +227,8 @@ impl Connection {
     #[inline(never)]
     fn deliver_data(&mut self, now: Time, packet: &Packet, network: &mut Network, plans: &Plans) {
         let mut data = packet.to_data(self.receiver.expected());
-        if let Some(header) = packet.options() {
-            let request = self.take_request(network, header);
+        if let Some(index) = packet.options() {
+            let request = self.take_request(network, index);
             (data.len, data.feedback) = (request.len, feedback(&request, &plans[self.owner]));
         }
         // ACKs do not tell the RTT.
@@ -273,21 +273,22 @@ impl Connection {
     fn take_options(&mut self, network: &mut Network, index: u32, plain: PlainAck) -> AckPacket {
         let options = network.options.take_ack(index);
         if let Some(header) = options.header {
-            let shares = network.options.take_header(header).header.shares;
-            network.options.returned.entry(self.id).or_insert(ReturnedHeader { shares, echo: None }).shares = shares;
+            if let Some(Header { shares, .. }) = network.options.take_segment(header).header {
+                network.options.returned.entry(self.id).or_insert(ReturnedHeader { shares, echo: None }).shares =
+                    shares;
+            }
         }
         let AckOptions { window, ce_count, accecn, blocks, feedback, .. } = options;
         AckPacket { window: Bytes(window), ce_count, accecn, blocks, feedback, ..plain.into() }
     }
 
-    /// Removes and returns the router header of a packet that reached the receiver.
+    /// Removes and returns the options of a segment that reached the receiver.
     #[cold]
-    fn take_request(&mut self, network: &mut Network, header: u32) -> RouterHeader {
-        let request = network.options.take_header(header);
-        if request.header.scheme.is_returned() {
-            let first =
-                ReturnedHeader { shares: Header::new(request.header.scheme, 0.0, Duration::ZERO).shares, echo: None };
-            network.options.returned.entry(self.id).or_insert(first).echo = Some(request.header);
+    fn take_request(&mut self, network: &mut Network, index: u32) -> SegmentOptions {
+        let request = network.options.take_segment(index);
+        if let Some(header) = request.header.filter(|header| header.scheme.is_returned()) {
+            let first = ReturnedHeader { shares: Header::new(header.scheme, 0.0, Duration::ZERO).shares, echo: None };
+            network.options.returned.entry(self.id).or_insert(first).echo = Some(header);
         }
         request
     }
@@ -485,6 +486,13 @@ impl Connection {
     /// Writes data of the application.
     pub(crate) fn supply(&mut self, bytes: Bytes, now: Time, network: &mut Network) {
         let mut sink = sink!(self, network, now);
+        self.sender.supply(bytes, now, &mut sink);
+    }
+
+    /// Writes data of an application that answers: its segments carry the ACKs of the connection in the other direction.
+    pub(crate) fn supply_answer(&mut self, other: &mut Self, bytes: Bytes, now: Time, network: &mut Network) {
+        let sink = sink!(self, network, now);
+        let mut sink = AnswerSink { sink, receiver: &mut other.receiver, acks: &other.format };
         self.sender.supply(bytes, now, &mut sink);
     }
 

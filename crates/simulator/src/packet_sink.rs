@@ -6,12 +6,13 @@ use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Stack};
 use cwndlab_transport::accecn_handshake::syn_flags;
 use cwndlab_transport::accecn_option::SYN_ACK_OPTION_SIZE;
+use cwndlab_transport::receiver::Receiver;
 use cwndlab_transport::wire::{AckPacket, Data, Output, PlainAck};
 use cwndlab_units::{Bytes, ConnectionId, Duration, Rate, Time};
 
 use cwndlab_path::network::Network;
 use cwndlab_path::packet::{accecn_flags, Packet, Tag, ECT, SYN, SYN_ACK};
-use cwndlab_path::packet_options::{AckOptions, RouterHeader};
+use cwndlab_path::packet_options::{AckOptions, SegmentOptions};
 
 /// The fields of packets that all packets of a connection share.
 #[derive(Clone, Copy, Debug)]
@@ -83,23 +84,38 @@ pub(crate) struct PacketSink<'a> {
 }
 
 impl PacketSink<'_> {
-    /// Stores the router header of a packet; returns its index.
-    #[cold]
-    fn router_header(&mut self, scheme: Scheme, rate: f64, len: u32) -> u32 {
+    /// The router header of a packet.
+    fn new_header(&self, scheme: Scheme, rate: f64) -> Header {
         let mut header = Header::new(scheme, rate, self.srtt);
         if scheme.is_returned() {
             if let Some(last) = self.network.options.returned.get(&self.format.tag.connection()) {
                 header.shares = last.shares;
             }
         }
-        self.network.options.store_header(RouterHeader { header, len })
+        header
+    }
+
+    /// Stores the router header of a packet; returns its index.
+    #[cold]
+    fn router_header(&mut self, scheme: Scheme, rate: f64, len: u32) -> u32 {
+        let header = Some(self.new_header(scheme, rate));
+        self.network.options.store_segment(SegmentOptions { header, len, ack: None })
+    }
+
+    /// Sends a data segment with an ACK of the other direction.
+    fn data_with_ack(&mut self, segment: &Data, ack: Packet) {
+        let header = self.format.request.map(|(scheme, rate)| self.new_header(scheme, rate));
+        let options = SegmentOptions { header, len: segment.len, ack: Some(ack) };
+        let index = self.network.options.store_segment(options);
+        let size = (segment.len + self.format.header) as u16;
+        self.network.forward(self.now, Packet::data(self.format.tag, segment, size).with_options(index));
     }
 
     /// Stores a copy of the last received router header for its return; returns its index.
     #[cold]
     fn echo_header(&mut self) -> Option<u32> {
-        let header = self.network.options.returned.get(&self.format.tag.connection())?.echo?;
-        Some(self.network.options.store_header(RouterHeader { header, len: 0 }))
+        let header = self.network.options.returned.get(&self.format.tag.connection())?.echo;
+        header.map(|_| self.network.options.store_segment(SegmentOptions { header, len: 0, ack: None }))
     }
 
     /// Stores the options of an ACK; returns their index.
@@ -133,8 +149,8 @@ impl PacketSink<'_> {
 
 /// The feedback of all routers on the path; `None` if one of them has no agent. The rates of some schemes include
 /// headers; they are converted to payload rates.
-pub(crate) fn feedback(request: &RouterHeader, plan: &FlowPlan) -> Option<Feedback> {
-    let header = &request.header;
+pub(crate) fn feedback(request: &SegmentOptions, plan: &FlowPlan) -> Option<Feedback> {
+    let header = request.header.as_ref()?;
     let mss = plan.stack.mss.0 as f64;
     let above = plan.stack.header.0 as f64;
     let payload = if header.scheme.counts_headers() { mss / (mss + above) } else { 1.0 };
@@ -212,5 +228,37 @@ impl Output for PacketSink<'_> {
             cwnd_after_bytes: u64::from(after) * u64::from(self.format.mss),
             pipe_segments: (!pipe.is_nan()).then_some(pipe),
         });
+    }
+}
+
+/// The output of the sender of an endpoint whose segments carry the ACKs of its receiver.
+pub(crate) struct AnswerSink<'a> {
+    pub(crate) sink: PacketSink<'a>,
+    /// The receiver of the same endpoint, of the connection in the other direction.
+    pub(crate) receiver: &'a mut Receiver,
+    /// The packet format of that connection.
+    pub(crate) acks: &'a WireFormat,
+}
+
+impl Output for AnswerSink<'_> {
+    fn data(&mut self, segment: &Data) {
+        match self.receiver.on_data_sent(self.sink.now) {
+            Some(ack) => {
+                self.sink.data_with_ack(segment, Packet::plain_ack(self.acks.tag, ack, self.acks.window_shift, 0));
+            }
+            None => self.sink.data(segment),
+        }
+    }
+
+    fn ack(&mut self, ack: &AckPacket) {
+        self.sink.ack(ack);
+    }
+
+    fn syn(&mut self, retransmissions: u32) {
+        self.sink.syn(retransmissions);
+    }
+
+    fn event(&mut self, kind: &'static str, cause: &'static str, before: u32, after: u32, pipe: f64) {
+        self.sink.event(kind, cause, before, after, pipe);
     }
 }

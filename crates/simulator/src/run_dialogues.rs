@@ -1,6 +1,7 @@
 //! Dialogues: applications whose two endpoints exchange messages.
 
 use cwndlab_records::rows::TransferRow;
+use cwndlab_scenario::plan::Ecn;
 use cwndlab_traffic::dialogue::{Action, Dialogue, End};
 use cwndlab_traffic::NEVER;
 use cwndlab_units::{Bytes, ConnectionId, FlowId, Time};
@@ -74,13 +75,13 @@ impl Simulation<'_> {
                 Action::Send(bytes, message) => {
                     let id = ends.from(end);
                     self.direction(id).messages.write(bytes, message);
-                    self.connections[id].supply(bytes, now, &mut self.network);
+                    self.write(ends, end, bytes, now);
                 }
                 Action::Queue(bytes, message, priority) => {
                     let id = ends.from(end);
                     self.note_sent(id);
                     self.direction(id).messages.enqueue(bytes, message, priority);
-                    self.connections[id].supply(bytes, now, &mut self.network);
+                    self.write(ends, end, bytes, now);
                 }
                 Action::Withdraw(message) => {
                     let id = ends.from(end);
@@ -103,6 +104,19 @@ impl Simulation<'_> {
                 Action::Finish => self.connections[flow.into()].finish(now),
             }
         }
+    }
+
+    /// Writes data of an endpoint.
+    fn write(&mut self, ends: Endpoints, end: End, bytes: Bytes, now: Time) {
+        let (sending, receiving) = (ends.from(end), ends.to(end));
+        let plan = &self.plan.flows[ends.flow];
+        if !plan.stack.piggyback || plan.stack.ecn != Ecn::Off || plan.workload.is_quic() {
+            self.connections[sending].supply(bytes, now, &mut self.network);
+            return;
+        }
+        let (one, other) = self.connections.pair(sending.min(receiving), sending.max(receiving));
+        let (sending, receiving) = if sending < receiving { (one, other) } else { (other, one) };
+        sending.supply_answer(receiving, bytes, now, &mut self.network);
     }
 
     /// Notes which queued messages of a direction were sent, before others are queued.

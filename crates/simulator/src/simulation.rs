@@ -95,10 +95,21 @@ impl<'a> Simulation<'a> {
     /// Delivers a packet to its endpoint.
     #[inline]
     pub(crate) fn deliver(&mut self, now: Time, packet: &Packet) {
+        if let Some(index) = packet.segment_options() {
+            self.deliver_carried_ack(now, index);
+        }
         let id = packet.connection();
         let connection = &mut self.connections[id];
         connection.deliver(now, packet, &mut self.network, &self.plan.flows);
         arm_end(connection, id, &mut self.network, packet.is_forward());
+    }
+
+    /// Delivers the ACK that a segment carries, before its data (RFC 9293, section 3.10.7.4).
+    #[cold]
+    fn deliver_carried_ack(&mut self, now: Time, index: u32) {
+        if let Some(ack) = self.network.options.take_carried_ack(index) {
+            self.deliver(now, &ack);
+        }
     }
 
     /// Adds the start of a connection to the agenda, or its timers if it has started.

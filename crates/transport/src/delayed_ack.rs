@@ -25,6 +25,17 @@ pub(crate) struct Arrival {
     pub(crate) push: bool,
 }
 
+/// Whether an endpoint answers, so that its ACKs wait for data in the other direction (Linux, ping-pong mode).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answers {
+    /// It does not.
+    No,
+    /// It does.
+    Yes,
+    /// It does, and a segment waits that is acknowledged otherwise when it is read (`ICSK_ACK_PUSHED`).
+    Waiting,
+}
+
 /// The state of delayed acknowledgement.
 #[derive(Debug)]
 #[repr(C)]
@@ -50,6 +61,7 @@ pub(crate) struct DelayedAck {
     full: u16,
     /// A segment with PSH is acknowledged at once.
     pushes: bool,
+    answers: Answers,
 }
 
 impl DelayedAck {
@@ -69,6 +81,7 @@ impl DelayedAck {
             quick: 0,
             full: if reads_at_once { stack.mss.0 as u16 } else { 0 },
             pushes: reads_at_once && stack.ack_every == 2, // another one than Linux' is another receiver
+            answers: Answers::No,
         }
     }
 
@@ -94,7 +107,7 @@ impl DelayedAck {
         self.note_timestamp(timestamp);
         self.pending += len;
         self.adapt(now, timestamp, window, stack);
-        if self.is_due() || push && self.pushes || len.0 < u64::from(self.full) {
+        if self.is_due() || (push && self.pushes || len.0 < u64::from(self.full)) && !self.awaits_answer() {
             return None;
         }
         if stack.rules == Rules::Rfc {
@@ -109,6 +122,25 @@ impl DelayedAck {
             return None;
         }
         Some(timer.min(now + delay))
+    }
+
+    /// Whether the ACK of a segment that is read at once waits for an answer: not if that of another one waits already
+    /// (Linux, tcp_measure_rcv_mss and tcp_cleanup_rbuf: `ICSK_ACK_PUSHED2`).
+    fn awaits_answer(&mut self) -> bool {
+        let waits = self.answers == Answers::Yes;
+        if waits {
+            self.answers = Answers::Waiting;
+        }
+        waits
+    }
+
+    /// Handles a segment that the endpoint sends in the other direction: within the delay of an ACK after an arrival, it is
+    /// an answer (Linux, tcp_event_data_sent; `tcp_pingpong_thresh` is 1).
+    pub(crate) fn on_data_sent(&mut self, now: Time, stack: &Stack) {
+        if stack.rules == Rules::Linux && self.answers == Answers::No && now - self.last_arrival < self.timeout {
+            self.answers = Answers::Yes;
+            self.quick = 0; // not used in this mode
+        }
     }
 
     /// Handles a segment with this timestamp and payload that fills a hole.
@@ -151,7 +183,7 @@ impl DelayedAck {
             self.timeout = self.timeout / 2 + least / 2;
         } else if gap < self.timeout {
             self.timeout = (self.timeout / 2 + gap).min(self.rto());
-        } else if gap > self.rto() {
+        } else if gap > self.rto() && self.answers == Answers::No {
             self.start_quick_acks(stack.quick_acks, window, stack);
         }
     }
@@ -183,6 +215,7 @@ impl DelayedAck {
     pub(crate) fn enter_quick_acks(&mut self, most: u32, window: Bytes, stack: &Stack) {
         self.start_quick_acks(most.min(stack.quick_acks), window, stack);
         self.timeout = stack.ack_delay;
+        self.answers = Answers::No;
     }
 
     /// Adds segments that arrived before, and are in order since a hole was filled.
@@ -227,6 +260,9 @@ impl DelayedAck {
     #[inline]
     pub(crate) fn on_ack_sent(&mut self, stack: &Stack) {
         self.pending = Bytes::ZERO;
+        if self.answers == Answers::Waiting {
+            self.answers = Answers::Yes;
+        }
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -235,10 +271,12 @@ impl DelayedAck {
         }
     }
 
-    /// Handles the expiry of the timer of a delayed ACK: the delay was too short to be of use, and doubles (Linux,
-    /// tcp_delack_timer_handler).
-    pub(crate) fn on_expired(&mut self) {
-        if self.is_pending() {
+    /// Handles the expiry of the timer of a delayed ACK: the delay was too short to be of use, and doubles; or there was no
+    /// answer, and the mode ends (Linux, tcp_delack_timer_handler).
+    pub(crate) fn on_expired(&mut self, stack: &Stack) {
+        if self.answers != Answers::No {
+            (self.answers, self.timeout) = (Answers::No, stack.ack_delay);
+        } else if self.is_pending() {
             self.timeout = (self.timeout * 2).min(self.rto());
         }
     }
@@ -366,6 +404,42 @@ mod tests {
         let stack = stack();
         let mut ack = DelayedAck::new(&stack);
         assert_eq!(deliver(&mut ack, 1, Bytes(10), false, &stack), None);
+    }
+
+    /// Linux, tcp_event_data_sent and tcp_cleanup_rbuf, by hand: an end that answers within the delay of 40 ms is in
+    /// ping-pong mode, in which one small segment waits and a second one sends the ACK; an answer after it is none.
+    #[test]
+    fn the_ack_of_an_end_that_answers_waits_for_its_data() {
+        let stack = Stack { quick_acks: 16, ..stack() };
+        let small = |ack: &mut DelayedAck, now| deliver(ack, now, Bytes(10), true, &stack);
+        let answered = |after: u64| {
+            let mut ack = DelayedAck::new(&stack);
+            assert_eq!(small(&mut ack, 1), None);
+            ack.on_ack_sent(&stack);
+            ack.on_data_sent(at(1 + after), &stack);
+            ack
+        };
+        let mut ack = answered(0);
+        assert_eq!(small(&mut ack, 11), Some(at(51)));
+        assert_eq!(small(&mut ack, 12), None);
+        ack.on_ack_sent(&stack);
+        assert_eq!(small(&mut ack, 1000), Some(at(1040))); // no quick ACKs after a gap of more than the RTO
+        assert_eq!(small(&mut answered(40), 60), None);
+    }
+
+    /// Linux, tcp_delack_timer_handler: an ACK that no answer took ends ping-pong mode, and its delay is the shortest again.
+    #[test]
+    fn an_ack_without_an_answer_ends_the_mode() {
+        let stack = stack();
+        let mut ack = DelayedAck::new(&stack);
+        deliver(&mut ack, 1, Bytes(10), true, &stack);
+        ack.on_ack_sent(&stack);
+        ack.on_data_sent(at(1), &stack);
+        assert_eq!(deliver(&mut ack, 11, Bytes(10), true, &stack), Some(at(51)));
+        ack.on_expired(&stack);
+        ack.on_ack_sent(&stack);
+        assert_eq!(ack.timeout, stack.ack_delay);
+        assert_eq!(deliver(&mut ack, 100, Bytes(10), true, &stack), None);
     }
 
     /// Linux since 6.6, tcp_measure_rcv_mss: a full segment with PSH, which ends a burst, sends its ACK when it is read. A

@@ -330,12 +330,26 @@ impl Receiver {
         AckPacket { ce_count: self.ce_count, feedback, ..self.next_plain_ack(now).into() }
     }
 
-    /// The next ACK, without options.
+    /// Handles a segment that the endpoint sends in the other direction of a dialogue. Returns the ACK that leaves with it:
+    /// the one that is delayed, if it has no options.
+    pub fn on_data_sent(&mut self, now: Time) -> Option<PlainAck> {
+        self.acks.on_data_sent(now, &self.stack);
+        let waits = self.acks.is_pending() && self.reassembly.is_none() && self.sends_plain_acks();
+        waits.then(|| self.acknowledge(now))
+    }
+
+    /// The next ACK of its own packet, without options.
     #[inline]
     fn next_plain_ack(&mut self, now: Time) -> PlainAck {
+        self.acks_sent += 1;
+        self.acknowledge(now)
+    }
+
+    /// Acknowledges what arrived.
+    #[inline]
+    fn acknowledge(&mut self, now: Time) -> PlainAck {
         self.acks.on_ack_sent(&self.stack);
         self.timer = Time::MAX;
-        self.acks_sent += 1;
         let window = self.window.advertise(now, &self.stack);
         if let Some(read_rate) = self.stack.read_rate.filter(|_| window == Bytes::ZERO) {
             self.timer = now + self.window.time_to_open(self.stack.mss, read_rate);
@@ -362,7 +376,7 @@ impl Receiver {
             return;
         }
         if self.reassembly.is_none() {
-            self.acks.on_expired();
+            self.acks.on_expired(&self.stack);
         }
         self.send_ack(now, out, None);
     }

@@ -205,6 +205,9 @@ pub struct Stack {
     pub ack_delay: Duration,
     /// Segments acknowledged one by one at the start of a connection and after idleness.
     pub quick_acks: u32,
+    /// In a dialogue, a delayed ACK leaves on the next segment of the other direction (RFC 1122, section 4.2.3.2), and an
+    /// end that answers has no quick ACKs (Linux, ping-pong mode). It has no effect with ECN, and in QUIC.
+    pub piggyback: bool,
     /// SACK is negotiated; a recovery that does not evaluate it leaves it unused. Without SACK, NewReno replaces a recovery
     /// that needs it; RACK with Linux' rules counts duplicate ACKs as SACKs.
     pub sack: bool,

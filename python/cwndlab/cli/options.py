@@ -118,7 +118,8 @@ SHARED: dict[str, Option | Argument] = {
     "seed": Option("N", "Seed of the random numbers.", least=0),
     "set_": Option(
         "PATH=VALUE",
-        "Change a field: flow[1].rtt=50ms; flow[*] is every flow, flow[+] a new one. May be repeated.",
+        "Change a field: flow[1].rtt=50ms; flow[NAME] is that flow, flow[*] every flow, flow[+] a new one. "
+        "May be repeated.",
     ),
     "size": Option(
         "SIZE", "Size of a transfer; 200MB by default, 20MB from web servers, 15MB of `identify`.", flags=("--bytes",)

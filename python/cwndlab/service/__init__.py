@@ -24,9 +24,11 @@ from cwndlab.service.per_run import measured, video_quality, voice_quality
 from cwndlab.service.presets import Standard, standard, standards
 from cwndlab.service.requirement import Requirement, requirements
 from cwndlab.service.variation import delay_variation_s, interarrival_jitter_s
+from cwndlab.service.video import VIDEO_CODECS, VideoCodec, stream_rate, video_mos
 
 __all__ = [
     "CODECS",
+    "VIDEO_CODECS",
     "Age",
     "ApdexCounts",
     "Codec",
@@ -34,6 +36,7 @@ __all__ = [
     "Level",
     "Requirement",
     "Standard",
+    "VideoCodec",
     "Voice",
     "age_of_information",
     "apdex",
@@ -59,7 +62,9 @@ __all__ = [
     "requirements",
     "standard",
     "standards",
+    "stream_rate",
     "transfer_time_s",
+    "video_mos",
     "video_quality",
     "voice",
     "voice_quality",

@@ -1,8 +1,4 @@
-"""Video: frames that are late for their playout, and freezes.
-
-The video model of ITU-T G.1070 is left out: its coefficients belong to a codec, a format and a display each, and
-could not be compared with its text. The model of ITU-T P.1203 is left out because its licence allows research use only.
-"""
+"""Video: frames that are late for their playout, and freezes."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cwndlab.service.delivery import Flags, Times, apdex, decided, delays_ns, in_time, nearest_rank
 from cwndlab.service.emodel import voice
@@ -18,6 +19,7 @@ from cwndlab.service.frames import freezes, late_share
 from cwndlab.service.freshness import age_of_information, longest_silence_s, observed, outage_s
 from cwndlab.service.requirement import Requirement, requirements
 from cwndlab.service.variation import delay_variation_s, interarrival_jitter_s
+from cwndlab.service.video import VideoCodec, stream_rate, video_mos
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -26,10 +28,11 @@ Row = dict[str, Any]
 
 
 class Messages(NamedTuple):
-    """The messages of a flow; times in ns, infinite for what never happened."""
+    """The messages of a flow; times in ns, infinite for what never happened, and sizes."""
 
     generated_ns: Times
     delivered_ns: Times
+    size_bytes: Times
 
     @property
     def delays(self) -> Times:
@@ -37,8 +40,8 @@ class Messages(NamedTuple):
         return delays_ns(self.generated_ns, self.delivered_ns)
 
     def of(self, chosen: Flags) -> Messages:
-        """Some of the messages."""
-        return Messages(*(times[chosen] for times in self))
+        """Some of the messages: without a copy, if all are chosen."""
+        return self if chosen.all() else Messages(*(values[chosen] for values in self))
 
 
 class Window(NamedTuple):
@@ -62,14 +65,32 @@ class Window(NamedTuple):
 
 
 def by_flow(records: Records) -> dict[int, Messages]:
-    """The messages of each flow of a run, by the flow's index, in the order of their generation."""
-    frame = records.frame("messages").sort("flow", "message")
-    times = [pl.col(name).cast(pl.Float64).fill_null(np.inf) for name in ("generated_ns", "delivered_ns")]
-    parts = frame.select("flow", *times).partition_by("flow", as_dict=True, include_key=False)
-    return {int(key[0]): Messages(*(part[name].to_numpy() for name in part.columns)) for key, part in parts.items()}
+    """The messages of each flow of a run, by the flow's index, in the order of their generation.
+
+    Those of a flow are views of one array for each column, because a run may have millions of messages.
+    """
+    frame = records.frame("messages")
+    flows, numbers = frame["flow"].to_numpy(), frame["message"].to_numpy()
+    order = slice(None) if _is_ascending(flows, numbers) else np.lexsort((numbers, flows))
+    found, counts = np.unique(flows[order], return_counts=True)
+    values = [
+        frame[name].cast(pl.Float64).fill_null(np.inf).to_numpy()[order]
+        for name in ("generated_ns", "delivered_ns", "size_bytes")
+    ]
+    ends = np.cumsum(counts)
+    return {
+        int(flow): Messages(*(column[end - count : end] for column in values))
+        for flow, count, end in zip(found, counts, ends, strict=True)
+    }
 
 
-_NONE = Messages(*(np.array([], dtype=float),) * 2)
+def _is_ascending(flows: NDArray[Any], numbers: NDArray[Any]) -> bool:
+    """Whether rows are sorted by flow, and within a flow by number."""
+    same = flows[1:] == flows[:-1]
+    return bool(np.all((flows[1:] > flows[:-1]) | same & (numbers[1:] > numbers[:-1])))
+
+
+_NONE = Messages(*(np.array([], dtype=float),) * 3)
 
 
 def measured(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> list[Row]:
@@ -244,20 +265,25 @@ def voice_quality(records: Records, codec: str = "g711-plc", *, packet_ms: float
     return pl.DataFrame(rows, schema={"flow": pl.UInt32, "class": pl.String, **numbers})
 
 
-def video_quality(records: Records) -> pl.DataFrame:
-    """Late frames and freezes of each flow with a playout.
+def video_quality(records: Records, codec: str | VideoCodec = "h264-vga") -> pl.DataFrame:
+    """Late frames, freezes and the score of each flow with a playout.
 
     Parameters
     ----------
     records
         A run.
+    codec
+        As in `video_mos`.
 
     Returns
     -------
     polars.DataFrame
         A row per flow whose ``service`` has ``playout`` and that has frames: ``flow``, ``class``, ``late``, the share
         of frames that are lost or late; ``freezes`` and ``frozen_s``, of a receiver that renders a frame at its
-        playout and leaves out lost and late ones. Frames whose playout is after the end of the run are left out.
+        playout and leaves out lost and late ones; ``bitrate_kbps`` and ``frame_rate`` of the frames that were
+        generated; ``mos`` of these two, with ``late`` as the share of lost packets, which is smaller where a frame of
+        several packets lost one of them. Frames whose playout is after the end of the run are left out; of one frame
+        there is no rate.
 
     Examples
     --------
@@ -267,15 +293,19 @@ def video_quality(records: Records) -> pl.DataFrame:
     >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="10 Mbit/s", delay="10 ms"))
     >>> scenario = cwndlab.Scenario(duration="1 s", dumbbell=dumbbell, flows=[cwndlab.Flow("cubic", rtt="40 ms")])
     >>> video_quality(cwndlab.run(scenario, seed=1)).columns
-    ['flow', 'class', 'late', 'freezes', 'frozen_s']
+    ['flow', 'class', 'late', 'freezes', 'frozen_s', 'bitrate_kbps', 'frame_rate', 'mos']
     """
     rows = []
     for flow, name, one, playout in _played(records):
         if (late := late_share(one.delays, playout)) is not None:
             rendered = one.generated_ns[in_time(one.delays, playout)] + playout
-            found = freezes(rendered)
-            rows.append({"flow": flow, "class": name, "late": late, "freezes": found.number, "frozen_s": found.total_s})
-    schema = {"flow": pl.UInt32, "class": pl.String, "late": pl.Float64, "freezes": pl.Int64, "frozen_s": pl.Float64}
+            found, stream = freezes(rendered), stream_rate(one.generated_ns, one.size_bytes)
+            rows.append(
+                {"flow": flow, "class": name, "late": late, "freezes": found.number, "frozen_s": found.total_s}
+                | ({} if stream is None else stream._asdict() | {"mos": video_mos(*stream, 100 * late, codec)})
+            )
+    floats = dict.fromkeys(("frozen_s", "bitrate_kbps", "frame_rate", "mos"), pl.Float64)
+    schema = {"flow": pl.UInt32, "class": pl.String, "late": pl.Float64, "freezes": pl.Int64, **floats}
     return pl.DataFrame(rows, schema=schema)
 
 

@@ -1,4 +1,4 @@
-//! Paths to fields of a document, such as `flow[1].rtt`.
+//! Paths to fields of a document, such as `flow[1].rtt` or `flow[upload].rtt`.
 
 use std::sync::LazyLock;
 
@@ -13,9 +13,11 @@ const EXAMPLES: &str = "write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'";
 
 /// An item of a list.
 #[derive(Clone, Copy)]
-enum Item {
+enum Item<'a> {
     /// The item at this index.
     At(usize),
+    /// The item with this name.
+    Named(&'a str),
     /// A new item.
     New,
 }
@@ -23,16 +25,18 @@ enum Item {
 /// One step of a path: a key of a table, and an item if the value is a list.
 struct Step<'a> {
     key: &'a str,
-    item: Option<Item>,
+    item: Option<Item<'a>>,
 }
 
 impl<'a> Step<'a> {
-    /// Parses `rtt`, `flow[1]` or `flow[+]`.
+    /// Parses `rtt`, `flow[1]`, `flow[upload]` or `flow[+]`.
     fn parse(text: &'a str) -> Option<Self> {
         let Some((key, rest)) = text.split_once('[') else { return Some(Self { key: text, item: None }) };
         let item = match rest.strip_suffix(']')? {
             "+" => Item::New,
-            digits => Item::At(digits.parse().ok()?),
+            "" | "*" => return None, // every item, which the callers in Python expand
+            digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => Item::At(digits.parse().ok()?),
+            name => Item::Named(name),
         };
         Some(Self { key, item: Some(item) })
     }
@@ -59,7 +63,10 @@ pub(super) fn find<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Va
 
 /// The value of the step's key. A missing value is added: null for the `last` step, otherwise an empty table.
 fn value_of<'a>(table: &'a mut Value, step: &Step<'_>, walked: &str, last: bool) -> Result<&'a mut Value, Fault> {
-    let Value::Object(map) = table else { return Err(Fault::new(walked, "is not in a table", "")) };
+    let Value::Object(map) = table else {
+        let hint = if table.is_array() { EXAMPLES } else { "" };
+        return Err(Fault::new(walked, "is not in a table", hint));
+    };
     if !map.contains_key(step.key) && (step.item.is_some() || !FIELD_NAMES.iter().any(|known| known == step.key)) {
         return Err(unknown(walked, step.key, map));
     }
@@ -68,9 +75,10 @@ fn value_of<'a>(table: &'a mut Value, step: &Step<'_>, walked: &str, last: bool)
 }
 
 /// The item of the list at the path `walked`; extends `walked` by the item.
-fn item_of<'a>(list: &'a mut Value, item: Item, walked: &mut String) -> Result<&'a mut Value, Fault> {
+fn item_of<'a>(list: &'a mut Value, item: Item<'_>, walked: &mut String) -> Result<&'a mut Value, Fault> {
     let index = match item {
         Item::At(index) => index,
+        Item::Named(name) => index_of(list, name, walked)?,
         Item::New => add_copy(list).ok_or_else(|| Fault::new(walked.as_str(), "is not a list", EXAMPLES))?,
     };
     let length = list.as_array().map_or(0, Vec::len);
@@ -81,6 +89,21 @@ fn item_of<'a>(list: &'a mut Value, item: Item, walked: &mut String) -> Result<&
     })?;
     *walked = place;
     Ok(entry)
+}
+
+/// The index of the item with this name.
+fn index_of(list: &Value, name: &str, walked: &str) -> Result<usize, Fault> {
+    let items = list.as_array().ok_or_else(|| Fault::new(walked, "is not a list", EXAMPLES))?;
+    let names: Vec<_> = items.iter().map(|one| one.get("name").and_then(Value::as_str)).collect();
+    names.iter().position(|one| *one == Some(name)).ok_or_else(|| {
+        let known = names.into_iter().flatten();
+        let hint = match nearest(name, known.clone()) {
+            Some(near) => format!("did you mean '{near}'?"),
+            None if known.clone().next().is_none() => "its items have no names: write an index, from 0 on".to_owned(),
+            None => format!("there are {}", known.collect::<Vec<_>>().join(", ")),
+        };
+        Fault::new(format!("{walked}[{name}]"), format!("no item is called '{name}'"), hint)
+    })
 }
 
 /// Appends a copy of the last item without its name; returns its index.

@@ -62,7 +62,7 @@ impl Connection {
 
     /// The SYN-ACK at the sender.
     pub(super) fn deliver_syn_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
-        let request = packet.options().map(|header| network.options.take_header(header));
+        let request = packet.options().map(|header| network.options.take_segment(header));
         let feedback = request.and_then(|request| feedback(&request, plan));
         self.receiver.on_established(now - packet.timestamp);
         let mut sink = sink!(self, network, now);

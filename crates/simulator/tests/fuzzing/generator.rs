@@ -145,7 +145,7 @@ impl Generator {
     /// A workload over TCP, and the events per second that it takes without a packet.
     fn tcp(&mut self, rate: f64) -> (Value, f64) {
         let mut events = 0.0;
-        let workload = match self.below(10) {
+        let workload = match self.below(11) {
             0 => json!({ "kind": "bulk", "bytes": format!("{} B", self.log_uniform(1.0, 1e9) as u64) }),
             1 => {
                 let on = self.log_uniform(MS, S);
@@ -167,9 +167,22 @@ impl Generator {
             6 => self.protocol(),
             7 => json!({ "kind": "page-loads", "main": self.size(), "object": self.size(), "parse": self.time(MS, S),
                 "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
+            8 => self.call(rate),
             _ => json!({ "kind": "bulk" }),
         };
         (workload, events)
+    }
+
+    /// Audio and video of one connection, together up to twice the rate of the line.
+    fn call(&mut self, rate: f64) -> Value {
+        let frame = (rate / 8.0 / 30.0 * self.log_uniform(0.01, 2.0)).clamp(1.0, 1e6) as u64;
+        let mut video = json!({ "frame_rate": 30, "frame": format!("{frame} B"), "priority": self.below(5) });
+        if self.bernoulli(0.5) {
+            video["group"] = json!(1 + self.below(60));
+            video["first_frame"] = json!(format!("{} B", frame * 10));
+            video["stop_after"] = json!(self.time(MS, S));
+        }
+        json!({ "kind": "call", "streams": [{ "frame_rate": 50, "frame": "80 B", "priority": 2 }, video] })
     }
 
     fn coap(&mut self) -> (Value, f64) {
@@ -288,6 +301,9 @@ impl Generator {
         }
         if self.bernoulli(0.05) {
             stack.insert("sack".to_owned(), json!(false));
+        }
+        if self.bernoulli(0.3) {
+            stack.insert("piggyback".to_owned(), json!(true));
         }
         stack
     }

@@ -30,6 +30,7 @@ pub(crate) fn linux() -> Stack {
         sack_blocks: 4,
         dsack: true,
         sack_compression: 0,
+        piggyback: false,
         conceal_losses: false,
         timestamps: false,
         paws: true,
