@@ -110,7 +110,7 @@ def import_(
 def rehearse(
     script: Annotated[Path, Argument("SCRIPT", "A script that `windows plan` wrote.")],
     scenario: Annotated[str, Option("SCENARIO", "The path; its first flow over TCP is the transfer.")] = "windows-lte",
-    out: Annotated[Path, Option("DIR", "Folder for the results file and the captures.")] = Path("rehearsal"),
+    out: Annotated[Path, Option("FOLDER", "Folder for the results file and the captures.")] = Path("rehearsal"),
     begins: Annotated[str, Option("TIME", "Made-up start of the first round, in UTC.")] = "2000-01-01T08:00",
     every: Annotated[int, Option("HOURS", "Made-up time between rounds.", least=1, most=24)] = 4,
 ) -> None:
