@@ -111,7 +111,8 @@ def test_captures_become_records_a_campaign_and_a_page(rehearsal: list[Path], cl
     survey.write_text(
         json.dumps({"host": "host.example", "rtt": [], "route": [], "networks": [], "tcp": [], "unknown": []})
     )
-    status, out, err = cli("windows", "import", *rehearsal, survey, "--out", folder, "--zone", "UTC")
+    (rehearsal[0].parent / "campaign.ps1").write_text("not read")
+    status, out, err = cli("windows", "import", rehearsal[0].parent, survey, "--out", folder, "--zone", "UTC")
     assert (status, "not contradicted" in out) == (0, True), err
     kept = Measurement.read(folder)
     assert [(row["round"], row["algorithm"]) for row in kept.rows] == [

@@ -16,6 +16,9 @@ from cwndlab.live.windows.keeping import assigned, keep, measured_rows
 from cwndlab.live.windows.results import Results, is_results, read_results
 from cwndlab.live.windows.settings import TemplateSettings, read_settings
 
+#: Files of a folder that are read, by how their names end; the script's list of what to restore is none.
+_READ = (".jsonl", ".json", ".pcapng", ".pcap", ".xml", ".txt")
+_STATE = "-state.xml"
 #: Keys of the output of `cwndlab preflight --out`.
 _INSPECTION = {"rtt", "route", "networks", "tcp", "unknown"}
 
@@ -51,6 +54,13 @@ class _Files:
             self.settings += read_settings(text, str(path))
 
 
+def _files_of(path: Path) -> list[Path]:
+    """The files of a folder that are read, or the file itself."""
+    if not path.is_dir():
+        return [path]
+    return sorted(one for one in path.iterdir() if one.suffix in _READ and not one.name.endswith(_STATE))
+
+
 def _inspection(text: str) -> Mapping[str, Any] | None:
     """The output of `cwndlab preflight --out`, if a text is that."""
     if not text.lstrip().startswith("{"):
@@ -69,7 +79,7 @@ def import_files(paths: Sequence[Path], *, zone: str = "", out: Path | None = No
     ----------
     paths
         Outputs of Windows, at most one results file, the captures that it names, and outputs of
-        ``cwndlab preflight --out``.
+        ``cwndlab preflight --out``; a folder stands for its files of these kinds.
     zone
         The time zone of the parts of the day; empty: this machine's.
     out
@@ -77,6 +87,7 @@ def import_files(paths: Sequence[Path], *, zone: str = "", out: Path | None = No
     """
     faults: list[Fault] = []
     files = _Files()
+    paths = [file for path in paths for file in _files_of(path)]
     for path in paths:
         with collected(faults):
             files.add(path, zone)
