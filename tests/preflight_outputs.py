@@ -69,6 +69,46 @@ SSID 1 : Büro
          Kanal              : 13
          Basisraten (MBit/s): 1 2 5,5 11
 """
+# French has a no-break space before the colon of a number, and before "%".
+NETSH_FRENCH = """\
+
+Nom de l'interface\u00a0: Wi-Fi
+Il existe 2 réseaux actuellement visibles.
+
+SSID 1\u00a0: Livebox-1234
+    Type de réseau          : Infrastructure
+    Authentification        : WPA2 - Personnel
+    Chiffrement             : CCMP
+    BSSID 1\u00a0: 00:11:22:33:44:55
+         Signal             : 64\u00a0%
+         Type de radio      : 802.11ac
+         Bande              : 5 GHz
+         Canal              : 44
+         Vitesses de base (Mbits/s)\u00a0: 6 12 24
+
+SSID 2\u00a0:
+    Type de réseau          : Infrastructure
+    BSSID 1\u00a0: 66:77:88:99:aa:bb
+         Signal             : 20 %
+         Type de radio      : 802.11n
+         Canal              : 6
+"""
+NETSH_CHINESE = """\
+
+接口名称 : WLAN
+当前有 1 个网络可见。
+
+SSID 1 : 校园网
+    网络类型                : 结构
+    身份验证                : WPA2 - 个人
+    加密                    : CCMP
+    BSSID 1                 : 00:11:22:33:44:55
+         信号               : 90%
+         无线电类型         : 802.11n
+         波段               : 2.4 GHz
+         频道               : 11
+         基本速率(Mbps)     : 1 2 5.5 11
+"""
 # The study's "Internet" template (links-and-queues of the paper's tables), in the form of the cmdlet.
 INTERNET = """\
 

@@ -17,6 +17,8 @@ from preflight_outputs import (
     INTERNET,
     IW,
     NETSH,
+    NETSH_CHINESE,
+    NETSH_FRENCH,
     NETSH_GERMAN,
     NMCLI,
     TERSE,
@@ -58,7 +60,7 @@ def test_no_text_whatever_breaks_a_reader(text: str) -> None:
             preflight.least_overlapped(found)  # type: ignore[arg-type]
 
 
-_OUTPUTS = (IW, WIDE, NMCLI, TERSE, NETSH, NETSH_GERMAN, INTERNET, TRACEROUTE, TRACERT)
+_OUTPUTS = (IW, WIDE, NMCLI, TERSE, NETSH, NETSH_GERMAN, NETSH_FRENCH, NETSH_CHINESE, INTERNET, TRACEROUTE, TRACERT)
 _ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp437", "cp1252", "shift_jis", "gb18030", "koi8-r")
 
 

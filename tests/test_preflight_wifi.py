@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from preflight_outputs import (
     IW,
     NETSH,
+    NETSH_CHINESE,
+    NETSH_FRENCH,
     NETSH_GERMAN,
     NETSH_INTERFACES,
     NETSH_NEAR,
@@ -77,6 +79,11 @@ def test_a_list_of_netsh_is_read_in_any_language() -> None:
     assert (four.ssid, four.bssid) == ("without", None)
     [german] = preflight.parse_networks(NETSH_GERMAN)
     assert (german.ssid, german.channel, german.signal_dbm) == ("Büro", 13, -55.0)
+    livebox, hidden = preflight.parse_networks(NETSH_FRENCH)
+    assert (livebox.ssid, livebox.channel, livebox.signal_dbm) == ("Livebox-1234", 44, -68.0)
+    assert (hidden.ssid, hidden.bssid, hidden.channel, hidden.signal_percent) == (None, "66:77:88:99:aa:bb", 6, 20)
+    [chinese] = preflight.parse_networks(NETSH_CHINESE)
+    assert (chinese.ssid, chinese.channel, chinese.signal_dbm) == ("校园网", 11, -55.0)
     assert preflight.parse_networks("Interface name : Wi-Fi\nThere are 0 networks currently visible.\n") == []
 
 

@@ -52,7 +52,8 @@ ALLOWED: dict[str, set[str]] = {
     "plugin": {"units", "control"},
     "bindings/python-classes": {"units", "control", "conformance", "plugin"},
     "bindings/python-kernel": {"units", "control", "algorithms", "learned", "kernel", "python-classes"},
-    "fetch": {"units", "linux"},
+    "windows": {"units"},
+    "fetch": {"units", "linux", "windows"},
     "live": {"units", "algorithms", "control", "fetch", "linux", "quic"},
     "bindings/wasm": {"units", "control", "scenario", "records", "simulator", "replay"},
     "bindings/python": {
@@ -149,8 +150,11 @@ PYTHON: dict[str, set[str]] = {
         "quantities",
         "scenario",
         "records",
+        "simulate",
+        "export",
         "statistics",
         "metrics",
+        "validation",
         "study",
     },
     "validation": {

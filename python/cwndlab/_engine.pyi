@@ -116,6 +116,7 @@ def audit(
     scenario: str | None = None,
     constructors: Mapping[str, Callable[..., object]] | None = None,
 ) -> str: ...
+def captured_transfer(content: bytes, name: str, *, connection: str | None = None) -> str: ...
 def explain(
     content: bytes,
     name: str,

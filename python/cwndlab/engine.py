@@ -67,6 +67,7 @@ debug = _engine.debug
 debug_kinds = _engine.debug_kinds
 replay = _engine.replay
 audit = _engine.audit
+captured_transfer = _engine.captured_transfer
 explain = _engine.explain
 replay_cases = _engine.replay_cases
 packetdrill = _engine.packetdrill

@@ -16,7 +16,7 @@ from cwndlab.engine import RecordsHandle, read_records
 from cwndlab.errors import ArgumentError, Parameter, RunError, ScenarioError, parameter_fault, unknown_name
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.html import html_table
-from cwndlab.scenario.schedules import step_times_s
+from cwndlab.scenario.schedules import hand_over_times_s, step_times_s
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -311,6 +311,11 @@ class Records:
     def step_times_s(self) -> list[float]:
         """Times within the run of the steps of all links' schedules, s."""
         return step_times_s(self.document, int(self.rows("runs")[0]["duration_ns"]) / 1e9)
+
+    @cached_property
+    def hand_over_times_s(self) -> list[float]:
+        """Times within the run of the reconfigurations of all links, s."""
+        return hand_over_times_s(self.document, int(self.rows("runs")[0]["duration_ns"]) / 1e9)
 
     @cached_property
     def scenario(self) -> Scenario:

@@ -5,6 +5,7 @@
 //!   newly acknowledged data, congestion events, RTT and rate samples, and whether the window limited the sender
 //!   (`limit.rs`). Where the log does not say what happened, or the standards permit several answers, it yields
 //!   alternatives.
+//! - [`transfer`] summarises a capture: progress, RTT, retransmissions.
 //! - [`judge`] replays the events to the reference, keeps the alternative that is nearest to the next logged window,
 //!   and reports a [`departure`] where none is within the tolerance. It then continues from the logged window.
 
@@ -22,5 +23,6 @@ pub mod report;
 mod samples;
 mod spurious;
 mod tcp;
+pub mod transfer;
 
 pub use replay::{audit, Audit, Options, Unknown};

@@ -161,11 +161,12 @@ pub fn of_stream(stream: &impl AsRawFd) -> Option<Snapshot> {
     Snapshot::of_tcp(stream.as_raw_fd(), 0)
 }
 
-/// The state of a socket, where the system reports it.
-#[cfg(not(unix))]
+/// The state of a socket, where the system reports it: since Windows 10 1703.
+#[cfg(windows)]
 #[must_use]
-pub fn of_stream<S>(_: &S) -> Option<Snapshot> {
-    None
+pub fn of_stream(stream: &impl std::os::windows::io::AsRawSocket) -> Option<Snapshot> {
+    let info = cwndlab_windows::tcp_info::TcpInfo::read(stream.as_raw_socket())?;
+    Some(Snapshot { sender: info.sender, closed: info.closed, ..Snapshot::default() })
 }
 
 #[cfg(test)]

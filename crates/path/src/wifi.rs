@@ -101,6 +101,7 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         aggregation: base.aggregation.filter(|_| plan.aggregation),
         block_ack_request: plan.channel.is_some_and(|channel| channel.block_ack_request),
         lifetime: plan.channel.and_then(|channel| channel.lifetime),
+        power_save: plan.channel.and_then(|channel| channel.power_save),
         energy_detection_dbm: plan.channel.map_or(base.energy_detection_dbm, |channel| channel.energy_detection),
         deferral: if plan.keeps_turn { Deferral::Keeps } else { Deferral::Draws },
         edca: plan.edca.map(|one| edca(one, &plan.access, access_point, at_5_ghz)),

@@ -16,6 +16,7 @@ mod medium;
 mod networks;
 mod plan_tables;
 mod radio_fields;
+mod reconfiguration;
 pub(crate) mod table;
 mod topology;
 pub mod typed;

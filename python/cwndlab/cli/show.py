@@ -210,6 +210,8 @@ def show_result(
     if is_table:
         _further(tables.levels(result), format)
         _further(tables.on_air(result), format)
+        for one in tables.radio_or_control(result):
+            say(f"{one.label}: {one.text}")
     if is_compared and is_table:
         _differences(result, format, metrics)
     elif result.header.kind == "matrix" and is_table:

@@ -80,10 +80,21 @@ def write(records: Records, path: Path | str, taps: str = "senders") -> None:
         capture(wire, chosen, file)
 
 
-def capture(wire: Wire, taps: list[Tap], file: BinaryIO) -> None:
-    """Writes the blocks."""
+def write_end(records: Records, path: Path | str, flow: int, *, sender: bool, origin_ns: int = 0) -> None:
+    """Writes what one end of a flow sees, as a capture on that host; the run begins at ``origin_ns`` of its clock.
+
+    Raises ``RecordsError`` if packets were not recorded, or the file cannot be written.
+    """
+    end = "sender" if sender else "receiver"
+    with atomic_write(path) as file:
+        capture(Wire(records), [Tap(end, f"{end} of flow {flow}", flow, None, sender)], file, origin_ns)
+
+
+def capture(wire: Wire, taps: list[Tap], file: BinaryIO, origin_ns: int = 0) -> None:
+    """Writes the blocks; the run begins at ``origin_ns``."""
     shows = f"cwndlab {wire.records.version}"
-    about = f"scenario {wire.records.scenario_hash}, seed {wire.records.seed}; time 0 is the start of the run"
+    start = f"the run starts at {origin_ns} ns" if origin_ns else "time 0 is the start of the run"
+    about = f"scenario {wire.records.scenario_hash}, seed {wire.records.seed}; {start}"
     file.write(
         _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1), [(1, about.encode()), (4, shows.encode())])
     )
@@ -97,7 +108,7 @@ def capture(wire: Wire, taps: list[Tap], file: BinaryIO) -> None:
     for frame in frames:
         echo = echoes.get(frame.row["packet"], 0)
         packet, length = headers(wire, frame, terms[frame.row["flow"]], echo)
-        time = frame.time_ns
+        time = origin_ns + frame.time_ns
         body = struct.pack("<IIIII", frame.tap, time >> 32, time & 0xFFFFFFFF, len(packet), length)
         options = [(2, struct.pack("<I", frame.way))] if frame.way else []
         if frame.comment:

@@ -91,6 +91,8 @@ class State:
             if row["kind"] == "round":
                 self.slots[row["round"]] = Slot(datetime.fromisoformat(row["begins"]), row["slot"])
                 continue
+            if row["kind"] == "note":
+                continue
             block = Block(row["round"], row["server"])
             if row["kind"] == "transfer" and row["ended"] in FINAL:
                 self.finished[block, row["algorithm"]] = row

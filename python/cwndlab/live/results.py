@@ -279,6 +279,20 @@ class Measurement:
             )
         return header, cells
 
+    def audits(self) -> tuple[list[str], list[list[str]]]:
+        """The senders' own captures beside algorithms of the library, of transfers that have one: by algorithm the
+        decisive ACKs, the share of them that does not contradict it, and the kinds of departures."""
+        header = self._header(
+            "algorithm", "library", "captures", "ACKs", "decisive", "not contradicted\n%", "departures"
+        )
+        cells = []
+        for one in self.servers:
+            for name in one.algorithms:
+                mine = [row for row in one.rows if row["algorithm"] == name and row.get("reference")]
+                if mine:
+                    cells.append([*([one.label] if len(self.servers) > 1 else ()), name, *_audit_cells(mine)])
+        return header, cells
+
     def day(self) -> tuple[list[str], list[list[str]]]:
         """Mean throughput by part of the day, of servers with several."""
         header = self._header("part", "rounds", *(f"{name}\n{self.unit.name}" for name in self.algorithms))
@@ -390,13 +404,15 @@ class Measurement:
             for row in state.rows
             if row["kind"] == "repeat"
         ]
+        imported = [row["text"] for row in state.rows if row["kind"] == "note"]
+        notes += imported
         if UNKNOWN in self.question.columns:
             notes.append(
                 "unknown: a web server selects its congestion control itself. These transfers show the path, with its "
                 "goodput and RTT by time of day; only the sender's algorithm matters to how a transfer shares it"
             )
         notes += [f"{self._name(row)} is incomplete: {row['why']}" for row in self.missing]
-        if left:
+        if left and not imported:
             count = self.question.transfers
             notes.append(f"{len(left)} of {count} transfers are left; the same command resumes")
         for row in self.rows:
@@ -429,6 +445,16 @@ _LEAST_S = 1.0
 _LEAST_ROUND_TRIPS = 20
 #: The duration that a larger size should have, seconds.
 _WANTED_S = 10.0
+
+
+def _audit_cells(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """The cells of `Measurement.audits` for the transfers of an algorithm."""
+    shares = [100 * row["audit_share"] for row in rows if row["audit_share"] is not None]
+    span = f"{number(min(shares))} to {number(max(shares))}" if shares else "no verdict"
+    found = [kind for row in rows for kind in row["audit_departures"].split(", ") if kind]
+    kinds = ", ".join(dict.fromkeys(found))
+    sums = [str(sum(row[name] for row in rows)) for name in ("audit_acks", "audit_decisive")]
+    return [rows[0]["reference"], str(len(rows)), *sums, span, kinds or "–"]
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

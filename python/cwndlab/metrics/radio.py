@@ -26,10 +26,13 @@ def radio(records: Records, *, start_s: float | None = None, end_s: float | None
     -------
     polars.DataFrame
         ``medium``, ``station``, ``sent_packets``; ``failed``, the share of transmissions without a response, and its
-        parts by cause: ``hidden`` (a frame that began before or after, of a station that was not heard), ``same_slot``
-        (a station that was heard began at the same time), ``noise``; ``lost_on_air`` and ``lost_in_queue``, shares of
-        the packets; ``wait_ms``, the mean time in queue and contention; ``air_ms``, the airtime per packet; ``others``,
-        the share of the time in which the station sensed others. Values are between the samples next to the interval.
+        parts by cause: ``hidden`` (a frame that began before or after, of a station that was not heard),
+        ``same_slot`` (a station that was heard began at the same time), ``noise``; ``lost_on_air`` and
+        ``lost_in_queue``, shares of the packets; ``lost_by_radio``, the part of all lost packets that was lost on the
+        air; ``wait_ms``, the mean time in queue and contention; ``radio_ms``, the part of it that an empty queue would
+        leave: the airtime of an exchange with its repetitions, longer by the time in which others held the channel;
+        ``air_ms``, the airtime per packet; ``others``, the share of the time in which the station sensed others. Values
+        are between the samples next to the interval.
 
     Examples
     --------
@@ -62,10 +65,26 @@ def radio(records: Records, *, start_s: float | None = None, end_s: float | None
         *shares,
         _ratio(pl.col("given_up_packets"), carried, "lost_on_air"),
         _ratio(pl.col("dropped_packets"), carried + pl.col("dropped_packets"), "lost_in_queue"),
+        _ratio(pl.col("given_up_packets"), pl.col("given_up_packets") + pl.col("dropped_packets"), "lost_by_radio"),
         _ratio(pl.col("queue_packet_ns") / 1e6, carried, "wait_ms"),
+        _radio_ms(),
         _ratio(pl.col("airtime_ns") / 1e6, carried, "air_ms"),
         _ratio(pl.col("overheard_ns") + pl.col("energy_ns"), pl.col("span_ns"), "others"),
     )
+
+
+def _radio_ms() -> pl.Expr:
+    """The mean airtime of an exchange until it succeeds, over the share of the time in which others left the channel,
+    and at most the wait. It overestimates where a station senses others that do not delay it."""
+    import polars as pl
+
+    done = pl.col("attempts") - pl.col("failures")
+    free = 1 - (pl.col("overheard_ns") + pl.col("energy_ns")) / pl.col("span_ns")
+    carried = pl.col("sent_packets") + pl.col("given_up_packets")
+    exchange = pl.col("airtime_ns") / done / free / 1e6
+    wait = pl.col("queue_packet_ns") / carried / 1e6
+    known = (done > 0) & (carried > 0) & (free > 0)
+    return pl.when(known).then(pl.min_horizontal(exchange, wait)).alias("radio_ms")
 
 
 def _ratio(part: pl.Expr, whole: pl.Expr, name: str) -> pl.Expr:

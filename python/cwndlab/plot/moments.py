@@ -1,4 +1,4 @@
-"""Moments at which the path changes: hand-overs of a cell, and steps of the links' schedules."""
+"""Moments at which the path changes: hand-overs of a cell or a satellite link, and steps of the links' schedules."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def moments(records: Records) -> list[Moments]:
     """
     handovers = records.link_events.filter(pl.col("kind") == "handover")["time_ns"].unique().sort()
     times = [round(time / 1e9, 4) for time in handovers.to_list()]
+    times = sorted({*times, *records.hand_over_times_s})
     made = [Moments("hand-over", times)] if times else []
     steps = sorted(set(records.step_times_s) - set(times))
     return [*made, Moments("step of a schedule", steps)] if 0 < len(steps) <= _MOST_STEPS else made

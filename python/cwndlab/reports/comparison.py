@@ -14,7 +14,7 @@ from cwndlab.reports.sections import again, described_scenario, over_time
 from cwndlab.reports.tables import presented
 from cwndlab.study.axes import short, text
 from cwndlab.study.result import Result
-from cwndlab.study.tables import chosen, column, levels, on_air, verdicts
+from cwndlab.study.tables import chosen, column, levels, on_air, radio_or_control, verdicts
 from cwndlab.study.tables import differences as differences_table
 
 _METHOD = (
@@ -71,6 +71,7 @@ def comparison_page(comparison: Result, asked: Asked = _ANYTHING) -> str:
         means=presented(comparison.table(asked.metrics), opens=[target for _, target in behind]),
         levels=presented(service) if service.rows else None,
         air=presented(air) if air.rows else None,
+        blame=radio_or_control(comparison),
         missed=page.figure(service_levels(comparison), "missed") if service.rows else None,
         # One printed page has the first figures.
         bars=[*means[:2], *traded, *means[2:]],

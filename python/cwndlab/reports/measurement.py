@@ -25,6 +25,10 @@ _FACTORS = (
     "day, are tested against the rest within rounds; parts of the day against the rounds within a part. These p are "
     "not corrected."
 )
+_AUDITS = (
+    "The sender's bytes in flight in its captures beside algorithms of the library: decisive ACKs, the share of them "
+    "that do not contradict the algorithm (range over captures), and the kinds of departures"
+)
 _FACTORS_OF_SERVERS = (
     " Over all servers, the server takes the place of the part of the day: it is tested against its rounds, algorithms "
     "and their dependence on the server against the rest within rounds."
@@ -72,6 +76,7 @@ def measurement_page(measurement: Measurement) -> str:
         bars=means,
         differences=table(_differences(measurement), header, rows) if rows else None,
         method=measurement.method() if rows else "",
+        audits=table(_AUDITS, *measurement.audits()) if measurement.audits()[1] else None,
         day=table("Mean ± half of the 95 % interval by part of the day; n = rounds", *measurement.day())
         if has_effects and measurement.day()[1]
         else None,

@@ -21,7 +21,7 @@ from cwndlab.statistics import Estimate, estimate
 from cwndlab.statistics.digits import number
 from cwndlab.study.axes import folded, short, text
 from cwndlab.study.matrix import rows, unusual
-from cwndlab.study.tables import chosen, levels, on_air
+from cwndlab.study.tables import chosen, levels, on_air, radio_or_control
 from cwndlab.study.tables import differences as differences_table
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ def sweep_page(
         unusual=presented(unusual(rows(result))) if result.header.kind == "matrix" else None,
         levels=presented(service) if service.rows else None,
         air=presented(air) if air.rows else None,
+        blame=radio_or_control(result),
         differences=presented(differences) if differences.rows else None,
         method=result.method() if differences.rows else "",
         heat=page.figure(heat(across, up, values, COLUMNS[metric], targets), "sweep-heat", opens=behind),

@@ -8,7 +8,7 @@ from cwndlab.scenario import cells, losses, media, presets, queues, routers, sta
 from cwndlab.scenario.document import NamedValues, Scenario
 from cwndlab.scenario.flows import Control, Flow, MediaStream, Service, WriteStep
 from cwndlab.scenario.like import ScenarioLike
-from cwndlab.scenario.links import DelayTrace, Harq, Jitter, Link, Police, Step, TokenBucket, Trace
+from cwndlab.scenario.links import DelayTrace, Harq, Jitter, Link, Police, Reconfiguration, Step, TokenBucket, Trace
 from cwndlab.scenario.media import Propagation, Received
 from cwndlab.scenario.topology import Access, Dumbbell, Node, ParkingLot
 
@@ -28,6 +28,7 @@ __all__ = [
     "Police",
     "Propagation",
     "Received",
+    "Reconfiguration",
     "Scenario",
     "ScenarioLike",
     "Service",

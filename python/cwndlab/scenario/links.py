@@ -11,7 +11,7 @@ from cwndlab.scenario.queues import Queue
 from cwndlab.scenario.routers import Agent
 from cwndlab.scenario.schema_tables import TABLES, Table
 
-__all__ = ["DelayTrace", "Harq", "Jitter", "Link", "Police", "Step", "TokenBucket", "Trace"]
+__all__ = ["DelayTrace", "Harq", "Jitter", "Link", "Police", "Reconfiguration", "Step", "TokenBucket", "Trace"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,31 @@ class DelayTrace(Table):
     file: str | None = None
     text: str | None = None
     interval: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reconfiguration(Table):
+    """Hand-overs of a low-orbit satellite link, ``every`` 15 s by default: another rate and another delay, uniform
+    between two ends and drawn by ``seed``, after an interruption of at most ``max_interruption``. After ``count``
+    intervals the first one follows again.
+
+    Examples
+    --------
+    >>> import cwndlab
+    >>> from cwndlab.scenario import Reconfiguration
+    >>> hand_overs = Reconfiguration(min_rate="36 Mbps", max_rate="68 Mbps", min_delay="8 ms", max_delay="14 ms")
+    >>> cwndlab.Link(delay="11 ms", reconfiguration=hand_overs).reconfiguration.max_delay
+    '14 ms'
+    """
+
+    every: str | None = None
+    min_rate: str | None = None
+    max_rate: str | None = None
+    min_delay: str
+    max_delay: str | None = None
+    max_interruption: str | None = None
+    count: int | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -176,6 +201,8 @@ class Link(Table):
         Period of the schedule (default: no repetition).
     delay_trace
         Recorded delays that the link follows, in place of a schedule.
+    reconfiguration
+        Hand-overs of a low-orbit satellite link, in place of a schedule.
     harq
         Retransmissions of a radio link.
     delay
@@ -237,6 +264,7 @@ class Link(Table):
     repeat: str | None = None
     """Time after which the schedule begins anew."""
     delay_trace: DelayTrace | None = None
+    reconfiguration: Reconfiguration | None = None
     """In place of ``schedule``."""
     harq: Harq | None = None
     delay: str | None = None
@@ -264,6 +292,7 @@ class Link(Table):
 
 TABLES.update({"jitter": Jitter, "trace": Trace, "token_bucket": TokenBucket, "schedule": Step, "harq": Harq})
 TABLES["delay_trace"] = DelayTrace
+TABLES["reconfiguration"] = Reconfiguration
 TABLES["police"] = Police
 
 

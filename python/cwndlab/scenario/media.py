@@ -88,7 +88,7 @@ class Medium(_Rules):
     The media with a ``channel`` form a neighbourhood, in which stations receive each other by power
     (``Scenario(propagation=…, received=…)``, ``Node(position=…)``). ``width`` is in MHz; ``rate_adaptation`` is
     ``"fixed"``, ``"ideal"`` or ``"minstrel"``; ``energy_detection``, ``block_ack_request`` and ``lifetime`` are rules
-    of access.
+    of access; ``power_save`` is the time after which idle stations doze.
     """
 
     name: str
@@ -99,6 +99,7 @@ class Medium(_Rules):
     energy_detection: float | None = None
     block_ack_request: bool | None = None
     lifetime: str | None = None
+    power_save: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,22 @@ def step_times_s(document: Mapping[str, Any], end_s: float) -> list[float]:
     return sorted(times)
 
 
+def hand_over_times_s(document: Mapping[str, Any], end_s: float) -> list[float]:
+    """Times of the reconfigurations of all links after the start and before the end, each once, s.
+
+    Examples
+    --------
+    >>> hand_over_times_s({"link": [{"reconfiguration": {"min_delay": "8 ms"}}]}, 40.0)
+    [15.0, 30.0]
+    """
+    spans = {
+        duration_s(link["reconfiguration"].get("every", "15 s"), "every")
+        for link in _links(document)
+        if "reconfiguration" in link
+    }
+    return sorted({round(n * span, 4) for span in spans for n in range(1, _MOST_ROUNDS) if n * span < end_s})
+
+
 def _links(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from document.get("link", ())
     yield from document.get("parking_lot", {}).get("hops", ())

@@ -35,6 +35,7 @@ __all__ = [
     "on_air",
     "pairs",
     "pivot",
+    "radio_or_control",
     "verdicts",
     "words_of",
 ]
@@ -187,6 +188,7 @@ _ON_AIR = (
     ("lost on the air\n%", "lost_on_air", 100.0),
     ("lost in its queue\n%", "lost_in_queue", 100.0),
     ("wait of a packet\nms", "wait_ms", 1.0),
+    ("by the radio\nms", "radio_ms", 1.0),
     ("its airtime\nms", "air_ms", 1.0),
     ("failed transmissions\n%", "failed", 100.0),
     ("by hidden stations\n%", "hidden", 100.0),
@@ -196,22 +198,90 @@ _ON_AIR = (
 )
 
 
+def _air_of_cells(result: Result) -> list[tuple[int, list[Row]]]:
+    """By cell, what each run says of the station that sends most on the first medium."""
+    parts = result.runs.partition_by("cell", maintain_order=True) if "air" in result.runs.columns else []
+    found = [(part["cell"][0], [row for row in map(json.loads, part["air"].drop_nulls()) if row]) for part in parts]
+    return [(cell, rows) for cell, rows in found if rows]
+
+
 def on_air(result: Result) -> Table:
     """A row per cell: what the station that sends most on the first medium lost on the air, with the causes, and what
     it lost in its queue, where the congestion control is to blame; without rows if no medium has a channel."""
     words, rows, cells = words_of(result), [], []
-    parts = result.runs.partition_by("cell", maintain_order=True) if "air" in result.runs.columns else []
-    for part in parts:
-        found = [row for row in map(json.loads, part["air"].drop_nulls()) if row]
-        if found:
-            stations = dict.fromkeys(row["station"] for row in found)
-            values = {name: estimate([row[name] for row in found if row[name] is not None]) for _, name, _ in _ON_AIR}
-            written = [_described(values[name], factor) for _, name, factor in _ON_AIR]
-            cells.append([*words[part["cell"][0]], ", ".join(stations), *written])
-            rows.append({"cell": part["cell"][0], **{name: one.mean for name, one in values.items()}})
+    for cell, found in _air_of_cells(result):
+        stations = dict.fromkeys(row["station"] for row in found)
+        values = {name: _over_runs(found, name) for _, name, _ in _ON_AIR}
+        written = [_described(values[name], factor) for _, name, factor in _ON_AIR]
+        cells.append([*words[cell], ", ".join(stations), *written])
+        rows.append({"cell": cell, **{name: one.mean for name, one in values.items()}})
     titles = short([axis.name for axis in result.axes])
     caption = "The station that sends most on the first medium: what the radio lost, and what its queue did"
     return Table(caption, [*titles, "station", *(title for title, _, _ in _ON_AIR)], cells, len(titles) + 1, rows)
+
+
+def _over_runs(rows: Sequence[Row], name: str) -> Estimate:
+    """Mean and interval of a column."""
+    return estimate([row[name] for row in rows if row.get(name) is not None])
+
+
+#: Below this share of lost packets there is no loss to speak of.
+_LEAST_LOSS = 0.001
+
+
+def radio_or_control(result: Result) -> list[Sentence]:
+    """A sentence for each cell: how much of the loss and of the delay at the station that sends most on the first
+    medium is the radio's, and how much its queue's, which the congestion control fills. A cause is named if the
+    interval of its share is above one half."""
+    words, made = words_of(result), []
+    for cell, found in _air_of_cells(result):
+        lost = _over_runs([{"lost": row["lost_on_air"] + row["lost_in_queue"]} for row in found], "lost")
+        waits = [row for row in found if row["wait_ms"] and row["radio_ms"] is not None]
+        shares = {
+            "loss": _over_runs(found, "lost_by_radio") if lost.mean >= _LEAST_LOSS else None,
+            "delay": estimate([row["radio_ms"] / row["wait_ms"] for row in waits]) if waits else None,
+        }
+        parts = [f"{number(100 * lost.mean)} % of the packets are lost"]
+        if (share := shares["loss"]) is not None and share.n:
+            parts[0] += f", {number(100 * share.mean)} % of these by the radio{_main_cause(found)}"
+        if (share := shares["delay"]) is not None and share.n:
+            wait = _over_runs(waits, "wait_ms")
+            parts.append(f"a packet waits {number(wait.mean)} ms, {number(100 * share.mean)} % of it for the radio")
+        causes = {name: _cause(share) for name, share in shares.items() if share is not None and share.n}
+        text = f"{'; '.join(parts)}. {_blame(causes)}" + (" (One run.)" if len(found) == 1 else "")
+        made.append(Sentence(", ".join([*words[cell], found[0]["station"]]), text))
+    return made
+
+
+def _cause(share: Estimate) -> str:
+    """Whose share of the radio this is."""
+    low, high = (share.mean, share.mean) if share.low is None or share.high is None else (share.low, share.high)
+    return "the radio" if low > 0.5 else "the congestion control" if high < 0.5 else "either"
+
+
+def _main_cause(rows: Sequence[Row]) -> str:
+    """The most frequent cause of failed transmissions, in brackets."""
+    causes = {"hidden stations": "hidden", "stations in the same slot": "same_slot", "noise": "noise"}
+    shares = {words: _over_runs(rows, name).mean for words, name in causes.items() if _over_runs(rows, name).n}
+    most = max(shares, key=lambda words: shares[words], default="")
+    return f" (most failures by {most})" if most and shares[most] > 0 else ""
+
+
+def _blame(causes: Mapping[str, str]) -> str:
+    """The causes in a sentence.
+
+    >>> _blame({"loss": "the radio", "delay": "the congestion control"})
+    'To blame: the radio for the loss, the congestion control for the delay.'
+    >>> _blame({"loss": "either", "delay": "the radio"})
+    'To blame: the radio for the delay; undecided for the loss.'
+    """
+    named = [f"{cause} for the {what}" for what, cause in causes.items() if cause != "either"]
+    if len(set(causes.values())) == 1 and named and len(causes) > 1:
+        named = [f"{next(iter(causes.values()))} for both"]
+    open_ = [f"undecided for the {what}" for what, cause in causes.items() if cause == "either"]
+    said = [f"To blame: {', '.join(named)}"] if named else []
+    sentence = "; ".join([*said, *open_])
+    return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else "Nothing to blame."
 
 
 def _described(one: Estimate, factor: float) -> str:

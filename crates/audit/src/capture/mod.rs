@@ -55,6 +55,8 @@ pub struct Choice<'a> {
     pub mss: Option<u64>,
     /// A capture that was not taken at the sender gets the times of the sender; otherwise it is an error.
     pub anywhere: bool,
+    /// Of several connections, none of which is named, that with the most data is read.
+    pub largest: bool,
 }
 
 /// Reads the chosen TCP connection of a capture, or its only one.
@@ -76,6 +78,11 @@ pub fn read(bytes: &[u8], choice: Choice<'_>) -> Result<Log, Fault> {
         connections.entry(packet.endpoints.sorted()).or_default().push(packet);
     }
     connections.retain(|_, packets| packets.iter().any(|one| one.payload > 0));
+    if choice.largest && choice.connection.is_none() {
+        let data = |packets: &[Packet]| packets.iter().map(|one| one.payload).sum::<u64>();
+        let largest = connections.iter().max_by_key(|one| data(one.1)).map(|one| *one.0);
+        connections.retain(|endpoints, _| Some(*endpoints) == largest);
+    }
     let (endpoints, packets) = choose(connections, choice.connection)?;
     let packets = if choice.anywhere {
         place::at_sender(packets, endpoints, &mut notes)?

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use cwndlab_audit::event::Log;
-use cwndlab_audit::{audit as judge, capture, qlog, report, Options, Unknown};
+use cwndlab_audit::{audit as judge, capture, qlog, report, transfer, Options, Unknown};
 use cwndlab_units::Fault;
 use pyo3::prelude::*;
 
@@ -48,7 +48,7 @@ pub(crate) fn explain(
     let compare = move || {
         guarded(|| {
             let (samples, connection) = (samples.as_deref(), connection.as_deref());
-            let mut log = read(&content, capture::Choice { samples, connection, mss, anywhere: true })?;
+            let mut log = read(&content, capture::Choice { samples, connection, mss, anywhere: true, largest: false })?;
             log.cut(acks.unwrap_or(usize::MAX));
             if flights {
                 log.forget_windows();
@@ -94,7 +94,7 @@ pub(crate) fn audit(
     let compare = move || {
         guarded(|| {
             let (samples, connection) = (samples.as_deref(), connection.as_deref());
-            let log = read(&content, capture::Choice { samples, connection, mss, anywhere: false })?;
+            let log = read(&content, capture::Choice { samples, connection, mss, anywhere: false, largest: false })?;
             let audit = judge(&log, &parsed, &options)?;
             Ok::<_, Fault>(report::to_json(&log, &audit).to_string())
         })
@@ -110,5 +110,30 @@ pub(crate) fn audit(
             let hint = format!("{} and the log", panic.hint);
             Err(fault_error(py, "RunError", [Fault { hint, ..panic }]))
         }
+    }
+}
+
+/// What the capture `content`, of the file `name`, shows of the transfer of a connection, as JSON; by default of that with
+/// the most data.
+#[pyfunction]
+#[pyo3(signature = (content, name, *, connection=None))]
+pub(crate) fn captured_transfer(
+    py: Python<'_>,
+    content: Vec<u8>,
+    name: &str,
+    connection: Option<String>,
+) -> PyResult<String> {
+    let read = move || {
+        guarded(|| {
+            let connection = connection.as_deref();
+            let choice = capture::Choice { connection, anywhere: true, largest: true, ..Default::default() };
+            Ok::<_, Fault>(transfer::transfer(&capture::read(&content, choice)?).to_string())
+        })
+    };
+    let never = Arc::new(AtomicBool::new(false));
+    match run_in_thread(py, &never, move || Ok(read()))?.unwrap_or_else(Err) {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(fault)) => Err(fault_error(py, "RecordsError", [fault.at(name)])),
+        Err(panic) => Err(fault_error(py, "RunError", [panic])),
     }
 }

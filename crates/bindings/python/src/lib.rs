@@ -56,6 +56,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(records::finding_codes, module)?)?;
     module.add_function(wrap_pyfunction!(records::read, module)?)?;
     module.add_function(wrap_pyfunction!(audit::audit, module)?)?;
+    module.add_function(wrap_pyfunction!(audit::captured_transfer, module)?)?;
     module.add_function(wrap_pyfunction!(audit::explain, module)?)?;
     module.add_function(wrap_pyfunction!(debugger::debug, module)?)?;
     module.add_function(wrap_pyfunction!(debugger::debug_kinds, module)?)?;

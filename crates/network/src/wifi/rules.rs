@@ -71,6 +71,8 @@ pub struct Rules {
     pub block_ack_request: bool,
     /// In a neighbourhood: frames are dropped this time after they joined the queue (dot11EDCATableMSDULifetime).
     pub lifetime: Option<Duration>,
+    /// In a neighbourhood with beacons: a station dozes this time after its last data frame.
+    pub power_save: Option<Duration>,
     /// In a neighbourhood: total power at which the channel is busy if no preamble was detected, dBm.
     pub energy_detection_dbm: f64,
     /// Access after an arrival at an idle medium.
@@ -102,6 +104,7 @@ impl Rules {
             aggregation: None,
             block_ack_request: false,
             lifetime: None,
+            power_save: None,
             energy_detection_dbm: ENERGY_DBM,
             deferral: Deferral::Draws,
             beacon: None,

@@ -18,6 +18,8 @@ pub struct ChannelPlan {
     pub block_ack_request: bool,
     /// Lifetime of a frame after it joined the queue of its station.
     pub lifetime: Option<Duration>,
+    /// Time after its last data frame for which a station stays awake.
+    pub power_save: Option<Duration>,
 }
 
 words! {

@@ -6,6 +6,7 @@ use serde_json::{json, Value};
 
 use super::field_types::RateOrNone;
 use super::plan_tables::STEP;
+use super::reconfiguration::Reconfiguration;
 use super::table::tables;
 use crate::plan::{LinePlan, SchedulePlan, StepPlan, TokenBucketPlan};
 use crate::trace;
@@ -25,8 +26,13 @@ fields! {
         repeat: Option<Duration> = absent("no repetition"),
         /// recorded delays that the link follows, in place of a schedule
         delay_trace: Option<DelayTrace> = absent(""),
+        /// hand-overs of a low-orbit satellite link, in place of a schedule
+        reconfiguration: Option<Reconfiguration> = absent(""),
     }
 }
+
+/// Fields that state the changes of a line with time, of which a link has at most one.
+const CHANGES: [&str; 3] = ["schedule", "delay_trace", "reconfiguration"];
 
 /// Fields of which a link has at most one.
 pub(super) const MODELS: [&str; 3] = ["rate", "trace", "token_bucket"];
@@ -53,12 +59,17 @@ impl Line {
         if table.gives("repeat") && !table.gives("schedule") {
             faults.add(table.at("repeat"), "requires a 'schedule'", "add a 'schedule'");
         }
-        if table.gives("delay_trace") && table.gives("schedule") {
-            faults.add(table.at("delay_trace"), "conflicts with 'schedule'", "use one of them");
+        let changes: Vec<&str> = CHANGES.into_iter().filter(|key| table.gives(key)).collect();
+        if changes.len() > 1 {
+            faults.add(table.at(changes[1]), format!("conflicts with '{}'", changes[0]), "use one of them");
         }
-        let LineFields { rate, trace, token_bucket, schedule: steps, repeat, delay_trace } =
+        let LineFields { rate, trace, token_bucket, schedule: steps, repeat, delay_trace, reconfiguration } =
             LineFields::read(table, faults)?;
-        let schedule = delay_trace.unwrap_or(SchedulePlan { steps, repeat });
+        let schedule = delay_trace.or(reconfiguration).unwrap_or(SchedulePlan { steps, repeat });
+        if table.gives("reconfiguration") && schedule.changes_rate() && (trace.is_some() || token_bucket.is_some()) {
+            let what = "the line has no constant rate that a hand-over could change";
+            faults.add(table.at("reconfiguration"), what, "leave out 'min_rate' and 'max_rate'");
+        }
         let (rate, model) = match (rate, trace, token_bucket) {
             (Some(rate), ..) => (rate, LinePlan::Rate),
             (None, Some((mean, line)), _) => (Some(mean), line),
@@ -74,7 +85,7 @@ impl Line {
         if !own_model {
             (self.rate, self.model) = (base.rate, base.model.clone());
         }
-        if !table.gives("schedule") && !table.gives("delay_trace") {
+        if !CHANGES.iter().any(|key| table.gives(key)) {
             self.schedule = base.schedule.clone();
             if own_model {
                 // Those are rates of the replaced line.

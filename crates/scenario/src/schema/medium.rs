@@ -113,6 +113,9 @@ impl TableType for Medium {
         if medium.beacon.is_some() && access_point.is_none() {
             faults.add(table.at("beacon"), "no node sends it", "name the node: 'access_point = \"ap\"'");
         }
+        if channel.power_save.is_some() && medium.beacon.is_none() {
+            faults.add(table.at("power_save"), "no beacon wakes stations", "write 'beacon = \"102.4 ms\"'");
+        }
         let channel = read_channel(table, channel, medium.standard, faults);
         Some(Self { name, access_point, channel, ..medium })
     }
@@ -121,12 +124,12 @@ impl TableType for Medium {
 /// The channel of a medium; its fields need a number.
 fn read_channel(
     table: &Reader<'_>,
-    ChannelFields { channel, width, rate_adaptation, energy_detection, block_ack_request, lifetime }: ChannelFields,
+    ChannelFields { channel, width, rate_adaptation, energy_detection, block_ack_request, lifetime, power_save }: ChannelFields,
     standard: StandardPlan,
     faults: &mut Faults,
 ) -> Option<ChannelPlan> {
     let Some(number) = channel else {
-        for key in ["width", "rate_adaptation", "energy_detection", "block_ack_request", "lifetime"]
+        for key in ["width", "rate_adaptation", "energy_detection", "block_ack_request", "lifetime", "power_save"]
             .into_iter()
             .filter(|key| table.gives(key))
         {
@@ -163,6 +166,7 @@ fn read_channel(
         energy_detection: energy_detection.unwrap_or(ENERGY_DBM),
         block_ack_request,
         lifetime: lifetime.or(block_ack_request.then_some(LIFETIME)),
+        power_save,
     })
 }
 

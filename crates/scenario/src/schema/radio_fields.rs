@@ -67,6 +67,8 @@ fields! {
         block_ack_request: Option<bool> = absent("false"),
         /// frames are dropped this time after they joined the queue of their station
         lifetime: Option<Duration> = absent("512 ms with block_ack_request; otherwise unlimited"),
+        /// stations doze this time after their last data frame, and get packets of the access point after its beacons
+        power_save: Option<Duration> = absent("stations do not doze"),
     }
 }
 

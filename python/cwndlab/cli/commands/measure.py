@@ -210,7 +210,13 @@ def show(measurement: Measurement, format: Format) -> None:
         return
     header, cells = measurement.table()
     write_table(cells, header, right=header[header.index("part") + 1 :])
-    for header, lines in (measurement.means(), measurement.differences(), measurement.day(), measurement.factors()):
+    for header, lines in (
+        measurement.means(),
+        measurement.differences(),
+        measurement.day(),
+        measurement.factors(),
+        measurement.audits(),
+    ):
         if lines:
             write("")
             write_table(lines, header, right=[name for name in header if name not in _WORDS])
@@ -220,7 +226,7 @@ def show(measurement: Measurement, format: Format) -> None:
     say_findings(measurement.finding_rows())
 
 
-_WORDS = ("server", "algorithm", "part", "effect of", "sender", "minus", "metric", "verdict")
+_WORDS = ("server", "algorithm", "part", "effect of", "sender", "minus", "metric", "verdict", "library", "departures")
 
 
 def add(app: typer.Typer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def plan(
     url: Annotated[str, Argument("URL", "An https address that accepts PUT, or the file to download.")],
     version: Annotated[str, Option("NAME", "Version of Windows, such as windows-11-24h2 or server-2022.")],
-    algorithms: Annotated[str, Option("NAME,NAME", "Congestion providers: newreno, ctcp, dctcp, cubic, bbr2.")] = (
+    algorithms: Annotated[str, Option("NAME,NAME", "Providers: newreno, ctcp, dctcp, cubic, bbr2, ledbat.")] = (
         "newreno,cubic"
     ),
     rounds: Annotated[int, "Number of rounds; each has every provider once."] = 10,
@@ -34,6 +35,7 @@ def plan(
     ] = None,
     autotuning: Annotated[str, Option("A,B,C", "Levels of auto-tuning; unchanged by default.")] = "",
     ecn: Annotated[str, Option("enabled|disabled", "ECN capability; unchanged by default.")] = "",
+    capture: Annotated[bool, "Record the headers of each transfer by pktmon."] = False,
     pause: Annotated[int, Option("S", "Pause after a transfer, in seconds.", least=0, most=3600)] = 5,
     timeout: float = 600.0,
     name: Annotated[str, Option("NAME", "Stem of the files that the script writes.")] = "cwndlab-windows",
@@ -59,6 +61,7 @@ def plan(
         autotuning=_names(autotuning),
         ecn=ecn,
         size_bytes=None if size is None else size_bytes(size, "bytes"),
+        capture=capture,
         pause_s=pause,
         timeout_s=timeout,
         name=name,
@@ -84,16 +87,46 @@ def _names(text: str) -> tuple[str, ...]:
 
 def import_(
     files: Annotated[
-        list[Path], Argument("FILES…", "Output of Get-NetTCPSetting or netsh, and the results file of a plan.")
+        list[Path], Argument("FILES…", "Settings, the results file of a plan, its captures, outputs of preflight.")
     ],
+    out: Annotated[Path | None, Option("DIR", "Keep the campaign in this folder, with its page.")] = None,
     zone: str = "",
     format: Format = Format.table,
 ) -> None:
-    """Read settings and results of a Windows host."""
-    imported = cwndlab.live.windows.import_files(files, zone=zone)
+    """Read settings, results and captures of a Windows host.
+
+    With --out they become a folder as that of `cwndlab measure`, with records and a page.
+    """
+    imported = cwndlab.live.windows.import_files(files, zone=zone, out=out)
     show(imported, format)
+    if out is not None and imported.results is not None:
+        cwndlab.report(imported.results, out / "report.html")
+        say(f"records: {out}")
+        say(f"report: {out / 'report.html'}")
     for note in (note for one in imported.settings for note in one.notes):
         say(note)
+
+
+def rehearse(
+    script: Annotated[Path, Argument("SCRIPT", "A script that `windows plan` wrote.")],
+    scenario: Annotated[str, Option("SCENARIO", "The path; its first flow over TCP is the transfer.")] = "windows-lte",
+    out: Annotated[Path, Option("FOLDER", "Folder for the results file and the captures.")] = Path("rehearsal"),
+    begins: Annotated[str, Option("TIME", "Made-up start of the first round, in UTC.")] = "2000-01-01T08:00",
+    every: Annotated[int, Option("HOURS", "Made-up time between rounds.", least=1, most=24)] = 4,
+) -> None:
+    """Run the transfers of a script in the simulator.
+
+    Writes the files that the script would write on the host, for `windows import`.
+    """
+    try:
+        start = datetime.fromisoformat(begins).replace(tzinfo=UTC)
+    except ValueError:
+        fault = cwndlab.errors.Fault("--begins", f"'{begins}' is not a time", "write 2000-01-01T08:00")
+        raise cwndlab.errors.ScenarioError(fault) from None
+    text = cwndlab.live.preflight.captured.read(script, "a script of `cwndlab windows plan`")
+    plan = cwndlab.live.windows.plan.plan_of(text, str(script))
+    files = cwndlab.live.windows.rehearse(plan, scenario, out, begins=start, every=timedelta(hours=every), progress=say)
+    say(f"results: {files[0]}" + (f", and {len(files) - 1} captures beside it" if len(files) > 1 else ""))
 
 
 def show(imported: Imported, format: Format) -> None:
@@ -120,4 +153,5 @@ def add(app: typer.Typer) -> None:
     windows = group(app, "windows", "Plan and import campaigns on a Windows host.")
     example = "windows plan https://host.example/put --version windows-11 --prefix 192.0.2.0/24 --out campaign.ps1"
     command(windows, plan, example)
-    command(windows, import_, "windows import settings.txt cwndlab-windows.jsonl", "import")
+    command(windows, rehearse, "windows rehearse campaign.ps1 --scenario windows-lte --out rehearsal")
+    command(windows, import_, "windows import settings.txt cwndlab-windows.jsonl --out campaign", "import")

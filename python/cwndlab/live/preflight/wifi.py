@@ -377,8 +377,10 @@ def dbm_of_nmcli(percent: float) -> float | None:
 # netsh
 
 
+#: Blanks before the colon of a label: French has a no-break space.
+_BLANKS = r"[ \t\u00a0\u202f]"
 #: The first line of a network in the list.
-_NETSH_LIST = r"^\s*SSID [0-9]+\s*:"
+_NETSH_LIST = rf"^\s*SSID [0-9]+{_BLANKS}*:"
 #: The GUID of an interface, which no network has.
 _GUID = re.compile(r":[ \t]*\{?[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\}?[ \t]*$", re.MULTILINE)
 
@@ -420,11 +422,11 @@ def _netsh(text: str) -> list[Network]:
 
 
 def _netsh_list(text: str) -> Iterator[Network]:
-    parts = re.split(r"^\s*SSID [0-9]+[ \t]*:", text, flags=re.MULTILINE)[1:]
+    parts = re.split(_NETSH_LIST, text, flags=re.MULTILINE)[1:]
     for part in parts:
         name, _, body = part.partition("\n")
         ssid = name.strip() or None
-        points = re.split(rf"^\s*BSSID [0-9]+[ \t]*:[ \t]*(?=(?:{_MAC})?[ \t]*\r?$)", body, flags=re.MULTILINE)[1:]
+        points = re.split(rf"^\s*BSSID [0-9]+{_BLANKS}*:[ \t]*(?=(?:{_MAC})?[ \t]*\r?$)", body, flags=re.MULTILINE)[1:]
         for point in points:
             yield _of_netsh(ssid, point)
         if not points:  # without mode=bssid
@@ -435,7 +437,8 @@ def _of_netsh(ssid: str | None, point: str) -> Network:
     bssid, _, body = point.partition("\n")
     # Values in the order of the lines: of two that could be meant the first one is; "Bss Load" of Windows 11 has
     # percentages too, but in parentheses.
-    values = [value.strip() for _, colon, value in (line.partition(" : ") for line in body.splitlines()) if colon]
+    parts = [re.split(rf"{_BLANKS}: ", line, maxsplit=1) for line in body.splitlines()]
+    values = [part[1].strip() for part in parts if len(part) > 1]
     percent = _first(values, r"([0-9]{1,3})\s?%")
     band = _first(values, r"([0-9](?:[.,][0-9])?)\s?GHz")
     channel = _first(values, r"([0-9]{1,3})")

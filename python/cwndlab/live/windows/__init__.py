@@ -2,6 +2,7 @@
 
 from cwndlab.live.windows.importing import Imported, import_files
 from cwndlab.live.windows.plan import Plan
+from cwndlab.live.windows.rehearsal import rehearse
 from cwndlab.live.windows.results import measurement_of
 from cwndlab.live.windows.settings import TemplateSettings, read_settings
 from cwndlab.live.windows.versions import VERSIONS, Version
@@ -15,6 +16,7 @@ __all__ = [
     "import_files",
     "measurement_of",
     "read_settings",
+    "rehearse",
 ]
 
 

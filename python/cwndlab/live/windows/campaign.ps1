@@ -88,6 +88,9 @@ function Assert-Host {
         throw "This is $($system.Caption), build $build; the plan is for $($Config.Version). Make a plan for this version."
     }
     if (-not (Get-Command curl.exe -ErrorAction SilentlyContinue)) { throw 'There is no curl.exe. Install curl.' }
+    if ($Config.Capture -and -not (Get-Command pktmon.exe -ErrorAction SilentlyContinue)) {
+        throw 'There is no pktmon.exe: it came with Windows 10 1809. Make a plan without --capture.'
+    }
     if (Test-Path $ResultsFile) { throw "$ResultsFile exists. Move it, or make a plan with another --name." }
     if (Test-Path $StateFile) { throw "$StateFile exists: an earlier run was not restored. Run this script with -Restore." }
     if ($Config.Ecn -eq 'enabled') {
@@ -134,6 +137,23 @@ function Get-CurlArgument([string]$UploadFile) {
     return $arguments + "`"$($Config.Url)`""
 }
 
+# Only the headers: 128 bytes of a packet have those of Ethernet, IPv6 and TCP.
+function Start-Capture([string]$File) {
+    & pktmon.exe filter remove | Out-Null
+    & pktmon.exe filter add cwndlab -t TCP -p $Config.CapturePort | Out-Null
+    & pktmon.exe start --capture --comp nics --pkt-size 128 --file-name $File | Out-Null
+    if ($LASTEXITCODE -ne 0) { throw "pktmon start failed with status $LASTEXITCODE." }
+}
+
+function Stop-Capture([string]$File, [string]$Capture) {
+    & pktmon.exe stop | Out-Null
+    & pktmon.exe filter remove | Out-Null
+    & pktmon.exe etl2pcap $File --out $Capture | Out-Null
+    if (-not (Test-Path $Capture)) { & pktmon.exe pcapng $File -o $Capture | Out-Null }
+    if (-not (Test-Path $Capture)) { throw "pktmon did not convert $File." }
+    Remove-Item -Path $File
+}
+
 function Invoke-Transfer($Step, [string]$UploadFile) {
     $output = [System.IO.Path]::GetTempFileName()
     $errors = [System.IO.Path]::GetTempFileName()
@@ -163,7 +183,8 @@ function Invoke-Transfer($Step, [string]$UploadFile) {
     Assert-Provider $Step $applied
     $row = [ordered]@{ kind = 'transfer'; round = $Step.Round; position = $Step.Position; treatment = $Step.Treatment
         provider = $Step.Provider; autotuning = $Step.AutoTuning; applied_setting = $applied; at = $at
-        ended = 'failed'; bytes = 0; seconds = 0; why = '' }
+        ended = 'failed'; bytes = 0; seconds = 0; why = ''; capture = '' }
+    if ($Config.Capture) { $row.capture = $Step.Capture }
     if (($process.ExitCode -eq 0) -and ($written.Count -eq 5)) {
         $numbers = @($written | ForEach-Object { [double]::Parse($_, [cultureinfo]::InvariantCulture) })
         $bytes = $numbers[1]
@@ -206,7 +227,14 @@ try {
     foreach ($step in $Steps) {
         Set-Provider $step.Provider
         if ($step.AutoTuning) { Set-AutoTuning $step.AutoTuning }
-        Invoke-Transfer $step $UploadFile
+        if ($Config.Capture) {
+            $Trace = "$Stem.etl"
+            $Capture = Join-Path $PSScriptRoot $step.Capture
+            Start-Capture $Trace
+            try { Invoke-Transfer $step $UploadFile } finally { Stop-Capture $Trace $Capture }
+        } else {
+            Invoke-Transfer $step $UploadFile
+        }
         Start-Sleep -Seconds $Config.PauseS
     }
 } catch {

@@ -10,6 +10,7 @@ from importlib.resources import files
 from urllib.parse import urlsplit
 
 from cwndlab.errors import Fault, ScenarioError, unknown_name
+from cwndlab.files import slug
 from cwndlab.live.spec import CampaignSpec
 from cwndlab.live.windows.versions import AUTO_TUNING, CUSTOM_TEMPLATES, PROVIDERS, TEMPLATES, VERSIONS, Version
 
@@ -46,6 +47,8 @@ class Plan:
         ``enabled`` or ``disabled``; empty leaves it unchanged.
     size_bytes
         Size of an upload; None in a campaign of downloads.
+    capture
+        The script records each transfer by pktmon, the headers of every packet.
     pause_s, timeout_s
         The pause after a transfer, and its maximum duration, in seconds.
     name
@@ -69,6 +72,7 @@ class Plan:
     autotuning: tuple[str, ...] = ()
     ecn: str = ""
     size_bytes: int | None = None
+    capture: bool = False
     pause_s: int = 5
     timeout_s: float = 600.0
     name: str = "cwndlab-windows"
@@ -77,6 +81,8 @@ class Plan:
         faults = [*self._name_faults(), *self._filter_faults(), *self._transfer_faults()]
         if not faults and "bbr2" in self.algorithms:
             faults += self._bbr2_faults()
+        if not faults and "ledbat" in self.algorithms:
+            faults += self._ledbat_faults()
         if faults:
             raise ScenarioError(*faults)
         if len(self.treatments) > _MOST_TREATMENTS:
@@ -163,6 +169,18 @@ class Plan:
             ]
         return []
 
+    def _ledbat_faults(self) -> list[Fault]:
+        """LEDBAT is set where Windows has it, on the template on which it works."""
+        version = VERSIONS[self.version]
+        if not version.has_ledbat:
+            having = [name for name, one in VERSIONS.items() if one.has_ledbat]
+            what = f"'ledbat' is not a provider of a template in {version.title}"
+            return [Fault("--algorithms", what, f"it is in {', '.join(having)}")]
+        if self.template != "InternetCustom":
+            what = f"'ledbat' stays slow on the template {self.template}"
+            return [Fault("--algorithms", what, "write --template InternetCustom")]
+        return []
+
     @property
     def has_filter(self) -> bool:
         """Whether the script adds a transport filter."""
@@ -184,6 +202,10 @@ class Plan:
         origins = (origin_of(self.url),)
         return CampaignSpec(origins, tuple(self.treatments), self.rounds, "now", self.size_bytes or 0, seed=self.seed)
 
+    def capture_name(self, number: int, treatment: str) -> str:
+        """The file of the capture of a transfer."""
+        return f"{self.name}-{number:03}-{slug(treatment)}.pcapng"
+
     def warnings(self) -> list[str]:
         """What the results cannot tell, and what to expect of the version of Windows."""
         version = VERSIONS[self.version]
@@ -197,6 +219,14 @@ class Plan:
             )
         if "dctcp" in self.algorithms and not version.is_server:
             result.append("DCTCP on a client version is not verified; the script stops if it does not take.")
+        if "ledbat" in self.algorithms and self.version == "server-2016":
+            result.append(
+                "LEDBAT came to this version by an update of July 2018; the script stops if it does not take."
+            )
+        if self.capture:
+            result.append(
+                "pktmon records all packets of the host with the remote port of the transfers; captures have addresses."
+            )
         if self.autotuning or self.ecn:
             result.append("Auto-tuning and ECN are global: they act on all new connections of the host meanwhile.")
         if not self.has_filter:
@@ -247,6 +277,8 @@ class Plan:
             "Direction": self.direction,
             "Url": self.url,
             "SizeBytes": self.size_bytes or 0,
+            "Capture": self.capture,
+            "CapturePort": urlsplit(self.url).port or 443,
             "PauseS": self.pause_s,
             "TimeoutS": self.timeout_s,
             "Seed": self.seed,
@@ -258,11 +290,51 @@ class Plan:
         for number in range(1, self.rounds + 1):
             for position, name in enumerate(self.campaign.order(number, self.campaign.servers[0]), 1):
                 provider, level = map(_literal, self.treatments[name])
+                capture = _literal(self.capture_name(number, name))
                 lines.append(
                     f"    @{{ Round = {number}; Position = {position}; Treatment = {_literal(name)}; "
-                    f"Provider = {provider}; AutoTuning = {level} }}"
+                    f"Provider = {provider}; AutoTuning = {level}; Capture = {capture} }}"
                 )
         return "\n".join([*lines, ")"])
+
+
+def plan_of(script: str, file: str) -> Plan:
+    """The plan of a script that `Plan.script` made; raises ``ScenarioError`` if it is none, or was changed.
+
+    ``file`` names the script in errors.
+    """
+    values = {name: _value(text) for name, text in re.findall(r"(?m)^    ([A-Z]\w+) = (.+)$", script)}
+    treatments = re.search(r"(?m)^\$Treatments = @\((.+)\)$", script)
+    steps = re.findall(r"Provider = '(\w+)'; AutoTuning = '(\w*)'", script)
+    try:
+        order = [_value(text) for text in treatments[1].split(", ")] if treatments else []
+        pairs = [str(name).partition("/")[::2] for name in order]
+        levels = dict.fromkeys(level for _, level in steps if level)
+        made = Plan(
+            url=str(values["Url"]),
+            algorithms=tuple(dict.fromkeys(provider for provider, _ in pairs)),
+            version=str(values["Version"]),
+            rounds=int(values["Rounds"]),
+            seed=int(values["Seed"]),
+            direction=str(values["Direction"]),
+            template=str(values["Template"]),
+            prefix=str(values["Prefix"]),
+            remote_port=int(values["RemotePort"]) or None,
+            autotuning=tuple(dict.fromkeys(level for _, level in pairs if level)) or tuple(levels),
+            ecn=str(values["Ecn"]),
+            size_bytes=int(values["SizeBytes"]) or None,
+            capture=bool(values["Capture"]),
+            pause_s=int(values["PauseS"]),
+            timeout_s=float(values["TimeoutS"]),
+            name=str(values["Name"]),
+        )
+    except (KeyError, ValueError):
+        what = "is no script of `cwndlab windows plan`"
+        raise ScenarioError(Fault(file, what, "give the script that it wrote")) from None
+    if made.script() != script:
+        what = "differs from what this cwndlab writes for its plan"
+        raise ScenarioError(Fault(file, what, "write it again by `cwndlab windows plan`, and do not change it"))
+    return made
 
 
 def origin_of(url: str) -> str:
@@ -272,6 +344,17 @@ def origin_of(url: str) -> str:
     'https://host.example:8443'
     """
     return f"https://{urlsplit(url).netloc}"
+
+
+def _value(text: str) -> str | float | bool:
+    """What `_literal` wrote.
+
+    >>> [_value(_literal(value)) for value in (True, 5, "it's")]
+    [True, 5.0, "it's"]
+    """
+    if text.startswith("$"):
+        return text == "$true"
+    return text[1:-1].replace("''", "'") if text.startswith("'") else float(text)
 
 
 def _literal(value: str | int | float | bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -43,6 +43,8 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "why": str,
     },
 }
+#: Fields that a line may lack, and their value then.
+_OPTIONAL: dict[str, dict[str, Any]] = {"plan": {"size_bytes": 0, "simulated": False}, "transfer": {"capture": ""}}
 #: Least and largest value of a complete transfer.
 _SPANS = {"bytes": (1, 1e15), "seconds": (1e-6, 1e6)}
 
@@ -53,7 +55,39 @@ def is_results(text: str) -> bool:
     return first.startswith("{") and '"kind"' in first
 
 
+@dataclass(frozen=True)
+class Results:
+    """A results file: its plan, its transfers as the script wrote them, and the campaign."""
+
+    plan: _Row
+    transfers: list[_Row]
+    spec: CampaignSpec
+
+    def row(self, transfer: Mapping[str, Any]) -> _Row:
+        """A row of a `Measurement`."""
+        return _transfer(transfer, self.spec)
+
+    def notes(self) -> list[str]:
+        """What the results cannot tell."""
+        return _notes(self.plan, self.transfers, self.spec)
+
+    def measurement(self) -> Measurement:
+        """The tables and statistics."""
+        made = Measurement(self.spec, [self.row(transfer) for transfer in self.transfers])
+        made.notes = self.notes()
+        return made
+
+
 def measurement_of(text: str, file: str, *, zone: str = "") -> Measurement:
+    """The tables and statistics of a results file: those of `read_results`, whose arguments and errors it has.
+
+    Its rows have the server of the URL, a treatment in place of each algorithm, and goodput. A failed transfer has
+    none, and its round is not compared.
+    """
+    return read_results(text, file, zone=zone).measurement()
+
+
+def read_results(text: str, file: str, *, zone: str = "") -> Results:
     """The results of a campaign.
 
     Parameters
@@ -64,12 +98,6 @@ def measurement_of(text: str, file: str, *, zone: str = "") -> Measurement:
         Its name, for faults.
     zone
         The time zone of the parts of the day; empty: this machine's.
-
-    Returns
-    -------
-    Measurement
-        With the server of the URL, a treatment in place of each algorithm, and goodput. A failed transfer has none,
-        and its round is not compared.
 
     Raises
     ------
@@ -91,10 +119,7 @@ def measurement_of(text: str, file: str, *, zone: str = "") -> Measurement:
     if faults:
         raise ScenarioError(*faults)
     size = max((row["bytes"] for row in transfers), default=0)
-    question = replace(spec, size_bytes=size, zone=zone)
-    made = Measurement(question, [_transfer(row, question) for row in transfers])
-    made.notes = _notes(plans[0], transfers, question)
-    return made
+    return Results(plans[0], transfers, replace(spec, size_bytes=size, zone=zone))
 
 
 def _line(line: str, where: str, faults: list[Fault]) -> _Row | None:
@@ -109,6 +134,11 @@ def _line(line: str, where: str, faults: list[Fault]) -> _Row | None:
         faults.append(Fault(where, "is neither a plan nor a transfer", "import the file as the script wrote it"))
         return None
     fine = True
+    row = {**_OPTIONAL[kind], **row}
+    for name, default in _OPTIONAL[kind].items():
+        if type(row[name]) is not type(default):
+            faults.append(Fault(f"{where}: {name}", f"{str(row[name])[:40]!r} is not {_NOUNS[type(default)]}", ""))
+            fine = False
     for name, wanted in _FIELDS[kind].items():
         value = row.get(name)
         if not isinstance(value, wanted) or isinstance(value, bool):
@@ -120,7 +150,13 @@ def _line(line: str, where: str, faults: list[Fault]) -> _Row | None:
     return row if fine else None
 
 
-_NOUNS: dict[Any, str] = {int: "a whole number", str: "a text", list: "a list", (int, float): "a number"}
+_NOUNS: dict[Any, str] = {
+    int: "a whole number",
+    bool: "true or false",
+    str: "a text",
+    list: "a list",
+    (int, float): "a number",
+}
 
 
 def _is_transfer(row: _Row, where: str, faults: list[Fault]) -> bool:
@@ -194,6 +230,7 @@ def _transfer(row: Mapping[str, Any], spec: CampaignSpec) -> _Row:
         "why": row["why"],
         "duration_s": row["seconds"] if complete else None,
         "goodput_bps": row["bytes"] * 8 / row["seconds"] if complete else None,
+        "received_bytes": row["bytes"] if complete else 0,
         "idle_rtt_ms": None,
         "loaded_rtt_ms": None,
         "autotuning": row["autotuning"],
@@ -204,6 +241,10 @@ def _transfer(row: Mapping[str, Any], spec: CampaignSpec) -> _Row:
 def _notes(plan: _Row, transfers: list[_Row], spec: CampaignSpec) -> list[str]:
     """What the results cannot tell."""
     notes = []
+    if plan["simulated"]:
+        notes.append(
+            "simulated: a rehearsal by `cwndlab windows rehearse`, not measurements of a host; times are made up"
+        )
     if plan["direction"] == "download":
         notes.append("downloads: the server's sender decides their congestion control, not the provider of this host")
     failed = [row for row in transfers if row["ended"] == "failed"]

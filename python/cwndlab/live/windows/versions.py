@@ -1,7 +1,8 @@
 """Versions of Windows: builds, congestion providers, and what to expect of a campaign.
 
-Sources: the reference of Set-NetTCPSetting; the CUBIC and LEDBAT pages of Microsoft's networking blog; reports of users
-on BBR2. Statements without such a source say "not verified".
+Sources: the reference of Set-NetTCPSetting; the CUBIC and LEDBAT pages of Microsoft's networking blog (LEDBAT: "Support
+for LEDBAT: Public Service Announcement", 5 October 2018); reports of users on BBR2. Statements without such a source
+say "not verified".
 """
 
 from __future__ import annotations
@@ -12,7 +13,16 @@ from typing import NamedTuple
 TEMPLATES = ("Internet", "InternetCustom", "Datacenter", "DatacenterCustom", "Compat")
 #: Templates that apply to no connection without a transport filter.
 CUSTOM_TEMPLATES = ("InternetCustom", "DatacenterCustom")
-PROVIDERS = ("newreno", "ctcp", "dctcp", "cubic", "bbr2")
+PROVIDERS = ("newreno", "ctcp", "dctcp", "cubic", "bbr2", "ledbat")
+#: The library's algorithm of a provider, without its slow start.
+REFERENCES = {
+    "newreno": "reno",
+    "ctcp": "ctcp",
+    "dctcp": "dctcp",
+    "cubic": "cubic",
+    "bbr2": "bbr3",
+    "ledbat": "ledbat-pp",
+}
 #: Levels of auto-tuning, with the window scale (RFC 7323) that each announces; None: no window scaling.
 AUTO_TUNING = {"disabled": None, "highlyrestricted": 2, "restricted": 4, "normal": 8, "experimental": 14}
 
@@ -31,7 +41,29 @@ class Version(NamedTuple):
     has_bbr2: bool = False
     notes: tuple[str, ...] = ()
 
+    @property
+    def has_ledbat(self) -> bool:
+        """Whether LEDBAT is a provider of a template: Server 2016 since its update of July 2018, and later servers."""
+        return self.is_server
 
+    @property
+    def has_hystart(self) -> bool:
+        """Whether slow start is HyStart++: from Windows 10 20H1 on."""
+        return self.builds[0] >= _FIRST_HYSTART
+
+    def reference(self, provider: str) -> str:
+        """The library's algorithm that is compared with a provider.
+
+        >>> VERSIONS["windows-11"].reference("cubic"), VERSIONS["server-2019"].reference("ledbat")
+        ('cubic+hystart-pp', 'ledbat-pp')
+        """
+        name = REFERENCES[provider]
+        return f"{name}+hystart-pp" if self.has_hystart and provider in _WITH_SLOW_START else name
+
+
+_FIRST_HYSTART = 19041
+#: Providers with the slow start of the stack.
+_WITH_SLOW_START = ("newreno", "ctcp", "dctcp", "cubic")
 _NO_CURL = "curl.exe may be absent from this version (not verified); the script stops if there is none."
 _LOOPBACK = (
     "BBR2 stalls loopback connections on Windows 11 24H2 (reported by users; seen since Insider build 23575). "

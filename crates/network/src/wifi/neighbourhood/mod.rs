@@ -7,8 +7,10 @@
 
 mod access;
 mod block_ack;
+mod dozing;
 pub mod error_rate;
 mod minstrel;
+mod power_save;
 pub mod radio;
 mod rate_control;
 mod reception;
@@ -27,6 +29,7 @@ pub use rate_control::RateControl;
 pub use transceiver::{BusyTimes, LossCauses};
 
 use self::minstrel::Minstrel;
+use self::power_save::PowerSave;
 use self::rate_control::ideal;
 use self::transceiver::{Activity, Backoff, FrameKind, OwnExchange, Transceiver};
 use super::contention::NEVER;
@@ -101,6 +104,7 @@ pub struct Neighbourhood<P> {
     minstrels: Vec<Option<Minstrel>>,
     /// By access function, its next exchange, if that is a request for a BlockAck.
     requests: Vec<Option<OwnExchange>>,
+    power_save: PowerSave<P>,
     /// By rules, the threshold of energy detection, mW.
     energy_mw: Vec<f64>,
     events: BinaryHeap<Reverse<(Time, Event)>>,
@@ -155,6 +159,7 @@ impl<P: Copy> Neighbourhood<P> {
             minstrels,
             requests: stations.functions.iter().map(|_| None).collect(),
             energy_mw: rules.iter().map(|rules| radio::milliwatts(rules.energy_detection_dbm)).collect(),
+            power_save: PowerSave::new(&rules, media),
             stations,
             events: beacons.collect(),
             rules,
@@ -202,11 +207,15 @@ impl<P: Copy> Neighbourhood<P> {
         for index in refilled {
             self.arm(now, index);
         }
+        self.release(now, dropped);
     }
 
     /// Enqueues a packet for a path. Appends the packets that are dropped to `dropped`.
     pub fn offer(&mut self, now: Time, path: u32, one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         self.process_until(now);
+        if let Some(station) = self.dozing(now, path) {
+            return self.hold(now, station, path, one, dropped);
+        }
         if let Some(index) = self.stations.offer(now, path, one, dropped) {
             self.begin_contending(now, index);
         }
@@ -239,7 +248,7 @@ impl<P: Copy> Neighbourhood<P> {
             }
         }
         self.detect(at);
-        if !self.outcomes.is_empty() || !self.stations.pending.is_empty() {
+        if !self.outcomes.is_empty() || !self.stations.pending.is_empty() || !self.power_save.woken.is_empty() {
             self.due = at;
         }
     }

@@ -192,6 +192,9 @@ impl<P: Copy> Neighbourhood<P> {
                 let ln_probability = ln_success_between(reception, payload, at, signal.mode, bytes);
                 self.draw(index, ln_probability)
             };
+        if received && signal.kind == FrameKind::Beacon {
+            self.hear_beacon(at, index, signal.from);
+        }
         let station = &mut self.transceivers[index as usize];
         station.failed_reception = !received;
         if received && signal.to == index {
@@ -268,6 +271,8 @@ impl<P: Copy> Neighbourhood<P> {
         }
         if mine {
             self.flush(exchange.path);
+            self.stay_awake(at, index);
+            self.stay_awake(at, signal.from);
         }
         self.transceivers[signal.from as usize].exchange = Some(exchange);
         any

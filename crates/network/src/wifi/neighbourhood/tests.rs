@@ -3,6 +3,7 @@
 
 mod block_ack;
 mod edca;
+mod power_save;
 
 use cwndlab_units::{Duration, Time};
 

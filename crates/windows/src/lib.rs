@@ -1,0 +1,3 @@
+//! What Windows reports of its TCP connections.
+
+pub mod tcp_info;
