@@ -203,6 +203,7 @@ PYTHON: dict[str, set[str]] = {
         "engine",
         "files",
         "statistics",
+        "catalogue",
         "custom",
         "scenario",
         "records",
@@ -210,6 +211,7 @@ PYTHON: dict[str, set[str]] = {
         "emulation",
         "plot",
         "study",
+        "live",
         "reports",
     },
     "reproduction": {
