@@ -178,7 +178,7 @@ class Dossier:
         for row, one, _ in self._measures():
             where = f"{row['section']}, {one['what']}"
             if sent := one.get("most_per_rtt"):
-                rates = self._each({name: f"{value:.2g}" for name, value in sent.items()})
+                rates = self._each({name: number(value) for name, value in sent.items()})
                 lines.append(f"{where}: packets per RTT where nothing arrives: {rates}; full backoff is at most one")
             for key, word in (("starved_cells", "starved"), ("tripped_cells", "a circuit breaker trips")):
                 cells = {name: one["raw"][name].get(key, 0) for name in (self.algorithm, *BASELINES)}
