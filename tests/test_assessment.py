@@ -167,7 +167,7 @@ def test_the_command_of_a_worst_cell_finds_the_class_in_the_folder_of_the_dossie
     file = write_class(tmp_path / "elsewhere", cwnd="4")
     cwndlab.assess(str(file), quick=True, seeds=2, sections=["7.5"], out=tmp_path / "dossier")
     monkeypatch.chdir(tmp_path / "dossier")
-    (found,) = cwndlab.load(tmp_path / "dossier").worst()
+    (found,) = Dossier.read(tmp_path / "dossier").worst()
     assert status([*found["command"].split()[1:], "--format", "json"]) == 0
     assert capsys.readouterr().out
 

@@ -136,7 +136,7 @@ def assess(
     documents = {
         (family.name, point.number): point.document for family, point in points if point.labels["algorithm"] == name
     }
-    source = content["file"]
+    source = str(content["file"])
     dossier = Dossier(
         content,
         {place: documents[place] for place in worst_places(content)},
