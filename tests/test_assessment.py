@@ -10,11 +10,14 @@ from typing import Any
 
 import cwndlab
 import pytest
+from campaigns import SERVER, asked
 from custom_classes import write_class
 from cwndlab.assessment import Dossier, media, runner
 from cwndlab.assessment.criteria import Control, Measure, chosen, controls, criteria, families
-from cwndlab.assessment.judgement import compared, judged
+from cwndlab.assessment.judgement import compared, judged, raw
+from cwndlab.assessment.live import live
 from cwndlab.cli.app import status
+from cwndlab.live.results import Measurement
 
 #: Two sections, of which all families are small or surfaces of eight cells.
 SECTIONS = ["5.2.1", "7.5"]
@@ -53,6 +56,38 @@ def test_quick_cells_are_cells_of_the_full_size() -> None:
     full = {one.name: {point.hash for point in one.points(["cubic"])} for one in families()}
     for one in families(quick=True):
         assert {point.hash for point in one.points(["cubic"])} <= full[one.name], one.name
+
+
+def test_prague_keeps_its_ecn_where_others_get_ect0() -> None:
+    """Prague needs Accurate ECN and ECT(1) (RFC 9331, section 4.1): a tunnel must be assessed with these marks."""
+    by_name = {one.name: one for one in families(quick=True)}
+    for family, marked in (("tunnel", 0), ("hostile", 8)):
+        prague, cubic = (
+            [json.loads(point.document)["flow"][0].get("stack", {}).get("ecn") for point in one]
+            for one in (by_name[family].points([name]) for name in ("prague", "cubic"))
+        )
+        assert (prague[marked], cubic[marked]) == (None, "classic")
+    beside = [json.loads(point.document)["flow"][1]["stack"] for point in by_name["tunnel"].points(["prague"])]
+    assert beside == [{"ecn": "classic"}] * 8
+
+
+def test_a_share_is_starved_below_a_twentieth_of_its_own_fair_share() -> None:
+    """By hand: 2 % of the line are less than 5 % of a half, and more than 5 % of a third."""
+    values = {0: {1: 0.02, 2: 0.02}}
+    half, third = (Measure("wlan", "share@theirs", "more", "", fair) for fair in (0.5, 0.333))
+    assert (raw(half, values)["starved_cells"], raw(third, values)["starved_cells"]) == (1, 0)
+
+
+def test_without_feedback_a_timer_that_doubles_sends_a_fraction_of_a_packet_per_rtt() -> None:
+    """RFC 6298, section 5.5: with an RTO of 0.2 to 0.4 s, from 10 s on, four or five packets are sent from 12 to 60 s,
+    which makes at most 5 · 0.125 / 48 = 0.013 packets per RTT. An encoder
+    goes on sending its smallest rate."""
+    found = cwndlab.assess("scream2", quick=True, seeds=2, sections=["5.2"])
+    sent = found.rows[0]["measures"][3]["most_per_rtt"]
+    assert 0.001 < sent["cubic"] < 0.014
+    assert sent["scream2"] > 10 * sent["cubic"]
+    shown = f"packets per RTT where nothing arrives: {sent['scream2']:.3f} with scream2, "
+    assert any(shown in line for line in found.verdicts())
 
 
 def test_a_constant_window_of_1000_segments_harms_cubic(constant: Dossier) -> None:
@@ -124,6 +159,19 @@ def test_a_file_of_toml_repeats_the_worst_cell(reno: Dossier) -> None:
         assert cwndlab.Scenario.from_toml(scenario.to_toml()).hash == hashes[family][cell]
 
 
+def test_the_command_of_a_worst_cell_finds_the_class_in_the_folder_of_the_dossier(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file stood elsewhere when the dossier was made."""
+    (tmp_path / "elsewhere").mkdir()
+    file = write_class(tmp_path / "elsewhere", cwnd="4")
+    cwndlab.assess(str(file), quick=True, seeds=2, sections=["7.5"], out=tmp_path / "dossier")
+    monkeypatch.chdir(tmp_path / "dossier")
+    (found,) = Dossier.read(tmp_path / "dossier").worst()
+    assert status([*found["command"].split()[1:], "--format", "json"]) == 0
+    assert capsys.readouterr().out
+
+
 def test_an_effect_of_known_size_has_its_finding() -> None:
     """Half the rate in one cell and two thirds in the other: −1/2 and −1/3, on average −5/12."""
     measure = Measure("alone", "goodput_bps", "more", "")
@@ -152,17 +200,41 @@ def test_a_finding_that_the_means_of_the_values_contradict_is_named(reno: Dossie
         ("more", "as", False),
     ):
         measure["better"], measure["against"]["cubic"]["finding"] = better, finding
-        found = [line for line in Dossier(content).contradicted() if line.startswith(f"5.2.1, {measure['what']}: ")]
-        assert found == ([f"5.2.1, {measure['what']}: {finding} than CUBIC"] if contradicts else [])
+        name = f"5.2.1, beside general-purpose control: {measure['what']}: "
+        found = [line for line in Dossier(content).contradicted() if line.startswith(name)]
+        assert found == ([f"{name}{finding} than CUBIC"] if contradicts else [])
     assert "Values point the other way than the finding" not in Dossier(content).markdown()
     measure["against"]["cubic"]["finding"] = "worse"
-    assert f"- 5.2.1, {measure['what']}: worse than CUBIC." in Dossier(content).markdown()
+    assert f"- {name}worse than CUBIC." in Dossier(content).markdown()
 
 
 def test_a_measure_without_values_is_not_assessed() -> None:
     measure = Measure("alone", "p95_completion_s", "less", "")
     nothing: dict[int, dict[int, float | None]] = {0: {1: None, 2: None}}
     assert judged([compared(measure, "cubic", nothing, nothing)])[0]["finding"] == "not assessed"
+
+
+def test_environments_are_those_that_are_worse_than_cubic(reno: Dossier) -> None:
+    """Section 3.2 asks for environments where the algorithm is not recommended: rows of sections 6 and 7, and a row
+    that is worse than Reno alone is listed apart."""
+    content = json.loads(reno.to_json())
+    (five, seven) = content["rows"]
+    for row, worse in ((five, "cubic"), (seven, "reno")):
+        for measure in row["measures"]:
+            for base, against in measure["against"].items():
+                against["finding"] = "worse" if base == worse else "as"
+    text = Dossier(content).markdown()
+    assert "in these environments: [choose from: none of those measured here]" in text
+    assert "on which the first sentence depends: beside general-purpose control (5.2.1)." in text
+    assert "Worse than Reno, and not than CUBIC: high delay (7.5)." in text
+
+
+def test_the_words_of_a_measure_do_not_hide_that_it_got_worse(reno: Dossier) -> None:
+    """An earlier dossier with other words for the same measure is compared all the same."""
+    earlier = json.loads(reno.to_json())
+    measure = earlier["rows"][1]["measures"][0]
+    measure["what"], measure["against"]["cubic"]["finding"] = "other words", "better"
+    assert [line.split(" ")[0] for line in reno.worsened(Dossier(earlier))] == ["7.5"]
 
 
 def test_nothing_is_printed_if_a_control_does_not_hold(
@@ -217,3 +289,51 @@ def test_a_saved_dossier_is_read_and_has_the_statements_of_section_3_2(tmp_path:
 def test_an_invalid_argument_is_named(call: Callable[[], Any], words: str) -> None:
     with pytest.raises(cwndlab.Error, match=words):
         call()
+
+
+def campaign(folder: Path, rates: dict[str, list[float]], transport: str = "tcp") -> Path:
+    """A campaign at one server whose complete transfers have these rates, Mbit/s, and an RTT of 40 ms, as in
+    `Measurement.read`."""
+    spec = asked(algorithms=tuple(rates), rounds=2, transport=transport)
+    row = {"server": SERVER, "ended": "complete", "mean_rtt_ms": 40.0, "loss_ratio": None}
+    rows = [
+        row | {"round": number, "algorithm": name, "goodput_bps": rate * 1e6}
+        for name, values in rates.items()
+        for number, rate in enumerate(values, 1)
+    ]
+    folders[folder] = Measurement(spec, rows)
+    return folder
+
+
+folders: dict[Path, Measurement] = {}
+
+
+def test_a_campaign_adds_live_findings_within_its_blocks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By hand: CTCP gets 49 to 51 % of CUBIC's rate in six blocks, on average half, and NewReno's; RTTs are equal."""
+    monkeypatch.setattr("cwndlab.assessment.live.Measurement.read", folders.__getitem__)
+    cubic = [10.0, 20.0, 10.1, 20.2, 10.2, 20.3]
+    half = [value * share for value, share in zip(cubic, [0.5, 0.51, 0.49, 0.5, 0.51, 0.49], strict=True)]
+    first = campaign(tmp_path / "a", {"newreno": half, "ctcp": half, "cubic": cubic})
+    second = campaign(tmp_path / "b", {"ctcp": half, "cubic": half}, "quic")
+    found = live(chosen(["6", "6.3", "7.5"]), "ctcp", [first, second])
+    assert [(one["transport"], one["rounds"]) for one in found] == [("tcp", 6), ("quic", 6)]
+    (goodput, rtt), (over_quic, _) = (one["measures"] for one in found)
+    assert (goodput["section"], rtt["section"]) == ("6", "6.3")
+    assert goodput["against"]["cubic"]["mean"] == pytest.approx(-0.5)
+    assert [goodput["against"][base]["finding"] for base in ("cubic", "reno")] == ["worse", "as"]
+    assert rtt["against"]["cubic"]["finding"] == "as"
+    assert list(over_quic["against"]) == ["cubic"]
+    with pytest.raises(cwndlab.ScenarioError, match="no transfers of 'bbr3' beside CUBIC or NewReno"):
+        live(chosen(["6"]), "bbr3", [first])
+
+
+def test_the_live_part_has_a_table_and_environments(reno: Dossier, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cwndlab.assessment.live.Measurement.read", folders.__getitem__)
+    rates = {"newreno": [5.0, 6.0], "cubic": [10.0, 12.0]}
+    here = campaign(Path("here"), rates)
+    found = cwndlab.assess("reno", quick=True, seeds=2, sections=["6.3"], live=[here])
+    assert found.rows[0]["environments"] == ["simulated", "live TCP"]
+    text = found.markdown()
+    assert "Environments: simulated, and live in a table of its own." in text
+    assert "| 6.3 | wired paths: RTT, alone | live TCP | https://127.0.0.1:9 | 2 | as CUBIC | as Reno |" in text
+    assert "## Live" not in reno.markdown()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import cwndlab
 import pytest
+from custom_classes import write_class
 from cwndlab.errors import ScenarioError
 from cwndlab.scenario.like import scenario_of
 from cwndlab.scenario.reader import check
@@ -180,6 +181,18 @@ def test_the_command_prints_the_course_and_keeps_the_scenario(
     assert json.loads(again.to_json())["flow"][0]["algorithm"] == "vegas"
     status, out, _ = cli(*arguments[:-2], "--format", "json")
     assert set(json.loads(out)) >= {"events", "harm", "harm_without_events", "goodput_bps", "story"}
+
+
+def test_the_printed_command_of_a_class_in_a_file_finds_it(
+    cli: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    """A scenario names the class, and `debug` refuses it without its file."""
+    file, place = write_class(tmp_path, cwnd="4"), tmp_path / "find.toml"
+    _, _, err = cli("attack", file, "--trials", "8", "--set", "duration=4 s", "--save", place)
+    command = next(line.partition("cwndlab ")[2] for line in err.splitlines() if line.startswith("its course: "))
+    assert command.endswith(f" --algorithm-file {file}")
+    status, _, _ = cli(*command.split())
+    assert status == 0
 
 
 @pytest.mark.parametrize(

@@ -207,6 +207,7 @@ PYTHON: dict[str, set[str]] = {
         "engine",
         "files",
         "statistics",
+        "catalogue",
         "custom",
         "scenario",
         "records",
@@ -214,6 +215,7 @@ PYTHON: dict[str, set[str]] = {
         "emulation",
         "plot",
         "study",
+        "live",
         "reports",
     },
     "reproduction": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -11,10 +12,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from cwndlab.errors import ArgumentError, Parameter, unknown_name
+from cwndlab.catalogue import entries_of
+from cwndlab.errors import ArgumentError, Parameter, ScenarioError, unknown_name
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.core import Metric
 from cwndlab.metrics.margins import margin
+from cwndlab.scenario.like import scenario_of
 from cwndlab.study.spec import Point
 from cwndlab.study.sweeps.files import from_table
 from cwndlab.study.sweeps.spec import Sweep
@@ -23,6 +26,8 @@ from cwndlab.study.sweeps.spec import Sweep
 BASELINES = {"cubic": "CUBIC", "reno": "Reno"}
 #: Flows whose names begin so use the assessed algorithm.
 MINE = "mine"
+#: The environments of campaigns on real paths, by transport.
+ENVIRONMENTS = {"tcp": "live TCP", "quic": "live QUIC"}
 #: Below this part of a fair share a flow is starved, as in `cwndlab.reproduction.controls.level`.
 STARVED = 0.05
 #: What a quick dossier keeps of five values; of another number it keeps the first and the last.
@@ -35,6 +40,10 @@ BREAKER = Metric(
     source="RFC 8083, section 4.3",
     formula="X R √(2 p / 3) / (10 s)",
 )
+#: The same of the assessed flow, which `cwndlab.assessment.envelope` computes from columns of a run.
+OWN_BREAKER = replace(BREAKER, name="own_breaker_ratio")
+#: Needs of algorithms that bring a form of ECN of their own.
+_ECN_NEEDS = {"ecn", "l4s"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,8 @@ class Measure:
     metric: str
     better: str
     what: str
+    fair: float = 0.5
+    """The share of the line that is fair, for metrics ``share@…``."""
 
     @property
     def direction(self) -> int:
@@ -54,7 +65,7 @@ class Measure:
     @property
     def column(self) -> Metric:
         """The metric's title, unit and factor."""
-        return BREAKER if self.metric == BREAKER.name else COLUMNS[self.metric]
+        return next((one for one in (BREAKER, OWN_BREAKER) if one.name == self.metric), None) or COLUMNS[self.metric]
 
     @property
     def margin(self) -> float:
@@ -100,12 +111,14 @@ class Control:
 
 @dataclass(frozen=True)
 class Family:
-    """Scenarios that differ in the values of some fields; ``surface`` if these are rate, RTT and buffer."""
+    """Scenarios that differ in the values of some fields; ``surface`` if these are rate, RTT and buffer. With
+    ``keeps_ecn`` an algorithm that needs a form of ECN keeps it, whatever the cells say."""
 
     name: str
     title: str
     sweep: Sweep
     surface: bool
+    keeps_ecn: bool = False
 
     def points(self, algorithms: Sequence[str]) -> list[Point]:
         """The scenarios with each algorithm in the flows whose names begin with ``mine``, numbered from 0 for each
@@ -115,7 +128,27 @@ class Family:
         using = {name: {f"flow[{at}].algorithm": name for at in mine} for name in dict.fromkeys(algorithms)}
         points = replace(self.sweep, alternatives={"algorithm": using, **self.sweep.alternatives}).points()
         cells = len(points) // len(using)
+        if self.keeps_ecn:
+            own = {name for name in using if _has_own_ecn(name)}
+            points = [_with_own_ecn(point) if point.labels["algorithm"] in own else point for point in points]
         return [point._replace(number=point.number % cells) for point in points]
+
+
+def _has_own_ecn(algorithm: str) -> bool:
+    try:
+        return any(_ECN_NEEDS.intersection(entry.needs) for entry in entries_of(algorithm))
+    except ScenarioError:
+        return False  # A class in Python has no needs.
+
+
+def _with_own_ecn(point: Point) -> Point:
+    """The cell without the ECN of the assessed flows, so that they have the form that their algorithm needs."""
+    document = json.loads(point.document)
+    for flow in document["flow"]:
+        if flow["name"].startswith(MINE):
+            flow.get("stack", {}).pop("ecn", None)
+    scenario = scenario_of(document)
+    return point._replace(hash=scenario.hash, document=scenario.to_json())
 
 
 def _toml(name: str) -> dict[str, Any]:
@@ -172,7 +205,7 @@ def _family(
     perturb: bool,
     classes: Mapping[str, type] | None,
 ) -> Family:
-    surface, title = one.pop("grid", False), one.pop("title")
+    surface, title, keeps_ecn = one.pop("grid", False), one.pop("title"), one.pop("keeps_ecn", False)
     product = document["grid"] if surface else one.pop("product", {})
     table = {"product": {field: _chosen(values) if quick else values for field, values in product.items()}}
     table |= {"alternatives": one.pop("alternatives", {})}
@@ -183,7 +216,7 @@ def _family(
         base[key] = {**base[key], **_merged(base[key], value)} if key == "dumbbell" else value
     base |= {"title": title, "perturb": perturb}
     sweep = from_table(table, base, where="sweep", folder=Path(), classes=classes)
-    return Family(name, title, sweep, surface)
+    return Family(name, title, sweep, surface, keeps_ecn)
 
 
 def _merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

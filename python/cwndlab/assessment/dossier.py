@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from cwndlab.assessment.criteria import BASELINES
+from cwndlab.assessment.criteria import BASELINES, ENVIRONMENTS
 from cwndlab.assessment.judgement import emulated_words, words
 from cwndlab.errors import Fault, RecordsError, ScenarioError
 from cwndlab.files import json_text, parsed, save
@@ -22,6 +22,8 @@ FILE = "dossier.json"
 Place = tuple[str, int]
 Environment: TypeAlias = Literal["simulated", "emulated"]
 _SIGNS = {1: "better", -1: "worse"}
+_NOT_MEASURED = {"finding": "not assessed", "reason": "the campaign has no transfers of it"}
+_FINDINGS = ("better", "as", "worse", "unresolved", "not assessed")
 
 
 def worst_places(content: Mapping[str, Any]) -> list[Place]:
@@ -42,11 +44,14 @@ class Dossier:
         The scenarios, JSON, of the cells with the worst effects, by family and number.
     emulated_scenarios
         Those of the emulated cells.
+    sources
+        The file with the assessed class, by its name, if it is one: `save` puts it beside the scenarios that need it.
     """
 
     content: dict[str, Any]
     scenarios: Mapping[Place, str] = field(default_factory=dict)
     emulated_scenarios: Mapping[Place, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         emulated = sum("emulated" in row["environments"] for row in self.rows)
@@ -74,6 +79,11 @@ class Dossier:
     def is_emulated(self) -> bool:
         """Whether an emulated part was requested."""
         return "emulated" in self.content
+
+    @property
+    def is_live(self) -> bool:
+        """Whether there is a campaign on a real path."""
+        return "live" in self.content
 
     def finding(
         self, section: str, measure: int = 0, baseline: str = "cubic", environment: Environment = "simulated"
@@ -105,7 +115,8 @@ class Dossier:
 
     def table(self) -> Table:
         """The first page: a line per measure, and per criterion that is not assessed."""
-        emulated = ["environments", "emulated against CUBIC", "emulated against Reno"] if self.is_emulated else []
+        emulated = ["emulated against CUBIC", "emulated against Reno"] if self.is_emulated else []
+        emulated = ["environments", *emulated] if self.is_emulated or self.is_live else []
         title = [
             "§",
             "word",
@@ -113,8 +124,8 @@ class Dossier:
             "against CUBIC",
             "against Reno",
             *emulated,
-            *(["emulated change\n%"] if emulated else []),
-            "change\n%",
+            *(["emulated change\n%"] if self.is_emulated else []),
+            "change against CUBIC\n%",
             "range\n%",
             "value",
             "CUBIC",
@@ -141,9 +152,10 @@ class Dossier:
         raws = [one["raw"][name]["mean"] for name in (self.algorithm, *BASELINES)]
         head = [row["section"], row["word"]] if first else ["", ""]
         found = [words(against[base], base) for base in BASELINES]
+        if self.is_emulated or self.is_live:
+            found.append(", ".join(row["environments"]) if first else "")
         if self.is_emulated:
             real = one["emulated"]
-            found.append(", ".join(row["environments"]) if first else "")
             if "against" in real:
                 found += [words(real["against"][base], base) for base in BASELINES]
             else:
@@ -151,23 +163,32 @@ class Dossier:
             found.append(_change(real.get("against", {}).get("cubic", {})))
         shown = [_change(against["cubic"]), _range(against["cubic"]), *(_shown(value, one["factor"]) for value in raws)]
         worst = _name((one["family"], against["cubic"]["worst_cell"])) if _harms(one) else ""
-        return [*head, one["what"], *found, *shown, one["unit"], worst]
+        what = measure_name(row, one) if first else one["what"]
+        return [*head, what, *found, *shown, one["unit"], worst]
 
     def verdicts(self) -> list[str]:
-        """What a reader must know first: how many measures have which finding, where it is worse, and starvation."""
-        counts: dict[str, int] = {}
+        """What a reader must know first: how many measures have which finding, whether it backs off where nothing
+        arrives, and in how many cells others starve or circuit breakers trip."""
+        counts: dict[str, dict[str, int]] = {name: {} for name in _FINDINGS}
         for _, one, _ in self._measures():
-            word = words(one["against"]["cubic"], "cubic")
-            counts[word] = counts.get(word, 0) + 1
-        lines = [", ".join(f"{count} {word}" for word, count in counts.items())]
-        for _, one, _ in self._measures():
-            starved = {name: one["raw"][name].get("starved_cells", 0) for name in (self.algorithm, *BASELINES)}
-            if any(starved.values()):
-                beside = ", ".join(f"{count} with {BASELINES.get(name, name)}" for name, count in starved.items())
-                lines.append(
-                    f"{one['what']} ({one['family']}): starved in {beside} of {self._cells(one['family'])} cells"
-                )
+            found = one["against"]["cubic"]
+            of, word = counts[found["finding"]], words(found, "cubic")
+            of[word] = of.get(word, 0) + 1
+        lines = [", ".join(f"{count} {word}" for of in counts.values() for word, count in of.items())]
+        for row, one, _ in self._measures():
+            where = f"{row['section']}, {one['what']}"
+            if sent := one.get("most_per_rtt"):
+                rates = self._each({name: number(value) for name, value in sent.items()})
+                lines.append(f"{where}: packets per RTT where nothing arrives: {rates}; full backoff is at most one")
+            for key, word in (("starved_cells", "starved"), ("tripped_cells", "a circuit breaker trips")):
+                cells = {name: one["raw"][name].get(key, 0) for name in (self.algorithm, *BASELINES)}
+                if any(cells.values()):
+                    lines.append(f"{where}: {word} in {self._each(cells)} of {self._cells(one['family'])} cells")
         return lines
+
+    def _each(self, values: Mapping[str, Any]) -> str:
+        """A value of the algorithm, and those of the baselines in its place."""
+        return ", ".join(f"{value} with {BASELINES.get(name, name)}" for name, value in values.items())
 
     def contradicted(self) -> list[str]:
         """The findings to which the means of the values point the other way: a change weights all cells alike, and a
@@ -181,7 +202,7 @@ class Dossier:
                     continue
                 seems_better = mine > theirs if one["better"] == "more" else mine < theirs
                 if mine != theirs and seems_better != (word == "better"):
-                    made.append(f"{row['section']}, {one['what']}: {words(one['against'][base], base)}")
+                    made.append(f"{row['section']}, {measure_name(row, one)}: {words(one['against'][base], base)}")
         return made
 
     def emulated_table(self) -> Table:
@@ -195,9 +216,24 @@ class Dossier:
             cells = self.content["emulated"]["families"][one["family"]]
             places = "; ".join(", ".join(map(str, cell["labels"].values())) for cell in cells)
             shown = [_shown(real["raw"][name]["mean"], one["factor"]) for name in ("assessed", *BASELINES)]
-            head = [row["section"], f"{one['what']} ({one['family']})", places]
+            head = [row["section"], f"{measure_name(row, one)} ({one['family']})", places]
             rows.append([*head, *(words(each, "cubic") for each in both), *map(_change, both), *shown, one["unit"]])
         return Table(f"{self.algorithm} between real kernels", title, rows, 5, words=("unit",))
+
+    def live_table(self) -> Table:
+        """A line per campaign and measure: what transfers over real paths say."""
+        title = ["§", "criterion", "environment", "servers", "blocks", "against CUBIC", "against Reno"]
+        title += ["change against CUBIC\n%", "value", "CUBIC", "Reno", "unit"]
+        rows = []
+        for campaign in self.content.get("live", ()):
+            where = ENVIRONMENTS[campaign["transport"]]
+            for one in campaign["measures"]:
+                found = [one["against"].get(base, _NOT_MEASURED) for base in BASELINES]
+                shown = [_shown(one["raw"].get(name), one["factor"]) for name in ("assessed", *BASELINES)]
+                head = [one["section"], measure_name(one, one), where, ", ".join(campaign["servers"])]
+                told = [words(each, base) for each, base in zip(found, BASELINES, strict=True)]
+                rows.append([*head, str(campaign["rounds"]), *told, _change(found[0]), *shown, one["unit"]])
+        return Table(f"{self.algorithm} on real paths", title, rows, 7, words=("unit",))
 
     def _emulated(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], bool]]:
         """The rows and measures that were emulated."""
@@ -253,11 +289,12 @@ class Dossier:
                 continue
             place = (one["family"], found["worst_cell"])
             file = f"worst/{_name(place)}.toml"
-            classes = f" --algorithm-file {shlex.quote(self.content['file'])}" if self.content["file"] else ""
+            source = Path(self.content["file"]).name
+            classes = f" --algorithm-file {shlex.quote(source)}" if source else ""
             made.append(
                 {
                     "section": row["section"],
-                    "what": one["what"],
+                    "what": measure_name(row, one),
                     "cell": f"{one['family']}: {self.label(*place)}",
                     "effect": f"{100 * found['least']:+.0f} %",
                     "file": file,
@@ -284,9 +321,8 @@ class Dossier:
                 for (before, left), (after, right) in pairwise(known):
                     if left != right:
                         text = f"{_SIGNS[left]} up to {before}, {_SIGNS[right]} from {after}"
-                        made.append(
-                            {"section": row["section"], "what": one["what"], "path": f"{rtt}, {buffer}", "turn": text}
-                        )
+                        what, path = measure_name(row, one), f"{rtt}, {buffer}"
+                        made.append({"section": row["section"], "what": what, "path": path, "turn": text})
         return made
 
     def command(self) -> str:
@@ -302,8 +338,10 @@ class Dossier:
     def facts(self) -> list[str]:
         """What was run, in sentences."""
         cells = sum(self._cells(name) for name in self.content["families"])
-        if self.is_emulated:
-            environments = "Environments: simulated, and emulated where a column says so."
+        if self.is_emulated or self.is_live:
+            more = ["emulated where a column says so"] if self.is_emulated else []
+            more += ["live in a table of its own"] if self.is_live else []
+            environments = f"Environments: simulated, and {' and '.join(more)}."
         else:
             environments = "Environment of every number: simulated. "
             environments += "The emulator, kernels, QUIC stacks and live paths are not in it."
@@ -350,9 +388,11 @@ class Dossier:
         save(page(self), path)
 
     def save(self, place: Path | str) -> None:
-        """Writes ``dossier.json``, ``dossier.md``, ``dossier.html`` and the scenarios of the worst cells, and of the
-        emulated ones, into a folder, for `cwndlab.load`."""
+        """Writes ``dossier.json``, ``dossier.md``, ``dossier.html``, the scenarios of the worst cells, and of the
+        emulated ones, and the file of an assessed class into a folder, for `cwndlab.load`."""
         folder = Path(place)
+        for name, text in self.sources.items():
+            save(text, folder / name)
         save(self.to_json(), folder / FILE)
         save(self.markdown(), folder / "dossier.md")
         self.report(folder / "dossier.html")
@@ -388,16 +428,30 @@ class Dossier:
         if self._labels() != earlier._labels():
             what = "has other cells, of another version"
             raise ScenarioError(Fault("--against", what, "make the earlier dossier again with this version"))
-        before = {(row["section"], one["what"]): one for row, one, _ in earlier._measures()}
+        before = {_key(row, one): one for row, one, _ in earlier._measures()}
         made = []
         for row, one, _ in self._measures():
-            old = before.get((row["section"], one["what"]), one)
+            old = before.get(_key(row, one), one)
             for base in BASELINES:
                 was, now = old["against"][base], one["against"][base]
                 if _is_worse(was, now):
                     text = f"{words(was, base)} ({_change(was)} %), now {words(now, base)} ({_change(now)} %)"
-                    made.append(f"{row['section']} {one['what']}: {text}")
+                    made.append(f"{row['section']} {measure_name(row, one)}: {text}")
         return made
+
+
+def measure_name(row: Mapping[str, Any], one: Mapping[str, Any]) -> str:
+    """A measure with the title of its row.
+
+    >>> measure_name({"title": "varying minimum delay"}, {"what": "goodput"})
+    'varying minimum delay: goodput'
+    """
+    return f"{row['title']}: {one['what']}"
+
+
+def _key(row: Mapping[str, Any], one: Mapping[str, Any]) -> tuple[str, ...]:
+    """What distinguishes a measure, whatever the words of the version."""
+    return row["section"], one["family"], one["metric"]
 
 
 def _is_worse(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -160,12 +160,13 @@ def emulated(
     result, late = _emulate(study, None if out is None else out / "runs-emulated", workers, progress)
     place = None if out is None else out / "runs-same-cells"
     on_same_cells = simulated(study_of(same, _SIMULATED_SEEDS, {}), place, threads(workers), progress)
-    entries = _entries(measures, _common(values_of(result.runs)), values_of(on_same_cells.runs))
+    values = values_of(result.runs, real)
+    entries = _entries(measures, _common(values), values_of(on_same_cells.runs, same))
     mine = [(family.name, point) for family, point in real if point.labels["algorithm"] == ASSESSED]
     cells = {name: labelled([point for owner, point in mine if owner == name]) for name in dict(mine)}
     content = {"kernel": platform.release(), "runs": runs_per_cell(), "late": late, "families": cells}
     documents = {(family_name, point.number): point.document for family_name, point in mine}
-    return Part(content, entries, _controls(known, values_of(result.runs)), documents)
+    return Part(content, entries, _controls(known, values), documents)
 
 
 def _points(family: Family, roles: Mapping[str, str], system: str) -> Iterator[tuple[Family, Point]]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cwndlab.assessment.criteria import BASELINES, BREAKER, STARVED, Measure
+from cwndlab.assessment.criteria import BASELINES, BREAKER, OWN_BREAKER, STARVED, Measure
 from cwndlab.statistics import Difference, adjusted, difference, verdict
 
 #: The values of a metric by algorithm, cell and seed.
@@ -140,13 +140,13 @@ def emulated_words(entry: Mapping[str, Any], baseline: str) -> str:
 
 
 def raw(measure: Measure, values: Mapping[int, Mapping[int, float | None]]) -> dict[str, Any]:
-    """The mean of the raw values over runs, and in how many cells flows with a share are starved: on average they get
-    less than 5 % of half of the capacity."""
+    """The mean of the raw values over runs, in how many cells flows with a share are starved, which get on average less
+    than 5 % of a fair share, and in how many a circuit breaker trips in a run."""
     known = [value for cell in values.values() for value in cell.values() if value is not None]
     made: dict[str, Any] = {"mean": math.fsum(known) / len(known) if known else None}
     if measure.metric.startswith("share@"):
         means = [[value for value in cell.values() if value is not None] for cell in values.values()]
-        made["starved_cells"] = sum(math.fsum(one) / len(one) < STARVED / 2 for one in means if one)
-    if measure.metric == BREAKER.name:
+        made["starved_cells"] = sum(math.fsum(one) / len(one) < STARVED * measure.fair for one in means if one)
+    if measure.metric in (BREAKER.name, OWN_BREAKER.name):
         made["tripped_cells"] = sum(any((value or 0) > 1 for value in cell.values()) for cell in values.values())
     return made

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from cwndlab.study.rendering import Table
 
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 _LIMITS = (
     "The mix of applications of a real path: flows are bulk transfers, Poisson arrivals, calls and video.",
     "Real radio: cellular traces are synthetic, and 802.11 has one cell without hidden stations.",
-    "Policers, proxies and other middleboxes of real paths; tunnels; multipath.",
+    "Policers, proxies and other middleboxes of real paths; congestion control of tunnels; multipath.",
+    "Long runs: most last 30 s and are measured from 10 s on, so that on paths with long RTTs and deep buffers flows "
+    "are measured before they converge.",
 )
 _CODE = (
     "The implementation of a kernel or a QUIC stack: the code assessed is that of this simulator, or a class for it. "
@@ -24,11 +26,26 @@ _CODE_EMULATED = (
     "that of this simulator. `cwndlab suite`, `check` and `audit` say whether it conforms to its source."
 )
 
+#: The chapters of the RFC with its criteria, and with environments.
+_CRITERIA, _ENVIRONMENTS = ("5",), ("6", "7")
+
 #: What the emulated findings are of.
 EMULATED = (
     "The algorithm of the kernel, CUBIC and Reno of the kernel in the same place of the same cells, which are "
     "shortened and few: the emulated finding is not one on all cells of its row. Beside it is the simulator's finding "
     "on the same cells, by its own code of the algorithms."
+)
+
+#: What the live findings are of.
+LIVE = (
+    "Transfers of one flow at a time over real paths (`cwndlab measure`), each compared with CUBIC and NewReno of the "
+    "same complete block, by the same rules. Other traffic on these paths is that of the day."
+)
+
+#: What the list of `Dossier.turns` means.
+TURNS = (
+    "Along the rates, against CUBIC: neighbouring rates between which the mean of the seeds passes from beyond the "
+    "margin on one side to beyond it on the other. Single cells are not tested for significance."
 )
 
 #: What the list of `Dossier.contradicted` means.
@@ -58,29 +75,35 @@ def _head(one: Dossier) -> Iterator[str]:
 
 def _statements(one: Dossier) -> Iterator[str]:
     """The two sentences that section 3.2 requires in the abstract, as far as they can be filled."""
-    worse = [
-        f"{title} ({section})"
-        for (section, title), is_worse in {
-            (row["section"], row["title"]): any(
-                found["finding"] == "worse"
-                for measure in row["measures"]
-                for place in (measure, measure.get("emulated", {}))
-                for found in place.get("against", {}).values()
-            )
-            for row in one.rows
-        }.items()
-        if is_worse
-    ]
     yield from ("## Statements of section 3.2", "")
     yield f"> There [is / is not] IETF consensus that {one.algorithm} is considered safe for use on the Internet."
     yield ">"
-    where = "; ".join(worse) if worse else "none of those measured here"
+    where = _worse(one, "cubic", _ENVIRONMENTS) or "none of those measured here"
     yield f"> {one.algorithm} is not recommended for deployment in these environments: [choose from: {where}]."
-    yield from (
-        "",
-        "The list has the rows with a finding *worse*; the choice and the consensus are the authors' and the IETF's.",
-        "",
+    yield ""
+    criteria = _worse(one, "cubic", _CRITERIA) or "none"
+    yield (
+        "The list has the environments of sections 6 and 7 with a finding *worse than CUBIC*. The criteria of "
+        f"section 5 with one, on which the first sentence depends: {criteria}. A row is listed if one of its measures "
+        "is worse, whatever the others are. The choice and the consensus are the authors' and the IETF's."
     )
+    yield ""
+    if only := _worse(one, "reno", (*_CRITERIA, *_ENVIRONMENTS), but="cubic"):
+        yield from (f"Worse than Reno, and not than CUBIC: {only}.", "")
+
+
+def _worse(one: Dossier, baseline: str, chapters: Sequence[str], *, but: str = "") -> str:
+    """The rows of chapters in which a measure is worse than a baseline, and none worse than another one."""
+    return "; ".join(
+        f"{row['title']} ({row['section']})"
+        for row in one.rows
+        if row["section"].split(".")[0] in chapters and _is_worse(row, baseline) and not (but and _is_worse(row, but))
+    )
+
+
+def _is_worse(row: Mapping[str, Any], baseline: str) -> bool:
+    places = (place for measure in row["measures"] for place in (measure, measure.get("emulated", {})))
+    return any(place["against"][baseline]["finding"] == "worse" for place in places if "against" in place)
 
 
 def _findings(one: Dossier) -> Iterator[str]:
@@ -98,6 +121,8 @@ def _findings(one: Dossier) -> Iterator[str]:
         yield from (CONTRADICTED, "", *(f"- {line}." for line in lines), "")
     if one.is_emulated:
         yield from _emulated(one)
+    if one.is_live:
+        yield from ("## Live", "", LIVE, "", one.live_table().to("markdown"), "")
 
 
 def _emulated(one: Dossier) -> Iterator[str]:
@@ -118,9 +143,9 @@ def _rest(one: Dossier) -> Iterator[str]:
     )
     worst = [[each[name] for name in ("section", "what", "cell", "effect", "command")] for each in one.worst()]
     titles = ["§", "criterion", "cell", "change", "command"]
-    yield from (Table("", titles, worst, 5).to("markdown"), "")
+    yield from (Table("", titles, worst, 5).to("markdown") if worst else "None is worse than CUBIC in any cell.", "")
     if turns := one.turns():
-        yield from ("## Where the sign changes", "", "Along the rates, against CUBIC.", "")
+        yield from ("## Where the sign changes", "", TURNS, "")
         rows = [[each[name] for name in ("section", "what", "path", "turn")] for each in turns]
         yield from (Table("", ["§", "criterion", "RTT, buffer", "change"], rows, 4).to("markdown"), "")
     yield from ("## Controls", "", "Known results that must come out, or nothing is printed.", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.assessment.markdown import CONTRADICTED, EMULATED, limits
+from cwndlab.assessment.markdown import CONTRADICTED, EMULATED, LIVE, TURNS, limits
 from cwndlab.plot.description import Axis, Heat, Panel
 from cwndlab.plot.figure import Figure
 from cwndlab.reports.page import Page, Placed
@@ -37,6 +37,9 @@ def page(one: Dossier) -> str:
         contradicted=[CONTRADICTED, *contradicted] if contradicted else [],
         emulated=presented(one.emulated_table()) if one.is_emulated else None,
         emulated_notes=[EMULATED, *one.emulated_reasons()],
+        live=presented(one.live_table()) if one.is_live else None,
+        live_notes=[LIVE],
+        turns_note=TURNS,
         tables=[(title, presented(_table(title, rows, names))) for title, rows, names in tables if rows],
         figures=figures,
         limits=limits(one),

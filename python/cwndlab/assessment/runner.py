@@ -10,6 +10,7 @@ from cwndlab.assessment import emulated, media
 from cwndlab.assessment.controls import placebo, positive
 from cwndlab.assessment.criteria import (
     BASELINES,
+    ENVIRONMENTS,
     Criterion,
     Family,
     Measure,
@@ -19,7 +20,8 @@ from cwndlab.assessment.criteria import (
 )
 from cwndlab.assessment.dossier import Dossier, Place, worst_places
 from cwndlab.assessment.judgement import Values, compared, judged, raw
-from cwndlab.assessment.runs import labelled, simulated, study_of, values_of
+from cwndlab.assessment.live import live as live_part
+from cwndlab.assessment.runs import labelled, most_per_rtt, simulated, study_of, values_of
 from cwndlab.custom import described, name_of, selected_one, validate_classes
 from cwndlab.engine import version
 from cwndlab.errors import Fault, RunError, ScenarioError, parameter_fault
@@ -46,6 +48,7 @@ def assess(
     algorithms: Classes | None = None,
     perturb: bool = True,
     emulate: bool = False,
+    live: Sequence[Path | str] = (),
 ) -> Dossier:
     """Compares an algorithm with CUBIC and with Reno in its place, by the criteria of RFC 9743.
 
@@ -74,6 +77,8 @@ def assess(
     emulate
         Also runs a few cells between real kernels, in real time (`cwndlab.emulation`): needs Linux and root, and a
         kernel that has the algorithm. ``workers`` is also the number of emulations at a time, by default two per core.
+    live
+        Folders of campaigns (`cwndlab.live.measure`) with the algorithm and CUBIC or NewReno.
 
     Returns
     -------
@@ -99,6 +104,7 @@ def assess(
     count = seeds or (QUICK_SEEDS if quick else SEEDS)
     rows = chosen(sections)
     lacking = _lacking(name, classes) if emulate else ""
+    campaigns = live_part(rows, name, live)
     asked = _asked(rows, name)
     every = [one for one in families(quick=quick, perturb=perturb, classes=classes) if one.name in asked]
     points = _points(every, asked)
@@ -113,7 +119,7 @@ def assess(
         "seeds": count,
         "perturbed": perturb,
     }
-    content |= _content(rows, every, points, values_of(result.runs), name)
+    content |= _content(rows, every, points, values_of(result.runs, points), name)
     real_cells: Mapping[Place, str] = {}
     if emulate:
         real = emulated.emulated(
@@ -126,10 +132,17 @@ def assess(
         )
         _insert(content, rows, real)
         real_cells = real.scenarios
+    _add_live(content, campaigns)
     documents = {
         (family.name, point.number): point.document for family, point in points if point.labels["algorithm"] == name
     }
-    dossier = Dossier(content, {place: documents[place] for place in worst_places(content)}, real_cells)
+    source = str(content["file"])
+    dossier = Dossier(
+        content,
+        {place: documents[place] for place in worst_places(content)},
+        real_cells,
+        {Path(source).name: Path(source).read_text(encoding="utf-8")} if source else {},
+    )
     if out is not None:
         dossier.save(out)
     return dossier
@@ -166,6 +179,16 @@ def _insert(content: dict[str, Any], rows: Sequence[Criterion], real: emulated.P
             measure["emulated"] = real.entries[one]
         if any("against" in one["emulated"] for one in shown["measures"]):
             shown["environments"].append("emulated")
+
+
+def _add_live(content: dict[str, Any], campaigns: Sequence[dict[str, Any]]) -> None:
+    """Adds the live part, if there is one, and its environments to the rows."""
+    if not campaigns:
+        return
+    content["live"] = list(campaigns)
+    for row in content["rows"]:
+        measured = [one for one in campaigns if any(each["section"] == row["section"] for each in one["measures"])]
+        row["environments"] += dict.fromkeys(ENVIRONMENTS[one["transport"]] for one in measured)
 
 
 def _asked(rows: Sequence[Criterion], name: str) -> dict[str, list[str]]:
@@ -209,7 +232,7 @@ def _content(
     found = dict(zip(asked, findings, strict=True))
     return {
         "controls": outcomes,
-        "rows": [_row(row, name, values, found) for row in rows],
+        "rows": [_row(row, name, values, found, points) for row in rows],
         "families": {one.name: _cells(one, points, name) for one in every if not one.name.startswith("control-")},
     }
 
@@ -232,8 +255,9 @@ def _row(
     name: str,
     values: Mapping[Measure, Values],
     found: Mapping[tuple[Measure, str], dict[str, Any]],
+    points: Sequence[tuple[Family, Point]],
 ) -> dict[str, Any]:
-    measures = [
+    measures: list[dict[str, Any]] = [
         {
             "what": one.what,
             "family": one.family,
@@ -247,6 +271,9 @@ def _row(
         }
         for one in row.measures
     ]
+    for one, shown in zip(row.measures, measures, strict=True):
+        if one.metric == "throughput_bps@mine" and (sent := most_per_rtt(one, values[one], points)):
+            shown["most_per_rtt"] = {each: sent[each] for each in shown["raw"] if each in sent}
     words = {"section": row.section, "title": row.title, "word": row.word, "reason": row.reason, "partly": row.partly}
     return {**words, "environments": ["simulated"] if measures else [], "measures": measures}
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.assessment.breaker import derived
-from cwndlab.assessment.criteria import BREAKER, Family, Measure, controls, criteria
+from cwndlab.assessment.criteria import BREAKER, OWN_BREAKER, Family, Measure, controls, criteria
+from cwndlab.assessment.envelope import own_breaker, packets_per_rtt
 from cwndlab.assessment.judgement import Values
+from cwndlab.files import parsed
+from cwndlab.scenario.document import Scenario
 from cwndlab.study.executor import Executor, Plan, execute
 from cwndlab.study.header import Header
 from cwndlab.study.result import Result
@@ -31,7 +36,7 @@ def study_of(points: Sequence[tuple[Family, Point]], seeds: int, classes: Mappin
         for number, (family, point) in enumerate(points)
     ]
     asked = [one for criterion in criteria() for one in criterion.measures] + [one.measure for one in controls()]
-    metrics = sorted({one.metric for one in asked} - {BREAKER.name})
+    metrics = sorted({one.metric for one in asked} - {BREAKER.name, OWN_BREAKER.name})
     header = Header(kind="assessment", title="The criteria of RFC 9743", seeds=range(1, seeds + 1), columns=_LABELS)
     measure = RowMeasure(tuple(metrics), columns=derived)
     return Study(points=numbered, seeds=header.seeds, measure=measure, classes=dict(classes), header=header)
@@ -54,17 +59,43 @@ def labelled(points: Sequence[Point]) -> list[dict[str, Any]]:
     ]
 
 
-def values_of(runs: pl.DataFrame) -> Callable[[Measure], Values]:
-    """The values of a measure by algorithm, cell and seed."""
+def values_of(runs: pl.DataFrame, points: Sequence[tuple[Family, Point]]) -> Callable[[Measure], Values]:
+    """The values of a measure by algorithm, cell and seed, in the runs of these points."""
     by_family: dict[str, list[dict[str, Any]]] = {}
     for row in runs.iter_rows(named=True):
         by_family.setdefault(row["family"], []).append(row)
+    documents = {(family.name, point.number, point.labels["algorithm"]): point.document for family, point in points}
+
+    @cache
+    def scenario(place: tuple[str, int, str]) -> dict[str, Any]:
+        canonical: dict[str, Any] = parsed(Scenario.from_json(documents[place]).canonical.encode())
+        return canonical
 
     def of(measure: Measure) -> Values:
         made: dict[str, dict[int, dict[int, float | None]]] = {}
         for row in by_family.get(measure.family, ()):
-            cell = int(row["cell_of_family"])
-            made.setdefault(row["algorithm"], {}).setdefault(cell, {})[row["seed"]] = row[measure.metric]
+            cell, algorithm = int(row["cell_of_family"]), row["algorithm"]
+            if measure.metric == OWN_BREAKER.name:
+                value = own_breaker(row, scenario((measure.family, cell, algorithm)))
+            else:
+                value = row[measure.metric]
+            made.setdefault(algorithm, {}).setdefault(cell, {})[row["seed"]] = value
         return made
 
     return of
+
+
+def most_per_rtt(measure: Measure, values: Values, points: Sequence[tuple[Family, Point]]) -> dict[str, float]:
+    """By algorithm the largest number of packets per RTT among the cells of a measure in which nothing arrives in the
+    end, each the mean over its runs."""
+    made: dict[str, float] = {}
+    for family, point in points:
+        cell = values.get(point.labels["algorithm"], {}).get(point.number, {})
+        known = [value for value in cell.values() if value is not None]
+        if family.name != measure.family or not known:
+            continue
+        scenario = parsed(Scenario.from_json(point.document).canonical.encode())
+        sent = packets_per_rtt(math.fsum(known) / len(known), scenario)
+        if sent is not None:
+            made[point.labels["algorithm"]] = max(sent, made.get(point.labels["algorithm"], 0.0))
+    return made

@@ -29,6 +29,9 @@ def assess(
     emulate: Annotated[
         bool, Option(help="Also run a few cells between real kernels, for some 13 minutes (root; Linux).")
     ] = False,
+    live: Annotated[
+        list[Path] | None, Option("DIR", "A campaign of `cwndlab measure` with the algorithm. May be repeated.")
+    ] = None,
     perturb: bool | None = None,
     algorithm_file: list[Path] | None = None,
     workers: int | None = None,
@@ -54,6 +57,7 @@ def assess(
             algorithms=classes_of(algorithm_file),
             perturb=perturb is not False,
             emulate=emulate,
+            live=live or (),
         )
     if format == Format.json:
         write_json(dossier.content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -62,7 +63,9 @@ def attack(
         found.save(save)
         say(f"scenario: {save}")
         story = cwndlab.study.attack.result.STORY_SEED
-        say(f"its course: cwndlab debug {save} --next timeout --seed {story}")
+        files = [str(one) for one in algorithm_file or ()] + ([algorithm] if algorithm != name else [])
+        classes_of_files = "".join(f" --algorithm-file {shlex.quote(one)}" for one in files)
+        say(f"its course: cwndlab debug {save} --next timeout --seed {story}{classes_of_files}")
     say_seed(seed)
 
 
