@@ -65,6 +65,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     let mut network = Network { duration: schema.duration, ..Network::default() };
     let mut notes: Vec<String> = schema.used_classes().map(ToString::to_string).collect();
     let algorithms = algorithms(schema, catalogue, &mut faults);
+    check_controls(schema, &mut faults);
     let flows = schema.flow.iter().map(|flow| flow.count).sum::<u64>();
     if flows > MAX_FLOWS {
         faults.add("flow", format!("there are {flows} flows; the maximum is {MAX_FLOWS}"), "a smaller 'count'");
@@ -203,6 +204,17 @@ fn check_flows(routed: &[RoutedFlow<'_>], network: &Network, faults: &mut Faults
     reject_loads_without_line(routed, network, faults);
     reject_reservations_without_admission(routed, network, faults);
     forwarding::subscribers(routed, network, faults)
+}
+
+/// Rejects unknown classes of media, and parameters that they do not have.
+fn check_controls(schema: &Schema, faults: &mut Faults) {
+    for flow in &schema.flow {
+        let Some(control) = flow.workload.custom_control() else { continue };
+        let class = schema.algorithms.iter().find(|class| class.is_media && class.name == control.name());
+        if let Err(fault) = control.check(class.map(|class| &class.parameters)) {
+            faults.add(format!("{}.workload.control", flow.path), fault.what, fault.hint);
+        }
+    }
 }
 
 /// Rejects a reservation on a route without a link that has a rate and admission control.

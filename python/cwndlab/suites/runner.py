@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any
 
 from cwndlab import engine
-from cwndlab.custom import Classes, base_name, selected_one, validate_classes
+from cwndlab.custom import Classes, base_name, is_media, selected_one, validate_classes
 from cwndlab.errors import Fault, ScenarioError, unknown_name
 from cwndlab.suites.case import Case, Outcome, Verdict, verdict
 from cwndlab.suites.listing import SUITES, Suite
@@ -93,9 +93,11 @@ def run(
     chosen = suite(name)
     jobs = _jobs(chosen, cases, paths)
     if chosen.judges_media or algorithm in chosen.media:
-        if algorithm is not None and not isinstance(algorithm, str):
-            raise ScenarioError(Fault("algorithm", "is a class", f"the name of a control, such as {chosen.reference}"))
-        subject = Subject(algorithm or chosen.reference, {})
+        text, classes = _named(chosen, algorithm, algorithms or {})
+        if (kind := classes.get(base_name(text))) is not None and not is_media(kind):
+            what, hint = "is a class of connections, and not of media", f"name a control, such as {chosen.reference}"
+            raise ScenarioError(Fault("algorithm", what, hint))
+        subject = Subject(text, validate_classes(classes))
         outcomes = examine(jobs, subject, workers=workers, progress=progress, keep=keep, reported=frozenset())
         return SuiteResult(suite=chosen, algorithm=subject.algorithm, outcomes=outcomes)
     text, classes = _named(chosen, algorithm, algorithms or {})

@@ -1,27 +1,44 @@
 //! The congestion controls for media: one line each.
 
-use cwndlab_config::words;
 use cwndlab_units::Time;
 
+use crate::media::custom::CustomControl;
 use crate::media::rate_control::{Parameters, RateControl};
 
 macro_rules! rate_controls {
     ($($(#[doc = $meaning:literal])+ $name:ident = $word:literal => $module:ident,)+) => {
-        words! {
-            /// The congestion control of media.
-            pub enum MediaControl {
-                $($(#[doc = $meaning])+ $name = $word,)+
-                /// none: the encoder has `max_rate`
-                None = "none",
-            }
+        /// The congestion control of media.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum MediaControl {
+            $($(#[doc = $meaning])+ $name,)+
+            /// none: the encoder has `max_rate`
+            None,
+            /// a class of the user
+            Custom(CustomControl),
         }
 
+        /// The names of the controls of the tree, and their meanings.
+        pub(crate) const WORDS: &[(&str, &str)] = &[
+            $(($word, concat!($($meaning),+).trim_ascii()),)+
+            ("none", "none: the encoder has `max_rate`"),
+        ];
+
         impl MediaControl {
+            /// The control of this name in the tree.
+            pub(crate) fn of_word(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$name),)+
+                    "none" => Some(Self::None),
+                    _ => None,
+                }
+            }
+
             /// The control in its initial state at the time `now`; `None` without one.
-            pub(crate) fn start(self, parameters: &Parameters, now: Time) -> Option<Box<dyn RateControl>> {
+            pub(crate) fn start(&self, parameters: &Parameters, now: Time) -> Option<Box<dyn RateControl>> {
                 match self {
                     $(Self::$name => Some(Box::new(crate::media::$module::Control::new(parameters, now))),)+
                     Self::None => None,
+                    Self::Custom(custom) => Some(custom.start(parameters)),
                 }
             }
         }
