@@ -53,7 +53,7 @@ def scenario(control: str, kind: type = Constant, *, loss: float = 0.0, **video:
     """A call over 10 Mbit/s with 20 ms in each direction."""
     link = cwndlab.Link(rate="10 Mbit/s", delay="20 ms", queue=cwndlab.DropTail("100 packets"))
     if loss:
-        link = cwndlab.Link(rate="10 Mbit/s", delay="20 ms", loss={"kind": "bernoulli", "p": loss})
+        link = cwndlab.Link(rate="10 Mbit/s", delay="20 ms", loss=cwndlab.Bernoulli(loss))
     flow = cwndlab.Flow(transport="udp", rtt="40 ms", workload=AdaptiveVideo(control=control, **video))
     return cwndlab.Scenario(
         duration="20 s", dumbbell=cwndlab.Dumbbell(bottleneck=link), flows=[flow], algorithms={"constant": kind}

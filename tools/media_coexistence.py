@@ -26,7 +26,7 @@ def _compared() -> Result:
 
 
 def table(runs: pl.DataFrame) -> list[str]:
-    """A row per queue and algorithm of the other flow, a cell per control: share of the call, and delay of its frames."""
+    """A row per queue and algorithm of the other flow, a cell per control: share of the call, delay of its packets."""
     controls = list(dict.fromkeys(runs["@control"]))
     lines = [f"| queue | other flow | {' | '.join(controls)} |", f"|---|---|{'---|' * len(controls)}"]
     for queue in dict.fromkeys(runs["@queue"]):

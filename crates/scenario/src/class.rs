@@ -5,7 +5,7 @@ use std::fmt;
 
 use cwndlab_config::{fields, words, Custom, Faults, FieldType, Kind, Reader};
 use cwndlab_control::Kind as AlgorithmKind;
-use cwndlab_traffic::media::custom::is_of_the_tree;
+use cwndlab_traffic::media::controls::is_of_the_tree;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 

@@ -65,7 +65,6 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
     let mut network = Network { duration: schema.duration, ..Network::default() };
     let mut notes: Vec<String> = schema.used_classes().map(ToString::to_string).collect();
     let algorithms = algorithms(schema, catalogue, &mut faults);
-    check_controls(schema, &mut faults);
     let flows = schema.flow.iter().map(|flow| flow.count).sum::<u64>();
     if flows > MAX_FLOWS {
         faults.add("flow", format!("there are {flows} flows; the maximum is {MAX_FLOWS}"), "a smaller 'count'");
@@ -125,6 +124,7 @@ fn algorithms<'a>(schema: &'a Schema, catalogue: &Catalogue, faults: &mut Faults
         Some(known.entry(text).or_insert(parsed.ok()?).clone())
     };
     let list: Vec<_> = schema.flow.iter().map(&mut parse).collect();
+    check_controls(schema, faults);
     quic_flows::check(schema, &list, faults);
     list
 }

@@ -8,7 +8,7 @@
 //! - [`scream2`]: SCReAMv2 (draft-ietf-ccwg-rfc8298bis-screamv2);
 //! - [`gcc`]: Google's congestion control of WebRTC.
 
-pub(crate) mod controls;
+pub mod controls;
 pub mod custom;
 pub(crate) mod encoder;
 pub mod feedback;

@@ -76,12 +76,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::Path>()?;
     module.add_class::<events::Sent>()?;
     module.add_class::<events::Window>()?;
-    module.add_class::<py_controls::MediaFeedback>()?;
-    module.add_class::<py_controls::MediaFrame>()?;
-    module.add_class::<py_controls::MediaPacket>()?;
-    module.add_class::<py_controls::MediaSent>()?;
-    module.add_class::<py_controls::MediaSession>()?;
-    py_controls::install();
+    py_controls::add(module)?;
     module.add_class::<work::Cancel>()?;
     module.add_class::<records::Records>()?;
     module.add_class::<records::Table>()?;

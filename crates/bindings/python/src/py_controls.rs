@@ -324,9 +324,15 @@ impl RateControl for PyRateControl {
     }
 }
 
-/// Lets flows of this process have classes as congestion controls for media.
-pub(crate) fn install() {
+/// Adds the classes of the arguments, and lets flows of this process have classes as congestion controls for media.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<MediaFeedback>()?;
+    module.add_class::<MediaFrame>()?;
+    module.add_class::<MediaPacket>()?;
+    module.add_class::<MediaSent>()?;
+    module.add_class::<MediaSession>()?;
     custom::install(|control, parameters| {
         Box::new(or_fail(Python::attach(|py| PyRateControl::create(py, control, parameters))))
     });
+    Ok(())
 }

@@ -1,8 +1,10 @@
 //! The congestion controls for media: one line each.
 
+use cwndlab_config::{Custom, Faults, FieldType, Kind, Reader};
 use cwndlab_units::Time;
+use serde_json::Value;
 
-use crate::media::custom::CustomControl;
+use crate::media::custom::{CustomControl, HINT};
 use crate::media::rate_control::{Parameters, RateControl};
 
 macro_rules! rate_controls {
@@ -52,4 +54,32 @@ rate_controls! {
     Scream2 = "scream2" => scream2,
     /// Google's congestion control of WebRTC, by the trend of the delay and by losses
     Gcc = "gcc" => gcc,
+}
+
+/// Whether a control of the tree has this name.
+#[must_use]
+pub fn is_of_the_tree(name: &str) -> bool {
+    MediaControl::of_word(name).is_some()
+}
+
+static CLASS_FORM: Custom = Custom {
+    accepts: "the name of a class in Python: \"mine(gain=2)\"",
+    schema: || serde_json::json!({ "type": "string", "pattern": "^[a-z][a-z0-9-]*(\\(.*\\))?$" }),
+    canonical: Value::clone,
+    python: "str",
+};
+
+impl FieldType for MediaControl {
+    type Value = Self;
+
+    const KIND: Kind = Kind::Either(&[Kind::Words(WORDS), Kind::Custom(&CLASS_FORM)]);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Self> {
+        let text = table.string(name, faults)?;
+        let control = Self::of_word(&text).or_else(|| CustomControl::named(text.clone()).map(Self::Custom));
+        if control.is_none() {
+            faults.add(table.at(name), format!("'{text}' is no congestion control for media"), HINT);
+        }
+        control
+    }
 }

@@ -2,11 +2,9 @@
 
 use std::sync::OnceLock;
 
-use cwndlab_config::{Custom, Faults, FieldType, Kind, Reader};
 use cwndlab_units::Fault;
 use serde_json::{Map, Value};
 
-use crate::media::controls::{MediaControl, WORDS};
 use crate::media::rate_control::{Parameters, RateControl};
 
 /// The text of a class and its parameters, such as `mine(gain=2)`.
@@ -34,15 +32,18 @@ pub fn install(constructor: Constructor) {
     let _ = CONSTRUCTOR.set(constructor);
 }
 
-/// Whether a control of the tree has this name.
-#[must_use]
-pub fn is_of_the_tree(name: &str) -> bool {
-    MediaControl::of_word(name).is_some()
-}
-
-const HINT: &str = "write \"nada\", \"scream2\", \"gcc\" or \"none\", or give a class by --algorithm-file";
+/// What a scenario may name.
+pub(crate) const HINT: &str = "write \"nada\", \"scream2\", \"gcc\" or \"none\", or give a class by --algorithm-file";
 
 impl CustomControl {
+    /// The control that a scenario names; `None` if a class cannot have the name.
+    pub(crate) fn named(text: String) -> Option<Self> {
+        let custom = Self { text };
+        let letters = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+        let begins = custom.name().starts_with(|letter: char| letter.is_ascii_lowercase());
+        (begins && custom.name().chars().all(letters)).then_some(custom)
+    }
+
     /// The name of the class in the scenario.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -111,34 +112,6 @@ impl CustomControl {
     pub(crate) fn start(&self, parameters: &Parameters) -> Box<dyn RateControl> {
         let constructor = CONSTRUCTOR.get().unwrap_or_else(|| panic!("'{}' has no constructor", self.text));
         constructor(self, parameters)
-    }
-}
-
-static CLASS_FORM: Custom = Custom {
-    accepts: "the name of a class in Python: \"mine(gain=2)\"",
-    schema: || serde_json::json!({ "type": "string", "pattern": "^[a-z][a-z0-9-]*(\\(.*\\))?$" }),
-    canonical: Value::clone,
-    python: "str",
-};
-
-impl FieldType for MediaControl {
-    type Value = Self;
-
-    const KIND: Kind = Kind::Either(&[Kind::Words(WORDS), Kind::Custom(&CLASS_FORM)]);
-
-    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Self> {
-        let text = table.string(name, faults)?;
-        if let Some(known) = Self::of_word(&text) {
-            return Some(known);
-        }
-        let custom = CustomControl { text };
-        let letters = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-        if !custom.name().starts_with(|letter: char| letter.is_ascii_lowercase()) || !custom.name().chars().all(letters)
-        {
-            faults.add(table.at(name), format!("'{}' is no congestion control for media", custom.text), HINT);
-            return None;
-        }
-        Some(Self::Custom(custom))
     }
 }
 
