@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any
 
 from cwndlab import engine
-from cwndlab.custom import Classes, base_name, is_media, selected_one, validate_classes
+from cwndlab.custom import Classes, base_name, selected_one, validate_classes
 from cwndlab.errors import Fault, ScenarioError, unknown_name
 from cwndlab.suites.case import Case, Outcome, Verdict, verdict
 from cwndlab.suites.listing import SUITES, Suite
@@ -94,10 +94,12 @@ def run(
     jobs = _jobs(chosen, cases, paths)
     if chosen.judges_media or algorithm in chosen.media:
         text, classes = _named(chosen, algorithm, algorithms or {})
-        if (kind := classes.get(base_name(text))) is not None and not is_media(kind):
-            what, hint = "is a class of connections, and not of media", f"name a control, such as {chosen.reference}"
-            raise ScenarioError(Fault("algorithm", what, hint))
-        subject = Subject(text, validate_classes(classes))
+        custom = validate_classes(classes)
+        known = [*chosen.media, *(name for name, one in custom.items() if one.is_media)]
+        if base_name(text) not in known:
+            what = f"no congestion control for media is called '{base_name(text)}'"
+            raise ScenarioError(Fault("algorithm", what, f"write {', '.join(known)}, or a Python file with one"))
+        subject = Subject(text, custom)
         outcomes = examine(jobs, subject, workers=workers, progress=progress, keep=keep, reported=frozenset())
         return SuiteResult(suite=chosen, algorithm=subject.algorithm, outcomes=outcomes)
     text, classes = _named(chosen, algorithm, algorithms or {})
