@@ -343,7 +343,7 @@ def test_a_file_that_cannot_be_used_is_refused_before_anything_runs(cli: Cli, tm
     assert (status, out) == (2, "")
     told = [line for line in err.splitlines() if not line.startswith("  hint: ")]
     assert told[0] == f"{tmp_path / 'no.py'}: there is no such file"
-    assert told[1] == f"{tmp_path / 'none.py'}: holds no class with a method 'on_ack'"
+    assert told[1] == f"{tmp_path / 'none.py'}: holds no class with a method 'on_ack' or 'on_feedback'"
     assert [line.partition("class Half: ")[2] for line in told[2:4]] == [
         "has no method 'on_congestion'",
         "has no method 'cwnd'",

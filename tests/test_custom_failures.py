@@ -244,7 +244,8 @@ def test_a_file_without_an_algorithm_is_reported(cli: Cli, tmp_path: Path, path:
         "  hint: name a Python file with a class in it, or a Rust file with an algorithm\n"
     )
     assert reported("x = 1\n") == (
-        "mine.py: holds no class with a method 'on_ack'\n  hint: docs/add-an-algorithm.md shows a complete class\n"
+        "mine.py: holds no class with a method 'on_ack' or 'on_feedback'\n"
+        "  hint: docs/add-an-algorithm.md shows a complete class\n"
     )
     assert reported("class Mine:\n  def on_ack(self, ack): pass\n  def __init__(self, path): pass\n").startswith(
         f"{os.path.relpath(tmp_path / 'mine.py')}, class Mine: has no method 'on_congestion'\n".replace(

@@ -65,6 +65,7 @@ ALLOWED: dict[str, set[str]] = {
         "simulator",
         "learned",
         "stepping",
+        "traffic",
         "linux",
         "emulator",
         "packetdrill",

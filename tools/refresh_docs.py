@@ -146,6 +146,18 @@ def _linux_hosts() -> str:
     return "\n".join(out + [f"{note}." for note in notes if note.startswith("Not measured yet")])
 
 
+def _linux_dctcp() -> str:
+    """The simulator's DCTCP beside the kept runs of Linux in virtual time: all quantities."""
+    from cwndlab.validation import kernel, linux
+
+    folder = ROOT / "known-answers" / "linux-dctcp"
+    verdicts, notes = linux.judge_kept(folder, file=folder / "paths.toml")
+    (share,) = kernel.shares(verdicts)
+    columns = ("path", "algorithm", "quantity", "the simulator", "Linux in virtual time", *kernel.COLUMNS[5:])
+    summary = f"{notes[0]}. {share['hold']} of {share['judged']} quantities ({share['share']:.0%}) hold."
+    return "\n".join([summary, "", *kernel.table(verdicts, columns)])
+
+
 def _virtual_linux() -> str:
     """The kept runs of the virtual Linux, compared with the current simulator."""
     kept = ROOT / "known-answers" / "virtual-linux.jsonl"
@@ -375,6 +387,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "validate": _validity,
     "validate --kernel": _kernel,
     "linux hosts": _linux_hosts,
+    "linux dctcp": _linux_dctcp,
     "virtual linux": _virtual_linux,
     "applications": _applications,
     "bench": lambda: _text(sys.executable, "benches/engine.py", "engine"),
@@ -402,6 +415,8 @@ MAKERS: dict[str, Callable[[], str]] = {
     "l4s coexistence": lambda: _text(sys.executable, "tools/coexistence.py"),
     "l4s ratios": lambda: _text(sys.executable, "tools/coexistence.py", "ratios"),
     "partial-l4s": lambda: _text(sys.executable, "tools/partial_l4s.py"),
+    "media coexistence": lambda: _text(sys.executable, "tools/media_coexistence.py"),
+    "suite rfc8867": lambda: _text(sys.executable, "tools/suite_outcomes.py", "rfc8867"),
     "suite rfc9331": lambda: _text(sys.executable, "tools/suite_outcomes.py", "rfc9331"),
     "scream": lambda: _text(sys.executable, "tools/scream/compare.py"),
     "attack bbr1": lambda: _shown_with_command("attack", "bbr1"),

@@ -14,6 +14,11 @@ __all__ = [
     "Congestion",
     "DeliveryRate",
     "EmulatedPath",
+    "MediaFeedback",
+    "MediaFrame",
+    "MediaPacket",
+    "MediaSent",
+    "MediaSession",
     "Path",
     "Records",
     "RustControl",
@@ -302,6 +307,71 @@ class DeliveryRate:
     def prior_delivered(self) -> float: ...
     @property
     def app_limited(self) -> bool: ...
+
+@final
+class MediaFeedback:
+    """A report of the receiver of media: bytes and seconds."""
+
+    @property
+    def now(self) -> float: ...
+    @property
+    def rtt(self) -> float | None: ...
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def packets(self) -> tuple[MediaPacket, ...]: ...
+
+@final
+class MediaFrame:
+    """An encoded frame: bytes and seconds."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def expected(self) -> float: ...
+    @property
+    def queue_delay(self) -> float: ...
+
+@final
+class MediaPacket:
+    """A packet of a report: bytes and seconds; ``arrival`` is ``None`` if it is missing."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def sent(self) -> float: ...
+    @property
+    def arrival(self) -> float | None: ...
+    @property
+    def ce(self) -> bool: ...
+
+@final
+class MediaSent:
+    """A packet of media that was sent: bytes and seconds."""
+
+    @property
+    def now(self) -> float: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def in_flight(self) -> int: ...
+
+@final
+class MediaSession:
+    """What a congestion control of media begins with: bit/s and seconds."""
+
+    @property
+    def min_rate(self) -> float: ...
+    @property
+    def max_rate(self) -> float: ...
+    @property
+    def frame_rate(self) -> float: ...
+    @property
+    def feedback(self) -> float: ...
+    @property
+    def priority(self) -> float: ...
+    @property
+    def l4s(self) -> bool: ...
 
 @final
 class Path:

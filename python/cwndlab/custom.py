@@ -2,7 +2,8 @@
 
 `CongestionControl` is the protocol that a class follows; `Ack`, `Congestion`, `Path`, `Window` and `Sent` are the types
 of its methods' arguments. Amounts are in segments, as papers write them, times in seconds, rates in segments per
-second. `register` makes a class available under a name in this process. ``docs/add-an-algorithm.md`` has an example.
+second. `MediaControl` is the protocol of a congestion control of real-time media, with bit/s and bytes. `register`
+makes a class available under a name in this process. ``docs/add-an-algorithm.md`` has an example.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ from cwndlab.engine import (
     Ack,
     Congestion,
     DeliveryRate,
+    MediaFeedback,
+    MediaFrame,
+    MediaPacket,
+    MediaSent,
+    MediaSession,
     Path,
     Sent,
     Window,
@@ -42,6 +48,12 @@ __all__ = [
     "Congestion",
     "CongestionControl",
     "DeliveryRate",
+    "MediaControl",
+    "MediaFeedback",
+    "MediaFrame",
+    "MediaPacket",
+    "MediaSent",
+    "MediaSession",
     "Path",
     "Sent",
     "Window",
@@ -133,13 +145,80 @@ class CongestionControl(Protocol):
         raise NotImplementedError
 
 
-_Class = TypeVar("_Class", bound=type[CongestionControl])
+@runtime_checkable
+class MediaControl(Protocol):
+    """A congestion control of real-time media in Python: a sender over UDP, whose receiver reports each packet.
 
-Classes: TypeAlias = Mapping[str, type[CongestionControl]]
+    The workload ``adaptive-video`` encodes frames at its target rate, paces their packets and counts late ones:
+    ``workload = { kind = "adaptive-video", control = "mine" }``. The constructor takes the session,
+    ``__init__(self, session)``; its other parameters need defaults, and are those of ``control = "mine(gain=2)"``.
+    Rates are in bit/s of datagrams without the headers of IP and UDP, sizes in bytes, times in seconds. Such classes
+    run in the simulator.
+
+    Optional members:
+
+    ==============================  ===================================================================================
+    ``pacing_rate(self)``           Rate of the packets, bit/s; without it, or ``None``: 1.5 times the target rate.
+    ``window(self)``                Limit of the bytes in flight, or ``None`` for no limit.
+    ``on_sent(self, packet)``       A packet was sent (`MediaSent`).
+    ``on_frame(self, frame)``       A frame was encoded (`MediaFrame`).
+    ``report``                      Attribute: the format of reports, ``"rfc8888"`` (the default) or
+                                    ``"transport-wide"``.
+    ==============================  ===================================================================================
+
+    Examples
+    --------
+    >>> class HalfLossless:
+    ...     def __init__(self, session):
+    ...         self.rate = session.min_rate
+    ...
+    ...     def on_feedback(self, feedback):
+    ...         lost = any(packet.arrival is None for packet in feedback.packets)
+    ...         self.rate = max(self.rate / 2, 1e5) if lost else self.rate + 1e4
+    ...
+    ...     def target_rate(self):
+    ...         return self.rate
+    >>> issubclass(HalfLossless, MediaControl)
+    True
+    >>> import cwndlab
+    >>> video = cwndlab.scenario.workloads.AdaptiveVideo(control="half-lossless")
+    >>> flows = [cwndlab.Flow(transport="udp", rtt="40 ms", workload=video)]
+    >>> dumbbell = cwndlab.Dumbbell(cwndlab.Link(rate="1 Mbit/s", delay="10 ms", queue=cwndlab.DropTail("50 packets")))
+    >>> scenario = cwndlab.Scenario(
+    ...     duration="20 s", dumbbell=dumbbell, flows=flows, algorithms={"half-lossless": HalfLossless}
+    ... )
+    >>> cwndlab.run(scenario, seed=1).flows["delivered_bytes"][0] > 1e6
+    True
+    """
+
+    @abstractmethod
+    def on_feedback(self, feedback: MediaFeedback, /) -> None:
+        """Called for every report of the receiver.
+
+        Parameters
+        ----------
+        feedback
+            ``packets`` are those of which the report brings something new, each with ``sent``, ``arrival`` (``None`` if
+            it is missing), ``size`` and ``ce``.
+        """
+
+    @abstractmethod
+    def target_rate(self) -> float:
+        """The rate of the encoder, bit/s, which keeps within the session's ``min_rate`` and ``max_rate``."""
+        raise NotImplementedError
+
+
+#: A class that follows one of the protocols.
+CustomClass: TypeAlias = type[CongestionControl] | type[MediaControl]
+
+_Class = TypeVar("_Class", bound=CustomClass)
+
+Classes: TypeAlias = Mapping[str, CustomClass]
 #: A class for the engine: name, class, file, parameters (JSON), whether it has a model of the path, constructor.
 Bound: TypeAlias = tuple[str, str, str, str, bool, Callable[..., object]]
 
 _SIGNATURES = {"on_ack": "on_ack(self, ack)", "on_congestion": "on_congestion(self, event)", "cwnd": "cwnd(self)"}
+_SIGNATURES_OF_MEDIA = {"on_feedback": "on_feedback(self, feedback)", "target_rate": "target_rate(self)"}
 _PAGE = "docs/add-an-algorithm.md shows a complete class"
 
 
@@ -148,7 +227,7 @@ class CustomAlgorithm:
     """A class and the name by which flows call it."""
 
     name: str
-    kind: type[CongestionControl]
+    kind: CustomClass
 
     @cached_property
     def parameters(self) -> dict[str, float | bool]:
@@ -162,6 +241,11 @@ class CustomAlgorithm:
         return issubclass(self.kind, RustAlgorithm)
 
     @property
+    def is_media(self) -> bool:
+        """It is a congestion control of real-time media."""
+        return is_media(self.kind)
+
+    @property
     def model_based(self) -> bool:
         """It has a model of the path, as the attribute of the class says."""
         return bool(getattr(self.kind, "model_based", False))
@@ -171,19 +255,24 @@ class CustomAlgorithm:
         """The description of the class in a scenario."""
         return {
             "class": self.kind.__qualname__,
-            **({"kind": "model"} if self.model_based else {}),
+            **({"kind": "media"} if self.is_media else {"kind": "model"} if self.model_based else {}),
             "file": _place(self.kind),
             "sha256": _sha256(self.kind),
             "parameters": self.parameters,
         }
 
-    def make(self, path: Path, **given: Any) -> object:
+    def make(self, path: Path | MediaSession, **given: Any) -> object:
         """An object for a flow. Whole numbers come as such where the default is one."""
         for name, value in given.items():
             if type(self.parameters[name]) is int and float(value).is_integer():
                 given[name] = int(value)
         constructor: type[Any] = self.kind
         return constructor(path, **given)
+
+
+def is_media(kind: type) -> bool:
+    """Whether a class is a congestion control of real-time media: it receives reports, and no acknowledgements."""
+    return hasattr(kind, "on_feedback") and not hasattr(kind, "on_ack")
 
 
 def validate_class(name: str, kind: object) -> CustomAlgorithm:
@@ -195,7 +284,7 @@ def validate_class(name: str, kind: object) -> CustomAlgorithm:
     abstract: frozenset[str] = getattr(kind, "__abstractmethods__", frozenset())
     faults = [
         Fault(where, f"has no method '{method}'", f"write `def {written}:`; {_PAGE}")
-        for method, written in _SIGNATURES.items()
+        for method, written in (_SIGNATURES_OF_MEDIA if is_media(kind) else _SIGNATURES).items()
         if method in abstract or not callable(getattr(kind, method, None))
     ]
     faults += _constructor(kind, where)
@@ -215,8 +304,10 @@ def _constructor(kind: type, where: str) -> Iterator[Fault]:
     except (TypeError, ValueError):
         parameters = []
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    first = "session" if is_media(kind) else "path"
     if not parameters or parameters[0].kind not in (*positional, inspect.Parameter.VAR_POSITIONAL):
-        yield Fault(where, "its constructor does not take the path", f"write `def __init__(self, path):`; {_PAGE}")
+        hint = f"write `def __init__(self, {first}):`; {_PAGE}"
+        yield Fault(where, f"its constructor does not take the {first}", hint)
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     for one in parameters[1:]:
         if one.default is inspect.Parameter.empty and one.kind not in variadic:
@@ -312,10 +403,13 @@ def registered() -> dict[str, CustomAlgorithm]:
     return dict(_REGISTERED)
 
 
-def registered_in(document: Mapping[str, Any]) -> dict[str, type[CongestionControl]]:
+def registered_in(document: Mapping[str, Any]) -> dict[str, CustomClass]:
     """The registered classes that the flows of a scenario (plain values) name and that it does not give to others."""
-    flows = document.get("flow")
-    texts = [flow.get("algorithm") for flow in flows if isinstance(flow, Mapping)] if isinstance(flows, list) else []
+    given = document.get("flow")
+    flows = [flow for flow in given if isinstance(flow, Mapping)] if isinstance(given, list) else []
+    workloads = [flow.get("workload") for flow in flows]
+    texts = [flow.get("algorithm") for flow in flows]
+    texts += [workload.get("control") for workload in workloads if isinstance(workload, Mapping)]
     names = {base_name(text) for text in texts if isinstance(text, str)}
     return {name: one.kind for name, one in undescribed(document).items() if name in names}
 
@@ -433,14 +527,18 @@ def described(algorithms: Mapping[str, CustomAlgorithm], scenario: str | None = 
 
 
 def classes_named(
-    algorithms: Iterable[str | type[CongestionControl]], classes: Classes | None = None
+    algorithms: Iterable[str | CustomClass], classes: Classes | None = None
 ) -> dict[str, CustomAlgorithm]:
     """The classes that algorithms are or name, by name: among themselves, ``classes`` and the registered ones."""
     algorithms = list(algorithms)
     given = merged([by_name(one for one in algorithms if isinstance(one, type)), classes or {}])
     known = {**registered(), **validate_classes(given)}
     names = {base_name(one) if isinstance(one, str) else name_of(one) for one in algorithms}
-    return {name: one for name, one in known.items() if name in names}
+    named = {name: one for name, one in known.items() if name in names}
+    if media := [name for name, one in named.items() if one.is_media]:
+        hint = f'write `workload = {{ kind = "adaptive-video", control = "{media[0]}" }}` for a flow over UDP'
+        raise ScenarioError(Fault(media[0], "is a congestion control of media, and not of connections", hint))
+    return named
 
 
 def bound(algorithms: Mapping[str, CustomAlgorithm]) -> list[Bound]:
@@ -453,7 +551,7 @@ def bound(algorithms: Mapping[str, CustomAlgorithm]) -> list[Bound]:
 
 def served(classes: Classes | None) -> list[Bound]:
     """The classes for a server of streams (`bound`); it is a fault if one has a name of the catalogue."""
-    custom = classes_named(list(classes or {}), classes or {})
+    custom = classes_named([name for name, kind in (classes or {}).items() if not is_media(kind)], classes)
     for name in custom:
         canonical_algorithm(name, described(custom))
     return bound(custom)
@@ -465,8 +563,8 @@ def by_name(kinds: Iterable[type]) -> dict[str, type]:
 
 
 def load(file: str | File) -> dict[str, type]:
-    """The algorithms that a Python file holds, by name: its classes that have a method ``on_ack``; or that of a file in
-    Rust, which is compiled.
+    """The algorithms that a Python file holds, by name: its classes that have a method ``on_ack``, or ``on_feedback``
+    for media; or that of a file in Rust, which is compiled.
 
     A Python file is run as a module, as ``import`` does. Classes whose names begin with ``_`` are left out.
 
@@ -508,9 +606,10 @@ def load(file: str | File) -> dict[str, type]:
     finally:
         sys.path.remove(str(file.resolve().parent))
     mine = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
-    classes = by_name(one for one in mine if hasattr(one, "on_ack") and not one.__name__.startswith("_"))
+    has_one = [one for one in mine if hasattr(one, "on_ack") or hasattr(one, "on_feedback")]
+    classes = by_name(one for one in has_one if not one.__name__.startswith("_"))
     if not classes:
-        raise ScenarioError(Fault(str(file), "holds no class with a method 'on_ack'", _PAGE))
+        raise ScenarioError(Fault(str(file), "holds no class with a method 'on_ack' or 'on_feedback'", _PAGE))
     for one in validate_classes(classes).values():
         _sha256(one.kind)
     return classes

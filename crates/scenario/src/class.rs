@@ -5,6 +5,7 @@ use std::fmt;
 
 use cwndlab_config::{fields, words, Custom, Faults, FieldType, Kind, Reader};
 use cwndlab_control::Kind as AlgorithmKind;
+use cwndlab_traffic::media::controls::is_of_the_tree;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -40,6 +41,8 @@ pub struct Class {
     pub parameters: Map<String, Value>,
     /// It has a model of the path, instead of a window that losses drive.
     pub model_based: bool,
+    /// It controls the rate of real-time media, and not a connection.
+    pub is_media: bool,
     /// The document of a policy, which decides in place of a class.
     pub policy: Option<Value>,
 }
@@ -95,6 +98,8 @@ words! {
         Model = "model",
         /// only congestion avoidance
         Growth = "growth",
+        /// congestion control of real-time media, for the workload `adaptive-video`
+        Media = "media",
     }
 }
 
@@ -181,18 +186,25 @@ fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
         faults.add(table.at("class"), "is missing", "write 'class = \"Mine\"', or 'policy = \"policy.json\"'");
     }
     let ClassFields { class, policy, kind, file, sha256, parameters } = table.read_valid(ClassFields::read, faults)?;
-    let model_based = matches!(kind, ClassKind::Model);
+    let (model_based, is_media) = (matches!(kind, ClassKind::Model), matches!(kind, ClassKind::Media));
+    if is_media && is_of_the_tree(name) {
+        faults.add(
+            table.path.clone(),
+            format!("'{name}' is a control of the catalogue"),
+            "give the class another name",
+        );
+    }
     let kind = match kind {
-        ClassKind::Whole | ClassKind::Model => AlgorithmKind::Whole,
+        ClassKind::Whole | ClassKind::Model | ClassKind::Media => AlgorithmKind::Whole,
         ClassKind::Growth => AlgorithmKind::CongestionAvoidance,
     };
     let name = name.to_owned();
     if let Some(policy) = policy {
         let sha256 = format!("{:x}", Sha256::digest(policy.to_string()));
         let (class, policy) = ("Policy".to_owned(), Some(policy));
-        return Some(Class { name, class, kind, file, sha256, parameters, model_based, policy });
+        return Some(Class { name, class, kind, file, sha256, parameters, model_based, is_media, policy });
     }
-    Some(Class { name, class: class?, kind, file, sha256, parameters, model_based, policy })
+    Some(Class { name, class: class?, kind, file, sha256, parameters, model_based, is_media, policy })
 }
 
 #[cfg(test)]

@@ -124,6 +124,7 @@ fn algorithms<'a>(schema: &'a Schema, catalogue: &Catalogue, faults: &mut Faults
         Some(known.entry(text).or_insert(parsed.ok()?).clone())
     };
     let list: Vec<_> = schema.flow.iter().map(&mut parse).collect();
+    check_controls(schema, faults);
     quic_flows::check(schema, &list, faults);
     list
 }
@@ -203,6 +204,17 @@ fn check_flows(routed: &[RoutedFlow<'_>], network: &Network, faults: &mut Faults
     reject_loads_without_line(routed, network, faults);
     reject_reservations_without_admission(routed, network, faults);
     forwarding::subscribers(routed, network, faults)
+}
+
+/// Rejects unknown classes of media, and parameters that they do not have.
+fn check_controls(schema: &Schema, faults: &mut Faults) {
+    for flow in &schema.flow {
+        let Some(control) = flow.workload.custom_control() else { continue };
+        let class = schema.algorithms.iter().find(|class| class.is_media && class.name == control.name());
+        if let Err(fault) = control.check(class.map(|class| &class.parameters)) {
+            faults.add(format!("{}.workload.control", flow.path), fault.what, fault.hint);
+        }
+    }
 }
 
 /// Rejects a reservation on a route without a link that has a rate and admission control.

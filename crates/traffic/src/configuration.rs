@@ -5,6 +5,7 @@ use cwndlab_units::{Bytes, Rate};
 
 use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::flow_context::FlowContext;
+use crate::media::custom::CustomControl;
 
 /// The transport protocol of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,11 @@ pub trait Configuration: Sized {
     /// Whether its packets over UDP carry ECT(1).
     fn is_scalable(&self) -> bool {
         false
+    }
+
+    /// The congestion control for media that a class of the user implements.
+    fn custom_control(&self) -> Option<&CustomControl> {
+        None
     }
 
     /// Whether the workload's rate is a share of the slowest line of the route.

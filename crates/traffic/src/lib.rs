@@ -10,6 +10,7 @@
 //!   messages;
 //! - [`flow_context`]: the properties of a flow that its application uses;
 //! - [`distribution`], [`distribution_fields`], [`sampling`]: distributions of sizes and times, their fields, and draws;
+//! - [`media`]: encoder and congestion controls of real-time media;
 //! - [`delays`]: one-way delays; [`message_log`]: the messages of a flow, delivered or not.
 
 pub mod action;
@@ -27,7 +28,7 @@ pub mod dtls;
 pub mod exchange;
 pub mod flow_context;
 pub mod handshake;
-mod media;
+pub mod media;
 pub mod message_log;
 mod mqtt;
 mod packets;

@@ -2,16 +2,17 @@
 //!
 //! - [`encoder`]: frames of a live encoder (RFC 8593);
 //! - [`rate_control`]: the contract of a congestion control for media;
-//! - [`controls`]: their list;
+//! - [`controls`]: their list, and [`custom`]: those outside of the tree;
 //! - [`feedback`]: reports of the receiver;
 //! - [`nada`]: NADA (RFC 8698);
 //! - [`scream2`]: SCReAMv2 (draft-ietf-ccwg-rfc8298bis-screamv2);
 //! - [`gcc`]: Google's congestion control of WebRTC.
 
-pub(crate) mod controls;
+pub mod controls;
+pub mod custom;
 pub(crate) mod encoder;
-pub(crate) mod feedback;
+pub mod feedback;
 pub(crate) mod gcc;
 pub(crate) mod nada;
-pub(crate) mod rate_control;
+pub mod rate_control;
 pub(crate) mod scream2;

@@ -262,6 +262,9 @@ impl Receiver {
 
     #[inline(never)]
     fn on_ecn(&mut self, now: Time, cwr: bool, ce: bool, out: &mut impl Output) {
+        if self.stack.ecn == Ecn::Dctcp {
+            return self.echo_as_dctcp(now, ce, out);
+        }
         if cwr {
             self.ece = false;
         }
@@ -272,16 +275,26 @@ impl Receiver {
             if changed && self.stack.rules == Rules::Linux {
                 self.acks.enter_quick_acks(QUICK_ACKS_OF_CE, self.window.advertised(), &self.stack);
             }
-            // Segments before the mark are acknowledged without it (RFC 8257, section 3.2), and the mark immediately.
             if changed && self.acks.is_pending() {
                 self.send_ack(now, out, None);
             }
-        } else if matches!(self.stack.ecn, Ecn::Accurate | Ecn::Dctcp) {
-            if self.ece && self.acks.is_pending() && self.stack.ecn == Ecn::Dctcp {
-                self.send_ack(now, out, None); // RFC 8257, section 3.2: the end of marking is acknowledged immediately too
-            }
+        } else if self.stack.ecn == Ecn::Accurate {
             self.ece = false;
         }
+    }
+
+    /// Echoes marks as for DCTCP: a segment that changes the state is acknowledged immediately, and those before it with the
+    /// state until then (RFC 8257, section 3.2; Linux, dctcp_ece_ack_update). CWR has no effect.
+    fn echo_as_dctcp(&mut self, now: Time, ce: bool, out: &mut impl Output) {
+        self.ce_count = self.ce_count.wrapping_add(u32::from(ce));
+        if ce == self.ece {
+            return;
+        }
+        if self.acks.is_pending() {
+            self.send_ack(now, out, None);
+        }
+        self.ece = ce;
+        self.acks.acknowledge_now();
     }
 
     #[inline]
@@ -428,6 +441,23 @@ mod tests {
         receiver.on_established(Duration::from_millis(5));
         receiver.on_data(us(20_000), segment(0, us(15_000)), false, out);
         receiver
+    }
+
+    /// RFC 8257, section 3.2, with two ACKs at a change, as in Linux (dctcp_ece_ack_update): what was not acknowledged before
+    /// has the state until then, and the segment that changes it is acknowledged at once. Others wait for a second one.
+    #[test]
+    fn a_change_of_the_mark_is_acknowledged_at_once() {
+        let (mut out, stack) = (Acks::default(), Stack { ecn: Ecn::Dctcp, ..stack() });
+        let mut receiver = opened(&stack, &mut out);
+        let marks = [true, false, false, true, true, false, true];
+        for (number, &ce) in marks.iter().enumerate() {
+            let now = us(21_000 + 10 * number as u64);
+            receiver.on_data(now, segment(1 + number as u64, now), ce, &mut out);
+        }
+        let acks: Vec<(u64, bool)> = out.0.iter().map(|ack| (ack.ack, ack.ece)).collect();
+        let first = [(1, false), (2, true), (3, false)];
+        let then = [(4, false), (5, true), (6, true), (7, false), (8, true)];
+        assert_eq!(acks, [&first[..], &then[..]].concat());
     }
 
     /// Linux, HZ = 250: an ACK delayed by 40 ms at 20 ms, in tick 5, leaves at tick 5 + 10 + 1, 64 ms (`calc_index`). The

@@ -23,7 +23,7 @@ _OF_TCP = ("mean_rtt_ms@mine", "retransmitted_packets@mine")
 #: default.
 _FEEDBACK = {"scream2": {"feedback": "40 ms"}}
 #: Controls that respond to marks; packets of the others are not ECN-capable.
-_WITH_ECN = ("scream2",)
+_WITH_ECN = ("scream2", "nada")
 
 
 def controls() -> tuple[str, ...]:
@@ -34,8 +34,8 @@ def controls() -> tuple[str, ...]:
     >>> controls()
     ('nada', 'scream2', 'gcc')
     """
-    (names, _) = get_args(get_type_hints(AdaptiveVideo)["control"])
-    return tuple(name for name in get_args(names) if name != "none")
+    names = get_args(get_args(get_type_hints(AdaptiveVideo)["control"])[0])
+    return tuple(name for name in names if name != "none")
 
 
 def in_place(point: Point, control: str) -> Point | None:

@@ -1170,7 +1170,7 @@ class AdaptiveVideo(Workload):
     priority
         Weight beside other flows of NADA (default: ``1.0``).
     ecn
-        ECN of the packets of media, to which ``scream2`` responds (default: off).
+        ECN of the packets of media, to which ``scream2`` and ``nada`` respond, and classes may (default: off).
 
     Examples
     --------
@@ -1180,7 +1180,7 @@ class AdaptiveVideo(Workload):
     """
 
     KIND: ClassVar[str] = "adaptive-video"
-    control: Literal["nada", "scream2", "gcc", "none"] | None = None
+    control: Literal["nada", "scream2", "gcc", "none"] | str | None = None
     _: KW_ONLY
     min_rate: str | None = None
     max_rate: str | None = None

@@ -31,7 +31,7 @@ class Suite:
     judges_media: bool = False
     """It tests congestion controls of real-time media: ``control`` of the workload ``adaptive-video``."""
     media: tuple[str, ...] = ()
-    """Such controls that it tests beside algorithms of TCP."""
+    """Such controls of the tree that it tests."""
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
@@ -50,7 +50,14 @@ _ALL = (
     Suite(name="rfc8985", title="RACK-TLP", source="RFC 8985", reference="reno"),
     Suite(name="rfc9937", title="Proportional rate reduction", source="RFC 9937", reference="reno"),
     Suite(name="c4-test", title="C4", source="draft-huitema-ccwg-c4-test (November 2025)", reference="c4"),
-    Suite(name="rfc8867", title="Real-time media", source="RFC 8867", reference="nada", judges_media=True),
+    Suite(
+        name="rfc8867",
+        title="Real-time media",
+        source="RFC 8867, RFC 8869",
+        reference="nada",
+        judges_media=True,
+        media=("nada", "scream2", "gcc"),
+    ),
     Suite(name="rfc9331", title="Scalable sender for L4S", source="RFC 9331", reference="prague", media=("scream2",)),
 )
 #: The suites by name, in the order of their listing.

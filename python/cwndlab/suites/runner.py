@@ -93,9 +93,13 @@ def run(
     chosen = suite(name)
     jobs = _jobs(chosen, cases, paths)
     if chosen.judges_media or algorithm in chosen.media:
-        if algorithm is not None and not isinstance(algorithm, str):
-            raise ScenarioError(Fault("algorithm", "is a class", f"the name of a control, such as {chosen.reference}"))
-        subject = Subject(algorithm or chosen.reference, {})
+        text, classes = _named(chosen, algorithm, algorithms or {})
+        custom = validate_classes(classes)
+        known = [*chosen.media, *(name for name, one in custom.items() if one.is_media)]
+        if base_name(text) not in known:
+            what = f"no congestion control for media is called '{base_name(text)}'"
+            raise ScenarioError(Fault("algorithm", what, f"write {', '.join(known)}, or a Python file with one"))
+        subject = Subject(text, custom)
         outcomes = examine(jobs, subject, workers=workers, progress=progress, keep=keep, reported=frozenset())
         return SuiteResult(suite=chosen, algorithm=subject.algorithm, outcomes=outcomes)
     text, classes = _named(chosen, algorithm, algorithms or {})

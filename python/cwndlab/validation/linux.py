@@ -157,13 +157,14 @@ def judge_kept(
     *,
     repetitions: int | None = None,
     workers: int | None = None,
+    file: Path | None = None,
     beside: Path | None = None,
 ) -> tuple[list[Verdict], list[str]]:
     """Judges the runs of a folder; kernels do not run.
 
     Parameters
     ----------
-    folder, repetitions, workers, beside
+    folder, repetitions, workers, file, beside
         As of `campaign`.
 
     Returns
@@ -181,7 +182,7 @@ def judge_kept(
     >>> from pathlib import Path
     >>> judge_kept(Path("linux-runs"))  # doctest: +SKIP
     """
-    every = _selected(None, None, None, lambda _: None)
+    every = _selected(None, None, file, lambda _: None)
     store = folder / FILE
     have = {run.key() for run in _runs(store, every)}
     known = {path for path, _, _ in have}

@@ -310,7 +310,8 @@ impl Failure {
     }
 }
 
-pub(crate) fn raised(py: Python<'_>, name: &'static str, method: &str, now: Time, error: PyErr) -> Box<Failure> {
+/// The failure of a method that raised an exception.
+pub fn raised(py: Python<'_>, name: &'static str, method: &str, now: Time, error: PyErr) -> Box<Failure> {
     let kind = error.get_type(py).name().map_or_else(|_| "an exception".to_owned(), |name| name.to_string());
     let text = error.value(py).str().map_or_else(|_| String::new(), |text| text.to_string());
     let text = if text.is_empty() { kind } else { format!("{kind}: {text}") };
@@ -335,14 +336,16 @@ fn place(py: Python<'_>, error: &PyErr) -> PyResult<String> {
     Ok(format!("{file}, line {line}"))
 }
 
-fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
+/// The value as a number, if it is one.
+pub fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
     match value.cast_exact::<PyFloat>() {
         Ok(float) => Some(float.value()),
         Err(_) => value.extract().ok(),
     }
 }
 
-fn repr(value: &Bound<'_, PyAny>) -> String {
+/// The representation of a value (`repr`).
+pub fn repr(value: &Bound<'_, PyAny>) -> String {
     value.repr().map_or_else(|_| "a value without a repr".to_owned(), |text| text.to_string())
 }
 

@@ -44,6 +44,11 @@ pub(crate) fn emulate<'py>(
     let scenario = scenario::read(py, text, format, folder)?;
     let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario::scenario_error(py, faults))?;
     let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario::scenario_error(py, faults))?;
+    if let Some(flow) = plan.flows.iter().position(|flow| flow.workload.custom_control().is_some()) {
+        let what = "a class in Python controls media in the simulator only";
+        let fault = Fault::new(format!("flow[{flow}].workload.control"), what, "run it without --engine emulate");
+        return Err(scenario::scenario_error(py, vec![fault]));
+    }
     let header = header(&scenario, &plan, seed, "emulate", notes);
     let stop = cancel.map_or_else(Arc::default, |cancel| cancel.get().flag());
     let inner = Arc::clone(&stop);

@@ -1,5 +1,6 @@
 //! The Python module `cwndlab._engine`: accepts scenarios as text and returns records as Arrow tables. During a run it
-//! calls Python only for algorithms that are Python classes (`cwndlab_python_classes`).
+//! calls Python only for algorithms (`cwndlab_python_classes`) and congestion controls for media (`py_controls`) that are
+//! Python classes.
 
 mod audit;
 mod catalogue;
@@ -12,6 +13,7 @@ mod errors;
 mod live;
 mod packetdrill;
 mod py_algorithms;
+mod py_controls;
 mod records;
 mod replay;
 mod scenario;
@@ -75,6 +77,7 @@ fn engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::Path>()?;
     module.add_class::<events::Sent>()?;
     module.add_class::<events::Window>()?;
+    py_controls::add(module)?;
     module.add_class::<work::Cancel>()?;
     module.add_class::<records::Records>()?;
     module.add_class::<records::Table>()?;

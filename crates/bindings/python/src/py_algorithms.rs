@@ -29,14 +29,15 @@ static ENTRIES: Mutex<Vec<(Class, &'static Spec)>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 struct ClassEntry(&'static str);
 
+/// The constructor of a class in the run of this thread.
+pub(crate) fn constructor(py: Python<'_>, name: &str) -> Py<PyAny> {
+    let found = CONSTRUCTORS.with_borrow(|constructors| constructors.get(name).map(|one| one.clone_ref(py)));
+    found.unwrap_or_else(|| panic!("'{name}' has no constructor in this run"))
+}
+
 impl Make for ClassEntry {
     fn make(&self, path: &Path, arguments: &Arguments) -> Box<dyn CongestionControl> {
-        let created = Python::attach(|py| {
-            let constructor = CONSTRUCTORS
-                .with_borrow(|constructors| constructors.get(self.0).map(|constructor| constructor.clone_ref(py)));
-            let constructor = constructor.unwrap_or_else(|| panic!("'{}' has no constructor in this run", self.0));
-            create(py, self.0, &constructor, path, arguments)
-        });
+        let created = Python::attach(|py| create(py, self.0, &constructor(py, self.0), path, arguments));
         created.unwrap_or_else(|failure| controller::fail(*failure))
     }
 }
@@ -74,7 +75,7 @@ pub(crate) fn catalogue_with(classes: &[Class]) -> Result<Catalogue, Vec<Fault>>
     // Not in the catalogue of all algorithms: without decisions its window is fixed.
     catalogue.specs.push(&external::SPEC);
     let mut faults = Vec::new();
-    for class in classes {
+    for class in classes.iter().filter(|class| !class.is_media) {
         let name = class.name.as_str();
         if catalogue.find(name).is_some() || catalogue.aliases.iter().any(|(alias, _)| *alias == name) {
             faults.push(Fault::new(
@@ -96,8 +97,11 @@ pub(crate) fn catalogue_with(classes: &[Class]) -> Result<Catalogue, Vec<Fault>>
     }
 }
 
-/// Whether the algorithm of a flow is a class in Python.
+/// Whether the algorithm of a flow, or its congestion control for media, is a class in Python.
 pub(crate) fn is_class(flow: &FlowPlan) -> bool {
+    if flow.workload.custom_control().is_some() {
+        return true;
+    }
     let entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
     let spec = flow.algorithm.as_ref().map(|one| one.growth.spec);
     spec.is_some_and(|spec| entries.iter().any(|(class, entry)| class.policy.is_none() && std::ptr::eq(*entry, spec)))
@@ -121,7 +125,8 @@ pub(crate) fn needed_constructors(
 ) -> Result<Constructors, Vec<Fault>> {
     let named = |name: &str| {
         let mut algorithms = plan.flows.iter().filter_map(|flow| flow.algorithm.as_deref()).chain(beside);
-        algorithms.any(|one| one.growth.spec.name == name)
+        let mut controls = plan.flows.iter().filter_map(|flow| flow.workload.custom_control());
+        algorithms.any(|one| one.growth.spec.name == name) || controls.any(|one| one.name() == name)
     };
     let mut faults = Vec::new();
     let missing = |class: &Class| class.policy.is_none() && named(&class.name) && !given.contains_key(&class.name);

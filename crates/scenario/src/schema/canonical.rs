@@ -17,7 +17,10 @@ impl Schema {
     /// The user-defined algorithms that flows use.
     pub fn used_classes(&self) -> impl Iterator<Item = &Class> {
         self.algorithms.iter().filter(|class| {
-            self.flow.iter().any(|flow| flow.algorithm.as_ref().is_some_and(|text| class.is_named_by(text)))
+            self.flow.iter().any(|flow| match flow.workload.custom_control() {
+                Some(control) => class.name == control.name(),
+                None => flow.algorithm.as_ref().is_some_and(|text| class.is_named_by(text)),
+            })
         })
     }
 

@@ -13,7 +13,7 @@ const SMALL_DELTA: u64 = 255;
 
 /// The format of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
     /// What the receiver computed (RFC 8698, 5.3).
     Aggregate,
     /// A word of two bytes for each packet (RFC 8888).
@@ -32,15 +32,15 @@ pub(crate) struct Entry {
 
 /// What the receiver has computed (RFC 8698, section 5.3).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Aggregate {
+pub struct Aggregate {
     /// Accelerated ramp-up is recommended (rmode 0).
-    pub(crate) ramps_up: bool,
+    pub ramps_up: bool,
     /// The aggregate congestion signal, ms.
-    pub(crate) signal: f64,
+    pub signal: f64,
     /// Receiving rate, bit/s.
-    pub(crate) rate: f64,
+    pub rate: f64,
     /// Time of sending of the last packet, and the time since its arrival, for the sender's RTT.
-    pub(crate) last: (Time, Duration),
+    pub last: (Time, Duration),
 }
 
 /// A report on its way.

@@ -11,95 +11,108 @@ use crate::media::feedback::{Aggregate, Format};
 
 /// What a control begins with.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Parameters {
+pub struct Parameters {
     /// Smallest and largest rate, bit/s.
-    pub(crate) range: (f64, f64),
+    pub range: (f64, f64),
     /// Weight beside other flows.
-    pub(crate) priority: f64,
+    pub priority: f64,
     /// Time between two reports.
-    pub(crate) feedback: Duration,
+    pub feedback: Duration,
     /// Frames per second.
-    pub(crate) frame_rate: f64,
+    pub frame_rate: f64,
     /// Packets carry ECT(1).
-    pub(crate) is_l4s: bool,
+    pub is_l4s: bool,
 }
 
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct SentPacket {
-    pub(crate) size: Bytes,
-    pub(crate) sent: Time,
+pub struct SentPacket {
+    /// Size of the datagram.
+    pub size: Bytes,
+    /// Time of sending.
+    pub sent: Time,
     /// Bytes in flight with it.
-    pub(crate) in_flight: Bytes,
+    pub in_flight: Bytes,
 }
 
 /// A packet of a report, at the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PacketFeedback {
-    pub(crate) size: Bytes,
-    pub(crate) sent: Time,
+pub struct PacketFeedback {
+    /// Size of the datagram.
+    pub size: Bytes,
+    /// Time of sending.
+    pub sent: Time,
     /// Its arrival as the report states it; `None` if it is missing.
-    pub(crate) arrival: Option<Time>,
+    pub arrival: Option<Time>,
     /// It arrived with a mark (CE).
-    pub(crate) is_marked: bool,
+    pub is_marked: bool,
     /// The probe with which it was sent.
-    pub(crate) probe: Option<u32>,
+    pub probe: Option<u32>,
 }
 
 /// A report at the sender: the packets of which it brings something new, in the order of sending.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Feedback {
-    pub(crate) packets: Vec<PacketFeedback>,
+pub struct Feedback {
+    /// These packets.
+    pub packets: Vec<PacketFeedback>,
     /// The RTT of the newest packet that arrived, without the time until the report.
-    pub(crate) rtt: Option<Duration>,
+    pub rtt: Option<Duration>,
     /// Bytes in flight after this report: those sent after the newest packet that it covers.
-    pub(crate) in_flight: Bytes,
+    pub in_flight: Bytes,
     /// What the receiver has computed.
-    pub(crate) aggregate: Option<Aggregate>,
+    pub aggregate: Option<Aggregate>,
 }
 
 /// A packet that arrived, at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Arrival {
-    pub(crate) number: u64,
-    pub(crate) size: Bytes,
-    pub(crate) sent: Time,
-    pub(crate) at: Time,
+pub struct Arrival {
+    /// Number of the packet.
+    pub number: u64,
+    /// Size of the datagram.
+    pub size: Bytes,
+    /// Time of sending.
+    pub sent: Time,
+    /// Time of arrival.
+    pub at: Time,
+    /// It has a mark (CE).
+    pub is_marked: bool,
 }
 
 /// An encoded frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct FrameInfo {
-    pub(crate) size: Bytes,
+pub struct FrameInfo {
+    /// Its size.
+    pub size: Bytes,
     /// The size that the target rate asks for.
-    pub(crate) expected: f64,
+    pub expected: f64,
     /// Time for which the oldest packet has waited to be sent.
-    pub(crate) queue_delay: Duration,
+    pub queue_delay: Duration,
 }
 
 /// A series of packets at a higher rate, filled with padding, which measures the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Probe {
-    pub(crate) id: u32,
+pub struct Probe {
+    /// Its number.
+    pub id: u32,
     /// Rate of its packets, bit/s.
-    pub(crate) rate: f64,
+    pub rate: f64,
 }
 
 /// What a control permits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Decision {
+pub struct Decision {
     /// Target rate of the encoder, bit/s.
-    pub(crate) target: f64,
+    pub target: f64,
     /// Rate of the packets, bit/s.
-    pub(crate) pacing: f64,
+    pub pacing: f64,
     /// Limit of the bytes in flight; `None`: unlimited.
-    pub(crate) window: Option<Bytes>,
+    pub window: Option<Bytes>,
     /// The probe that is due.
-    pub(crate) probe: Option<Probe>,
+    pub probe: Option<Probe>,
 }
 
 /// A congestion control for media. Rates count datagrams without the headers of IP and UDP.
-pub(crate) trait RateControl: fmt::Debug + Send {
+pub trait RateControl: fmt::Debug + Send {
     /// The format of the reports that it needs.
     fn format(&self) -> Format;
 

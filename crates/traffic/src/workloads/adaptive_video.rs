@@ -11,6 +11,7 @@ use crate::dialogue::{End, Message};
 use crate::exchange::{Action, DatagramExchange, Exchange};
 use crate::flow_context::FlowContext;
 pub use crate::media::controls::MediaControl;
+use crate::media::custom::CustomControl;
 use crate::media::encoder::Encoder;
 use crate::media::feedback::{Arrivals, Entry, Report};
 use crate::media::rate_control::{
@@ -61,7 +62,7 @@ fields! {
         report: Bytes = "34 B",
         /// weight beside other flows of NADA
         priority: f64 = 1.0 up to 1e3,
-        /// ECN of the packets of media, to which `scream2` responds
+        /// ECN of the packets of media, to which `scream2` and `nada` respond, and classes may
         ecn: MediaEcn = absent("off", MediaEcn::Off),
     }
     check
@@ -78,8 +79,9 @@ impl Config {
         if !(1..=1400).contains(&self.report.0) {
             faults.add(table.at("report"), "is not from 1 B to 1400 B", "");
         }
-        if self.ecn != MediaEcn::Off && self.control != MediaControl::Scream2 {
-            faults.add(table.at("ecn"), "is not 'off': the control does not respond to marks", "'scream2' does");
+        let responds = matches!(self.control, MediaControl::Scream2 | MediaControl::Nada | MediaControl::Custom(_));
+        if self.ecn != MediaEcn::Off && !responds {
+            faults.add(table.at("ecn"), "is not 'off': the control does not respond to marks", "'scream2' and 'nada' do");
         }
         if self.frame_rate <= 0.0 || self.priority <= 0.0 {
             faults.add(table.at("frame_rate"), "this and 'priority' are more than zero", "");
@@ -110,13 +112,20 @@ impl Configuration for Config {
     fn packet(&self) -> Option<Bytes> {
         let report = match self.control {
             MediaControl::Nada | MediaControl::None => self.report,
-            MediaControl::Scream2 | MediaControl::Gcc => LARGEST_REPORT,
+            MediaControl::Scream2 | MediaControl::Gcc | MediaControl::Custom(_) => LARGEST_REPORT,
         };
         Some(UDP_HEADER + self.datagram(self.packet).max(report))
     }
 
     fn secondary_connections(&self) -> u32 {
         1
+    }
+
+    fn custom_control(&self) -> Option<&CustomControl> {
+        match &self.control {
+            MediaControl::Custom(custom) => Some(custom),
+            _ => None,
+        }
     }
 
     fn is_scalable(&self) -> bool {
@@ -349,13 +358,13 @@ impl Call {
         if std::mem::replace(&mut one.arrived, true) {
             return;
         }
-        let (sent, size, since) = (one.sent, one.bytes, one.frame);
+        let (sent, size, since, is_marked) = (one.sent, one.bytes, one.frame, one.is_marked);
         if let Some(control) = &mut self.control {
             if self.next_report == NEVER {
                 self.next_report = now + self.config.feedback;
             }
-            self.arrivals.on_packet(number, now, one.is_marked);
-            control.on_arrival(&Arrival { number, size, sent, at: now });
+            self.arrivals.on_packet(number, now, is_marked);
+            control.on_arrival(&Arrival { number, size, sent, at: now, is_marked });
         }
         let Some(frame) = self.frames.get_mut(&since).filter(|_| message.kind == MEDIA) else { return };
         frame.missing -= 1;
@@ -519,9 +528,9 @@ mod tests {
     #[test]
     fn each_control_follows_the_line() {
         for control in [MediaControl::Scream2, MediaControl::Gcc] {
-            let (wide, delay) = over_line(&mut call(control), Rate(3_000_000), 60);
+            let (wide, delay) = over_line(&mut call(control.clone()), Rate(3_000_000), 60);
             assert!((1.2e6..1.55e6).contains(&wide) && delay < 400.0, "{control:?} {wide} {delay}");
-            let (narrow, delay) = over_line(&mut call(control), Rate(700_000), 60);
+            let (narrow, delay) = over_line(&mut call(control.clone()), Rate(700_000), 60);
             assert!((350e3..690e3).contains(&narrow) && delay < 400.0, "{control:?} {narrow} {delay}");
         }
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::configuration::{Configuration, PacketSizes, Transport};
 use crate::flow_context::FlowContext;
+use crate::media::custom::CustomControl;
 
 macro_rules! workloads {
     ($($name:ident => $module:ident,)*) => {
@@ -93,6 +94,14 @@ macro_rules! workloads {
             pub fn is_scalable(&self) -> bool {
                 match self {
                     $(Self::$name(config) => config.is_scalable(),)*
+                }
+            }
+
+            /// The congestion control for media that a class of the user implements.
+            #[must_use]
+            pub fn custom_control(&self) -> Option<&CustomControl> {
+                match self {
+                    $(Self::$name(config) => config.custom_control(),)*
                 }
             }
 

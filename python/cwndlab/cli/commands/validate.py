@@ -34,6 +34,9 @@ def validate(
         Path | None,
         "With --kernel or --linux: folder of the runs, where a second call resumes; kernel-runs or linux-runs.",
     ] = None,
+    path_file: Annotated[
+        Path | None, Option("FILE", "With --kernel or --linux: other paths than the bundled ones, in the same form.")
+    ] = None,
     paths: Annotated[str | None, Option("A,B,C", "With --kernel or --linux: names of paths, joined by commas.")] = None,
     repetitions: Annotated[int | None, "With --kernel or --linux: runs of each; 5 by default."] = None,
     jobs: Annotated[
@@ -67,6 +70,7 @@ def validate(
                 algorithms=listed(algorithms),
                 repetitions=repetitions,
                 workers=workers,
+                file=path_file,
                 progress=progress,
                 say=say,
             )
