@@ -194,6 +194,7 @@ CONTROLS = {
     "aioquic": ("cubic", "reno"),
     "smoltcp": ("cubic", "reno"),
     "lwip": ("reno",),
+    "cwndlab": ("cubic+hystart-pp", "reno+standard", "bbr3"),
 }
 
 
@@ -288,6 +289,41 @@ def test_the_lines_of_a_bbr_explain_its_log(
     assert own.explained is not None
     assert plain.explained < 0.05
     assert own.explained > with_lines
+
+
+@needs("cwndlab")
+@pytest.mark.parametrize("control", ["cubic", "reno", "bbr3", "vegas"])
+@pytest.mark.parametrize(
+    ("changes", "rate"),
+    [
+        ({}, None),
+        ({"dumbbell.bottleneck.loss": {"kind": "bernoulli", "p": 1e-3}}, None),
+        ({"dumbbell.bottleneck.schedule": [{"at": "3 s", "loss": 1.0}, {"at": "4 s", "loss": 0.0}]}, None),
+        ({}, "5 Mbps"),
+    ],
+    ids=["alone", "lossy", "outage", "limited"],
+)
+def test_an_audit_explains_every_ack_of_cwndlabs_algorithms_over_quinn(
+    control: str, changes: dict[str, Any], rate: str | None
+) -> None:
+    """The stack and the audit have one implementation of the algorithm, so that each departure were one of the adapter,
+    of its log, or of the audit. BBR's draws are those of the audit (`control-seed=0`)."""
+    options = "mtu=1452,mtud=0,gso=1,control-seed=0"
+    scenario = cwndlab.Scenario.from_document({**hosting.PATH, "duration": "8 s"}).with_(changes)
+    found: list[Any] = []
+
+    def audited(log: Path) -> float | None:
+        found.append(audit(log, control))
+        return None
+
+    hosting.host("cwndlab", [control], scenario=scenario, options=options, rate=rate, audits=[audited])
+    assert [(one.departure_count, one.acks - one.explained) for one in found] == [(0, 0)]
+
+
+@needs("cwndlab")
+def test_an_algorithm_that_needs_routers_is_refused_over_quinn() -> None:
+    with pytest.raises(cwndlab.Error, match="needs router assistance"):
+        hosting.host("cwndlab", ["rcp"], scenario={**hosting.PATH, "duration": "1 s"})
 
 
 def events_of(log: Path) -> list[dict[str, Any]]:
