@@ -130,7 +130,7 @@ def measured(sender: str) -> Iterator[dict[str, Any]]:
                 logs=Path(folder),
             )
             (log,) = Path(folder).iterdir()
-            row = {"path": cell.name, "hash": found.hash, "holds": found.holds, "found": found.found}
+            row: dict[str, Any] = {"path": cell.name, "hash": found.hash, "holds": found.holds, "found": found.found}
             row["audit"] = audited(log, sender)
             if cell.name in IDENTIFIED:
                 row["identified"] = identified(log)
