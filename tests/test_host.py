@@ -12,6 +12,7 @@ from typing import Any
 
 import cwndlab
 import pytest
+from cwndlab.scenario.like import scenario_of
 from cwndlab.study import hosting
 from cwndlab.study.stack_statements import cells_of, count_undone
 from cwndlab.validation.audit import audit
@@ -194,6 +195,7 @@ CONTROLS = {
     "aioquic": ("cubic", "reno"),
     "smoltcp": ("cubic", "reno"),
     "lwip": ("reno",),
+    "cwndlab": ("cubic+hystart-pp", "reno+standard", "bbr3"),
 }
 
 
@@ -288,6 +290,43 @@ def test_the_lines_of_a_bbr_explain_its_log(
     assert own.explained is not None
     assert plain.explained < 0.05
     assert own.explained > with_lines
+
+
+@needs("cwndlab")
+@pytest.mark.parametrize("control", ["cubic", "reno", "bbr3"])
+@pytest.mark.parametrize(
+    ("changes", "rate", "most"),
+    [
+        ({}, None, 0),
+        ({"dumbbell.bottleneck.loss": {"kind": "bernoulli", "p": 1e-3}}, None, 0),
+        # Two or three ACKs after persistent congestion of Reno and CUBIC: why is not known.
+        ({"dumbbell.bottleneck.schedule": [{"at": "3 s", "loss": 1.0}, {"at": "4 s", "loss": 0.0}]}, None, 3),
+        ({}, "5 Mbps", 0),
+    ],
+    ids=["alone", "lossy", "outage", "limited"],
+)
+def test_an_audit_explains_every_ack_of_cwndlabs_algorithms_over_quinn(
+    control: str, changes: dict[str, Any], rate: str | None, most: int
+) -> None:
+    """The stack and the audit have one implementation of the algorithm, so that each departure were one of the adapter,
+    of its log, or of the audit. BBR's draws are those of the audit (`control-seed=0`)."""
+    options = "mtu=1452,mtud=0,gso=1,control-seed=0"
+    scenario = scenario_of({**hosting.PATH, "duration": "8 s"}).with_(changes)
+    unexplained: list[int] = []
+
+    def audited(log: Path) -> float | None:
+        result = audit(log, control)
+        unexplained.append(result.acks - result.explained)
+        return result.share
+
+    hosting.host("cwndlab", [control], scenario=scenario, options=options, rate=rate, audits=[audited])
+    assert [one <= most for one in unexplained] == [True], unexplained
+
+
+@needs("cwndlab")
+def test_an_algorithm_that_needs_routers_is_refused_over_quinn() -> None:
+    with pytest.raises(cwndlab.Error, match="needs router assistance"):
+        hosting.host("cwndlab", ["rcp"], scenario={**hosting.PATH, "duration": "1 s"})
 
 
 def events_of(log: Path) -> list[dict[str, Any]]:

@@ -39,14 +39,19 @@ def _tracked() -> list[str]:
     return [name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
+def copy_file(source: Path, copy: Path) -> None:
+    """Makes a copy equal to its source, and leaves an equal one as it is."""
+    content = source.read_bytes()
+    if not copy.exists() or copy.read_bytes() != content:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(content)
+
+
 def copy_sources() -> None:
     """Makes the copy equal to the sources. Equal files keep their times, so that a build is incremental."""
     names = _tracked()
     for name in names:
-        source, copy = (ROOT / name).read_bytes(), TREE / name
-        if not copy.exists() or copy.read_bytes() != source:
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(source)
+        copy_file(ROOT / name, TREE / name)
     kept = set(names)
     for crate in (TREE / "crates").iterdir():
         if not (ROOT / "crates" / crate.name).is_dir():
@@ -56,11 +61,11 @@ def copy_sources() -> None:
             file.unlink()
 
 
-def apply(patch: Path) -> None:
-    """Applies a patch to the copy."""
+def apply(patch: Path, tree: Path = TREE) -> None:
+    """Applies a patch to a copy."""
     # Without the limit git would take the copy for a part of this repository, where it ignores it.
     environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(WORK)}
-    subprocess.run(["git", "apply", str(patch)], cwd=TREE, env=environment, check=True)
+    subprocess.run(["git", "apply", str(patch)], cwd=tree, env=environment, check=True)
 
 
 def build() -> None:

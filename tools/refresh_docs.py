@@ -34,6 +34,7 @@ import algorithm_pages
 import bbr_questions
 import declared_files
 import generated
+import hosted_faults
 import pictures
 import records_doc
 import rust_contract
@@ -480,6 +481,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "metrics": _list_of_metrics,
     "coverage": _coverage,
     "seeded faults": seeded_faults.markdown,
+    "hosted faults": hosted_faults.markdown,
     **{f"records {table}": partial(records_doc.markdown, table) for table in records_doc.TABLES},
 }
 

@@ -343,12 +343,11 @@ impl<'a> Judge<'a> {
         let reference = self.reference(&chosen, check);
         self.counts.checks += 1;
         self.note_check(check, reference, distance, limit);
-        let before = self.last_logged.unwrap_or(check.cwnd);
         let reduced = self.last.cause.is_some();
         if distance > limit {
             chosen.excess = 0.0;
             self.counts.decisive += if check.is_flight { self.last.acks } else { self.all.acks.max(1) };
-            self.depart(check, &mut chosen, before, reference, limit);
+            self.depart(check, &mut chosen, self.last_logged.unwrap_or(check.cwnd), reference, limit);
             self.stretch = Stretch { anchor: check.cwnd, acks: 0 };
         } else {
             if self.agrees(distance, limit) {
@@ -360,7 +359,8 @@ impl<'a> Judge<'a> {
             self.tell(check, reference, distance, limit);
             // The bytes in flight are a lower bound of the window: below the threshold, slow start would begin anew.
             let exceeds = check.since.is_none() || check.cwnd > reference;
-            if reduced && distance > 0 && exceeds {
+            // A window that follows from measurements is not corrected: to such an algorithm a given one ends its recovery.
+            if reduced && distance > 0 && exceeds && !self.algorithm.is_model_based() {
                 chosen.set_window(check.time, check.cwnd);
                 self.acks_since_sync = 0;
             }

@@ -63,7 +63,15 @@ pub(crate) struct Quic {
     samples: Samples,
     usage: Usage,
     recovery_start: Option<Time>,
+    /// Nothing that was sent after the start of the recovery is acknowledged.
+    in_recovery: bool,
+    /// The recovery may be none, but persistent congestion.
+    may_be_persistent: bool,
+    /// An ACK was processed.
+    has_acked: bool,
     pending: Option<Pending>,
+    /// The log says when the application limits the sender.
+    logs_limits: bool,
     /// A window was logged since the last comparison.
     logged: bool,
     last_sent: Time,
@@ -88,7 +96,11 @@ impl Quic {
             samples: Samples::new(mss),
             usage: Usage::default(),
             recovery_start: None,
+            in_recovery: false,
+            may_be_persistent: false,
+            has_acked: false,
             pending: None,
+            logs_limits: false,
             logged: false,
             last_sent: Time::ZERO,
             infers_losses,
@@ -131,7 +143,10 @@ impl Quic {
                 }
             }
             What::Metrics(metrics) => self.metrics(now, metrics),
-            What::State(state) => self.usage.logged_limited = *state == LoggedState::AppLimited,
+            What::State(state) => {
+                self.usage.logged_limited = *state == LoggedState::AppLimited;
+                self.logs_limits |= self.usage.logged_limited;
+            }
             _ => {}
         }
     }
@@ -334,17 +349,27 @@ impl Quic {
         if lost || marked {
             let cause = if lost { Cause::Loss } else { Cause::Ecn };
             self.recovery_start = Some(pending.time);
+            self.in_recovery = true;
+            self.may_be_persistent = lost && self.is_persistent(&pending);
             step.alternatives = self.reduction(&pending, cause, view, after);
         } else if !pending.acked.is_empty() {
             step.recovering = was_recovering.is_some() && after == 0;
+            let is_first = !std::mem::replace(&mut self.has_acked, true);
             step.alternatives = self.growth(&pending, before, after, view);
+            if is_first && view.model_based {
+                // That of the handshake, which to some stacks is an RTT sample only.
+                let rtt = Some(self.samples.rtt.last());
+                let window = Window { rtt, ..Window::new(pending.time, Change::Established, Bytes(view.cwnd)) };
+                step.alternatives.push(vec![Report::Window(window)]);
+            }
         } else {
             self.unreported_lost += pending.lost_bytes();
         }
         if !pending.acked.is_empty() {
             self.usage.end_ack(self.in_flight);
-            let limited = pending.limit.is_some_and(|one| one.0 == Limit::Application);
-            if limited && !view.model_based || self.in_flight == 0 {
+            let is_idle = pending.limit.is_some_and(|one| one.0 == Limit::Application);
+            let limited = if self.logs_limits { self.usage.logged_limited } else { is_idle && !view.model_based };
+            if limited || self.in_flight == 0 && !self.logs_limits {
                 self.samples.sampler.set_app_limited(Bytes(self.in_flight));
             }
         }
@@ -419,12 +444,24 @@ impl Quic {
             all.push(Report::Ack(cwndlab_control::Ack { cwnd_limited: limited, ..ack.clone() }));
             all
         };
-        match limit {
+        let alternatives = match limit {
+            _ if view.model_based && self.logs_limits => vec![with(!self.usage.logged_limited)],
             Limit::Window => vec![with(true)],
             Limit::Application => vec![with(false)],
             Limit::Unclear if recovering || view.model_based => vec![with(estimate)],
             Limit::Unclear => vec![with(estimate), with(!estimate)],
+        };
+        if after == 0 || !std::mem::take(&mut self.in_recovery) || !view.model_based {
+            return alternatives;
         }
+        let recovered = Report::Window(Window::new(pending.time, Change::Recovered, Bytes(view.cwnd)));
+        let mut all: Vec<Vec<Report>> =
+            alternatives.iter().map(|one| [vec![recovered.clone()], one.clone()].concat()).collect();
+        // RFC 9002, appendix B.8: persistent congestion ends the recovery.
+        if self.may_be_persistent {
+            all.extend(alternatives);
+        }
+        all
     }
 
     /// The sequences of a congestion event. RFC 9438 (section 4.6) reduces FlightSize and permits the window, RFC 9002
@@ -453,7 +490,9 @@ impl Quic {
             all.extend([sizes[0], sizes[1], sizes[2], grown].map(|size| vec![growth.clone(), event(cause, size)]));
         }
         if cause == Cause::Loss && self.is_persistent(pending) {
-            all.push(vec![event(Cause::Timeout, view.cwnd)]);
+            // A model receives the ACK with its losses, too.
+            let ack = recovering.filter(|_| view.model_based);
+            all.push([event(Cause::Timeout, view.cwnd)].into_iter().chain(ack).collect());
         }
         all
     }
@@ -513,11 +552,12 @@ mod tests {
         What::Metrics(Metrics { cwnd: Some(10 * SIZE), ..Metrics::default() })
     }
 
-    /// Acknowledged and lost bytes of the ACKs, and the lost ones of congestion events.
+    /// Acknowledged and lost bytes of the ACKs, the lost ones of congestion events, and ends of recoveries.
     fn amounts(reports: &[Report]) -> Vec<(&'static str, u64, u64)> {
         let amount = |report: &Report| match report {
             Report::Ack(ack) => ("ack", ack.acked.0, ack.lost.0),
             Report::Congestion(event) => ("event", 0, event.lost.0),
+            Report::Window(window) if window.change == Change::Recovered => ("recovered", 0, 0),
             _ => ("other", 0, 0),
         };
         reports.iter().map(amount).collect()
@@ -531,9 +571,37 @@ mod tests {
         let later = What::PacketSent { space: 2, number: 5, bytes: SIZE };
         let log = [(12_001, lost(0)), (20_001, later), (52_001, both)];
         let model = amounts(&reports(true, &log));
-        assert_eq!(model, [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", 2 * SIZE, 0)]);
+        assert_eq!(model, [("ack", SIZE, 0), ("event", 0, SIZE), ("recovered", 0, 0), ("ack", 2 * SIZE, 0)]);
         let window = amounts(&reports(false, &log));
         assert_eq!(window, [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, 0), ("ack", SIZE, 0)]);
+    }
+
+    /// RFC 9002, section 7.3.2: the recovery ends when a packet is acknowledged that was sent after its start, and not at
+    /// the ACK before, of a packet of the recovery.
+    #[test]
+    fn a_model_is_told_of_the_end_of_a_recovery() {
+        let sent = What::PacketSent { space: 2, number: 5, bytes: SIZE };
+        let log = [(12_001, lost(0)), (20_001, sent), (30_001, acked(1)), (52_001, acked(5))];
+        assert_eq!(
+            amounts(&reports(true, &log)),
+            [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, 0), ("recovered", 0, 0), ("ack", SIZE, 0)]
+        );
+    }
+
+    /// `recovery:congestion_state_updated` names `application_limited`: rates since then are limited by the application
+    /// (draft-cheng-iccrg-delivery-rate-estimation-02, section 3.4), also those of a model, whose window is seldom full.
+    #[test]
+    fn the_log_says_when_the_application_limits_a_model() {
+        let limited = |state: LoggedState| {
+            let log = [(20_001, What::State(state)), (20_001, acked(1)), (30_001, acked(2))];
+            let last = reports(true, &log).into_iter().rev().find_map(|one| match one {
+                Report::Ack(ack) => Some((ack.cwnd_limited, ack.app_limited)),
+                _ => None,
+            });
+            last.expect("the log ends with an ACK")
+        };
+        assert_eq!(limited(LoggedState::AppLimited), (false, true));
+        assert!(!limited(LoggedState::Growing).1);
     }
 
     /// `Ack::lost` has the bytes "since the last report": packet 1 is lost by a timer during the recovery, which packet 0

@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/../../.."
 python=$1
 shift
-stacks=${*:-quinn noq quiche s2n-quic smoltcp ngtcp2 lwip aioquic}
+stacks=${*:-quinn noq quiche s2n-quic smoltcp ngtcp2 lwip aioquic cwndlab}
 source=tools/stacks/hosted
 bin=$PWD/build/stacks/bin
 mkdir -p "$bin"
@@ -47,7 +47,7 @@ c() {
 
 for stack in $stacks; do
     case $stack in
-    quinn | noq | smoltcp) rust "$stack" ;;
+    quinn | noq | smoltcp | cwndlab) rust "$stack" ;;
     quiche | s2n-quic)
         if command -v cmake > /dev/null && command -v c++ > /dev/null; then
             rust "$stack"

@@ -29,7 +29,12 @@
 #include <init.h>
 #include <os.h>
 #include <linux/time-internal.h>
+/* Its place from Linux 6.12 on, and before. */
+#if __has_include(<linux/unaligned.h>)
+#include <linux/unaligned.h>
+#else
 #include <asm/unaligned.h>
+#endif
 
 enum { CALL_NOW = 2, CALL_TIMER, CALL_DATAGRAM, CALL_WRITE, CALL_FINISH };
 enum { ANSWER_READY = 17, ANSWER_SEND, ANSWER_NEXT, ANSWER_DELIVERED, ANSWER_VALUE, ANSWER_DONE, ANSWER_FAILURE };

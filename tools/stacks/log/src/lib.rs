@@ -61,6 +61,8 @@ pub enum Event {
         packet: Packet,
     },
     Metrics(Metrics),
+    /// The state of congestion control is this one from now on, by its name in qlog.
+    State(&'static str),
 }
 
 /// The events of a connection, each with its time since the start.
@@ -79,7 +81,6 @@ impl Log {
     }
 
     /// Writes the log; `title` names the stack with its version.
-    /// Writes the log; `title` names the stack with its version.
     pub fn write(&mut self, path: &str, title: &str, mss: u16) -> std::io::Result<()> {
         self.write_to(BufWriter::new(File::create(path)?), title, mss)
     }
@@ -96,8 +97,11 @@ impl Log {
         record(json!({
             "time": 0.0, "name": "recovery:parameters_set", "data": {"max_datagram_size": mss},
         }))?;
-        for (time, event) in &self.events {
-            if matches!(event, Event::Sent { packet, .. } if !counted.contains(packet)) {
+        let is_counted = |event: &Event| matches!(event, Event::Sent { packet, .. } if counted.contains(packet));
+        let last = self.events.iter().rposition(|(_, event)| is_counted(event)).unwrap_or(0);
+        for (at, (time, event)) in self.events.iter().enumerate() {
+            // What is neither acknowledged nor lost, although a later packet is, does not count as in flight.
+            if at < last && matches!(event, Event::Sent { .. }) && !is_counted(event) {
                 continue;
             }
             let (name, data) = event.qlog();
@@ -127,7 +131,7 @@ impl Log {
                 Event::Lost { packet } => {
                     counted.insert(*packet);
                 }
-                Event::Metrics(_) => {}
+                Event::Metrics(_) | Event::State(_) => {}
             }
         }
         counted
@@ -155,6 +159,7 @@ impl Event {
                 ("recovery:packet_lost", json!({"header": {"packet_type": space.name(), "packet_number": number}}))
             }
             Self::Metrics(one) => ("recovery:metrics_updated", one.qlog()),
+            Self::State(state) => ("recovery:congestion_state_updated", json!({"new": state})),
         }
     }
 }

@@ -38,6 +38,9 @@ pub struct Record {
     /// The largest acknowledged number.
     largest: Option<u64>,
     events: Vec<(Instant, Call)>,
+    state: Option<&'static str>,
+    /// A window that is not logged yet: the time of its event, and the bytes in flight.
+    window: Option<(Instant, Option<u64>)>,
 }
 
 #[derive(Debug)]
@@ -46,6 +49,7 @@ enum Call {
     Acked(Vec<usize>),
     Lost(Vec<usize>),
     Metrics(Metrics),
+    State(&'static str),
 }
 
 impl Record {
@@ -69,17 +73,29 @@ impl Record {
             all.into_iter().filter(|at| self.sent[*at].time == time).collect()
         };
         let exact = same.iter().copied().find(|at| self.sent[*at].bytes == bytes);
-        let at = exact.or_else(|| {
-            let at = same.into_iter().find(|at| self.sent[*at].bytes > bytes)?;
-            self.sent[at].bytes -= bytes;
-            self.sent.push(Sent { time, bytes, ..self.sent[at] });
-            let place = self.events.iter().position(|(_, call)| matches!(call, Call::Sent(one) if *one == at));
-            self.events.insert(place.map_or(0, |place| place + 1), (time, Call::Sent(self.sent.len() - 1)));
-            Some(self.sent.len() - 1)
-        });
-        if let Some(at) = at {
-            self.sent[at].fate = Fate::Acked;
-            self.acked.push(at);
+        let Some(whole) = exact.or_else(|| same.into_iter().find(|at| self.sent[*at].bytes > bytes)) else { return };
+        let mut at = whole;
+        if exact.is_none() {
+            at = self.sent.len();
+            self.sent[whole].bytes -= bytes;
+            self.sent.push(Sent { time, bytes, ..self.sent[whole] });
+            let place = self.events.iter().position(|(_, call)| matches!(call, Call::Sent(one) if *one == whole));
+            self.events.insert(place.map_or(0, |place| place + 1), (time, Call::Sent(at)));
+        }
+        self.sent[at].fate = Fate::Acked;
+        self.acked.push(at);
+    }
+
+    /// The state of the sender, if it is another one. `is_limited`: the application limits it.
+    fn state(&mut self, now: Instant, is_limited: bool, in_slow_start: bool) {
+        let state = match (is_limited, in_slow_start) {
+            (true, _) => "application_limited",
+            (false, true) => "slow_start",
+            (false, false) => "congestion_avoidance",
+        };
+        if self.state != Some(state) {
+            self.state = Some(state);
+            self.events.push((now, Call::State(state)));
         }
     }
 
@@ -92,21 +108,33 @@ impl Record {
     }
 
     /// `bytes` are lost in packets up to the one sent at `last`: the outstanding ones, since RFC 9002 (section 6.1)
-    /// declares all packets before a lost one lost. Packets with only an ACK are outstanding for ever, and small.
+    /// declares all packets before a lost one lost. Packets with only an ACK are never acknowledged.
     fn lost(&mut self, now: Instant, last: Instant, bytes: u64) {
-        let mut lost: Vec<usize> = self.outstanding().collect();
-        lost.retain(|at| self.sent[*at].time <= last);
-        let mut sum: u64 = lost.iter().map(|at| self.sent[*at].bytes).sum();
-        while sum > bytes {
-            let Some(least) = (0..lost.len()).min_by_key(|at| self.sent[lost[*at]].bytes) else { break };
-            sum -= self.sent[lost.remove(least)].bytes;
-        }
+        let mut older: Vec<usize> = self.outstanding().collect();
+        older.retain(|at| self.sent[*at].time <= last);
+        let mut lost = self.sized(older, bytes);
         for at in &mut lost {
             *at = self.lost_of_batch(*at);
             self.sent[*at].fate = Fate::Lost;
         }
         if !lost.is_empty() {
             self.events.push((now, Call::Lost(lost)));
+        }
+    }
+
+    /// These packets, without some so that `bytes` remain: the smallest ones, or else the oldest ones, which may be of the
+    /// handshake.
+    fn sized(&self, packets: Vec<usize>, bytes: u64) -> Vec<usize> {
+        let size = |packets: &[usize]| packets.iter().map(|at| self.sent[*at].bytes).sum::<u64>();
+        let mut by_size = packets.clone();
+        while size(&by_size) > bytes {
+            let Some(least) = (0..by_size.len()).min_by_key(|at| self.sent[by_size[*at]].bytes) else { break };
+            by_size.remove(least);
+        }
+        let newest = (0..packets.len()).map(|at| &packets[at..]).find(|rest| size(rest) == bytes);
+        match newest {
+            Some(rest) if size(&by_size) != bytes => rest.to_vec(),
+            _ => by_size,
         }
     }
 
@@ -139,9 +167,10 @@ impl Record {
         let mut log = Log::default();
         let Some(start) = self.start else { return log };
         let since = |time: Instant| time.saturating_duration_since(start) + Duration::from_millis(1);
-        let mut order: Vec<usize> = (0..self.sent.len()).collect();
+        let sent = self.events.iter().filter_map(|(_, call)| if let Call::Sent(at) = call { Some(*at) } else { None });
+        let mut order: Vec<usize> = sent.collect();
         order.sort_by_key(|at| self.sent[*at].time);
-        let mut numbers = vec![0; order.len()];
+        let mut numbers = vec![0; self.sent.len()];
         for (number, at) in order.into_iter().enumerate() {
             numbers[at] = number as u64;
         }
@@ -162,6 +191,7 @@ impl Record {
                     }
                 }
                 Call::Metrics(metrics) => log.push(since(time), Event::Metrics(metrics)),
+                Call::State(state) => log.push(since(time), Event::State(state)),
             }
         }
         log
@@ -173,19 +203,24 @@ pub struct Logged {
     inner: Box<dyn Controller>,
     record: Arc<Mutex<Record>>,
     rtt: Option<(Duration, Duration)>,
+    waits_for_losses: bool,
 }
 
 struct Factory {
     inner: Arc<dyn ControllerFactory + Send + Sync>,
     record: Arc<Mutex<Record>>,
+    waits_for_losses: bool,
 }
 
 impl Logged {
+    /// Creates controllers that log. One that `waits_for_losses` processes an ACK with the losses that it shows, when its
+    /// window is requested: its window is logged then.
     pub fn factory(
         inner: Arc<dyn ControllerFactory + Send + Sync>,
         record: Arc<Mutex<Record>>,
+        waits_for_losses: bool,
     ) -> impl ControllerFactory + Send + Sync {
-        Factory { inner, record }
+        Factory { inner, record, waits_for_losses }
     }
 
     fn with(&self, act: impl FnOnce(&mut Record)) {
@@ -193,6 +228,19 @@ impl Logged {
     }
 
     fn log_window(&self, now: Instant, in_flight: Option<u64>) {
+        self.with(|record| {
+            let before = record.window.take().and_then(|(_, in_flight)| in_flight);
+            record.window = Some((now, in_flight.or(before)));
+        });
+        if !self.waits_for_losses {
+            self.log_waiting(None);
+        }
+    }
+
+    /// Logs the window that waits, except that of an event at `now`.
+    fn log_waiting(&self, now: Option<Instant>) {
+        let mut record = self.record.lock().expect("no thread has panicked");
+        let Some((time, in_flight)) = record.window.take_if(|(time, _)| Some(*time) != now) else { return };
         let metrics = self.inner.metrics();
         let event = Call::Metrics(Metrics {
             cwnd: metrics.congestion_window,
@@ -202,14 +250,15 @@ impl Logged {
             min_rtt: self.rtt.map(|one| one.1),
             latest_rtt: None,
         });
-        self.with(|record| record.events.push((now, event)));
+        record.events.push((time, event));
     }
 }
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
         let inner = self.inner.clone().build(now, mtu);
-        let controller = Logged { inner, record: self.record.clone(), rtt: None };
+        let (record, waits_for_losses) = (self.record.clone(), self.waits_for_losses);
+        let controller = Logged { inner, record, rtt: None, waits_for_losses };
         controller.log_window(now, None);
         Box::new(controller)
     }
@@ -217,12 +266,19 @@ impl ControllerFactory for Factory {
 
 impl Controller for Logged {
     fn on_sent(&mut self, now: Instant, bytes: u64, last: u64) {
+        self.log_waiting(None);
         self.with(|record| record.sent(now, bytes, last));
         self.inner.on_sent(now, bytes, last);
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
-        self.with(|record| record.acked(sent, bytes));
+        self.log_waiting(None);
+        let metrics = self.inner.metrics();
+        let in_slow_start = metrics.ssthresh.is_none_or(|threshold| metrics.congestion_window < threshold);
+        self.with(|record| {
+            record.state(now, app_limited, in_slow_start);
+            record.acked(sent, bytes);
+        });
         self.rtt = Some((rtt.get(), rtt.min()));
         self.inner.on_ack(now, sent, bytes, app_limited, rtt);
     }
@@ -234,6 +290,7 @@ impl Controller for Logged {
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
+        self.log_waiting(Some(now));
         self.inner.on_congestion_event(now, sent, persistent, lost);
         self.with(|record| record.lost(now, sent, lost));
         self.log_window(now, None);
@@ -244,6 +301,7 @@ impl Controller for Logged {
     }
 
     fn window(&self) -> u64 {
+        self.log_waiting(None);
         self.inner.window()
     }
 
@@ -252,7 +310,7 @@ impl Controller for Logged {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(Self { inner: self.inner.clone_box(), record: self.record.clone(), rtt: self.rtt })
+        Box::new(Self { inner: self.inner.clone_box(), record: self.record.clone(), ..*self })
     }
 
     fn initial_window(&self) -> u64 {

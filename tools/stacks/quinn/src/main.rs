@@ -80,7 +80,11 @@ async fn send(arguments: &Arguments) -> Result<()> {
         .initial_mtu(DATAGRAM)
         .min_mtu(DATAGRAM)
         .mtu_discovery_config(None)
-        .congestion_controller_factory(Arc::new(Logged::factory(controller(&arguments.algorithm)?, record.clone())));
+        .congestion_controller_factory(Arc::new(Logged::factory(
+            controller(&arguments.algorithm)?,
+            record.clone(),
+            false,
+        )));
     config.transport_config(Arc::new(transport));
     let mut endpoint = Endpoint::client("0.0.0.0:0".parse()?)?;
     endpoint.set_default_client_config(config);

@@ -10,25 +10,13 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use cwndlab_stack::{log, Answer, Start, Value};
 pub use noq_proto as proto;
-use noq_proto::congestion::{Bbr3Config, Controller, ControllerFactory, CubicConfig, NewRenoConfig};
+use noq_proto::congestion::{Controller, ControllerFactory};
 use noq_proto::{
     Connection, ConnectionId, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple, PathId, QlogConfig,
     QlogFactory, SendStream, ServerConfig, Side, Transmit, TransportConfig, WriteError,
 };
 
 pub use crate::observed::{Observed, ObservedFactory};
-
-/// Name and version of the stack.
-pub const NAME: &str = "noq-proto 1.4.0";
-
-/// The congestion controls; the first one is the default.
-pub fn controllers() -> Vec<(&'static str, Factory)> {
-    vec![
-        ("cubic", Arc::new(CubicConfig::default())),
-        ("newreno", Arc::new(NewRenoConfig::default())),
-        ("bbr3", Arc::new(Bbr3Config::default())),
-    ]
-}
 
 /// A congestion control.
 pub type Factory = Arc<dyn ControllerFactory + Send + Sync>;

@@ -4,6 +4,7 @@
 #[path = "../../quinn/src/adapter.rs"]
 mod adapter;
 mod api;
+mod controls;
 mod observed;
 
 fn main() -> std::io::Result<()> {

@@ -42,6 +42,14 @@ impl Start {
         let parts = self.options.split(',').filter(|part| !part.is_empty());
         parts.map(|part| part.split_once('=').ok_or_else(|| format!("'{part}' is not KEY=VALUE"))).collect()
     }
+
+    /// The congestion control, one of these; the first one is the default.
+    pub fn choose(&self, known: &[&'static str]) -> Result<&'static str, String> {
+        let name = &self.controller;
+        let found = known.iter().find(|one| name.is_empty() || *one == name);
+        let unknown = || format!("no congestion control is called '{name}': {}", known.join(", "));
+        found.copied().ok_or_else(unknown)
+    }
 }
 
 /// A value that a stack reports.

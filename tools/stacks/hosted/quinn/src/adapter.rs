@@ -2,7 +2,7 @@
 //! time is an argument, and their random numbers come from the seed of the endpoint and from the system.
 //!
 //! Options: `window=BYTES`, the flow control's; `gso=DATAGRAMS`; `mtu=BYTES`, the first datagrams' size; `mtud=0`;
-//! `idle=SECONDS`.
+//! `idle=SECONDS`; and those of the congestion controls.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -18,6 +18,7 @@ use crate::api::proto::{
     WriteError,
 };
 use crate::api::{self, Observed, ObservedFactory};
+use crate::controls;
 
 /// Bytes that are written at once.
 const CHUNK: usize = 1 << 16;
@@ -47,17 +48,6 @@ pub struct Adapter {
     buffer: Vec<u8>,
 }
 
-/// The congestion control of this name, with the name. The first one of the stack is its default.
-fn controller(name: &str) -> Result<(api::Factory, String), String> {
-    let known = api::controllers();
-    let found = known.iter().find(|(one, _)| name.is_empty() || *one == name);
-    let (name, factory) = found.ok_or_else(|| {
-        let names: Vec<&str> = known.iter().map(|(one, _)| *one).collect();
-        format!("no congestion control is called '{name}': {}", names.join(", "))
-    })?;
-    Ok((factory.clone(), (*name).to_owned()))
-}
-
 /// The configuration of the transport with the options, and the datagrams of a batch.
 fn transport(start: &Start) -> Result<(TransportConfig, usize), String> {
     let mut transport = TransportConfig::default();
@@ -83,7 +73,11 @@ fn transport(start: &Start) -> Result<(TransportConfig, usize), String> {
             "idle" => {
                 transport.max_idle_timeout(Some(VarInt::from_u32(number * 1000).into()));
             }
-            _ => return Err(format!("no option is called '{key}': window, mtu, mtud, gso, idle")),
+            _ if controls::OPTIONS.contains(&key) => {}
+            _ => {
+                let names = [&["window", "mtu", "mtud", "gso", "idle"], controls::OPTIONS].concat().join(", ");
+                return Err(format!("no option is called '{key}': {names}"));
+            }
         }
     }
     Ok((transport, segments))
@@ -187,7 +181,7 @@ impl Adapter {
 
 impl Stack for Adapter {
     fn start(start: &Start) -> Result<Self, String> {
-        let (controller, name) = controller(&start.controller)?;
+        let (controller, name) = controls::of(start)?;
         let (mut transport, segments) = transport(start)?;
         let (controller, log) = api::log(&mut transport, controller, start);
         let observed = Arc::new(Mutex::new(Observed::default()));
@@ -230,7 +224,7 @@ impl Stack for Adapter {
     }
 
     fn names(&self) -> (String, String) {
-        (api::NAME.to_owned(), self.controller.clone())
+        (controls::NAME.to_owned(), self.controller.clone())
     }
 
     fn on_timer(&mut self, _now: Duration) {

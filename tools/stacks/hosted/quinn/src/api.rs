@@ -9,32 +9,21 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use cwndlab_stack::{log, Answer, Start, Value};
 pub use quinn_proto as proto;
-use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+use quinn_proto::congestion::ControllerFactory;
 use quinn_proto::{
     Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, SendStream, ServerConfig, Transmit,
     TransportConfig, WriteError,
 };
 
+use crate::controls;
 use crate::logged::{Logged, Record};
 pub use crate::observed::{Observed, ObservedFactory};
 
 /// A congestion control.
 pub type Factory = Arc<dyn ControllerFactory + Send + Sync>;
 
-/// Name and version of the stack.
-pub const NAME: &str = "quinn-proto 0.11.19";
-
 /// The largest datagram that quinn looks for.
 const LARGEST: u16 = 1452;
-
-/// The congestion controls; the first one is the default.
-pub fn controllers() -> Vec<(&'static str, Factory)> {
-    vec![
-        ("cubic", Arc::new(CubicConfig::default())),
-        ("newreno", Arc::new(NewRenoConfig::default())),
-        ("bbr", Arc::new(BbrConfig::default())),
-    ]
-}
 
 /// The log of a sender, which is written when it ends.
 pub struct Log {
@@ -47,7 +36,7 @@ impl Drop for Log {
     fn drop(&mut self) {
         let Some(file) = self.file.take() else { return };
         let record = std::mem::take(&mut *self.record.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Err(error) = record.into_log().write_to(file, NAME, self.datagram) {
+        if let Err(error) = record.into_log().write_to(file, controls::NAME, self.datagram) {
             eprintln!("the log: {error}");
         }
     }
@@ -56,10 +45,10 @@ impl Drop for Log {
 /// The sender writes a log of the calls of its controller, if one is wanted: quinn's own qlog has neither the frames of
 /// packets nor ACKs.
 pub fn log(_: &mut TransportConfig, controller: Factory, start: &Start) -> (Factory, Option<Log>) {
-    let Some(file) = log::create(start, "quinn", "sqlog") else { return (controller, None) };
+    let Some(file) = log::create(start, controls::LOG, "sqlog") else { return (controller, None) };
     let record = Arc::new(Mutex::new(Record::default()));
     let datagram = start.max_datagram.min(LARGEST);
-    let logged = Arc::new(Logged::factory(controller, record.clone()));
+    let logged = Arc::new(Logged::factory(controller, record.clone(), controls::WAITS_FOR_LOSSES));
     (logged, Some(Log { record, file: Some(file), datagram }))
 }
 

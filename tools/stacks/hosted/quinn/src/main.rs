@@ -2,6 +2,7 @@
 
 mod adapter;
 mod api;
+mod controls;
 #[path = "../../../quinn/src/logged.rs"]
 mod logged;
 mod observed;
