@@ -392,6 +392,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "virtual linux": _virtual_linux,
     "applications": _applications,
     "bench": lambda: _text(sys.executable, "benches/engine.py", "engine"),
+    "bench threads": lambda: _text(sys.executable, "benches/engine.py", "threads"),
     "bench algorithms": lambda: _text(sys.executable, "benches/engine.py", "algorithms"),
     "bench-peers": lambda: _text(sys.executable, "benches/peers.py").split("\n\n", 1)[1],
     "overhead": lambda: _shown("bench", "--overhead"),

@@ -317,8 +317,8 @@ impl Collects for Windows<'_, '_, '_> {
         if reason == Stop::Check {
             return;
         }
-        self.timing.iter_mut().for_each(|timing| timing.add_links());
         self.receive(&mut state.simulation().network);
+        self.timing.iter_mut().for_each(|timing| timing.add_links());
         if reason == Stop::End {
             self.join(state.simulation());
             return;

@@ -337,6 +337,7 @@ fn place(py: Python<'_>, error: &PyErr) -> PyResult<String> {
 }
 
 /// The value as a number, if it is one.
+#[must_use]
 pub fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
     match value.cast_exact::<PyFloat>() {
         Ok(float) => Some(float.value()),
@@ -345,6 +346,7 @@ pub fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
 }
 
 /// The representation of a value (`repr`).
+#[must_use]
 pub fn repr(value: &Bound<'_, PyAny>) -> String {
     value.repr().map_or_else(|_| "a value without a repr".to_owned(), |text| text.to_string())
 }

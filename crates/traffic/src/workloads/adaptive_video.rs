@@ -81,7 +81,11 @@ impl Config {
         }
         let responds = matches!(self.control, MediaControl::Scream2 | MediaControl::Nada | MediaControl::Custom(_));
         if self.ecn != MediaEcn::Off && !responds {
-            faults.add(table.at("ecn"), "is not 'off': the control does not respond to marks", "'scream2' and 'nada' do");
+            faults.add(
+                table.at("ecn"),
+                "is not 'off': the control does not respond to marks",
+                "'scream2' and 'nada' do",
+            );
         }
         if self.frame_rate <= 0.0 || self.priority <= 0.0 {
             faults.add(table.at("frame_rate"), "this and 'priority' are more than zero", "");
