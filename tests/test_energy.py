@@ -290,6 +290,16 @@ def test_extended_cycles_and_power_saving_mode_trade_reach_for_energy(meter: cwn
     assert updating["promotions"] == 9
 
 
+def test_lte_m_has_the_currents_of_its_product_specification() -> None:
+    """Nordic, nRF9160 Product Specification: mean current in eDRX with one paging, of a sleeping modem, energy of an update."""
+    radio = CELLULAR["lte-m"]
+    for cycle_s, current_a in ((81.92, 18e-6), (655.36, 6e-6)):
+        network = radio.with_timers(edrx_s=cycle_s, window_s=2.56, paging_s=2.56)
+        assert network.power_w("edrx") / 3.7 == pytest.approx(current_a, rel=1e-3)
+    assert radio.power_w("psm") / 3.7 == pytest.approx(2.7e-6)
+    assert radio.connection_j([Interval("promotion", 0.0, 1.5)]) == pytest.approx(0.105)
+
+
 def test_waits_of_cycles_by_hand() -> None:
     timers = Timers(tail_s=10, edrx_s=20.48, window_s=2.56)
     assert state_wait("idle", timers).mean_s == pytest.approx(0.64)

@@ -149,8 +149,37 @@ def _nb_iot(name: str, *, send_w: float, listen_w: float, doze_w: float, sleep_w
     )
 
 
-#: Radios by name. The numbers are from summaries of the sources, not from these themselves: a report that depends on
-#: them needs the source, or a measurement.
+#: Nordic, nRF9160 Product Specification, modem current consumption in band 20, at 3.7 V.
+_NRF9160_V = 3.7
+#: 18 µA with an eDRX cycle of 81.92 s and 6 µA with one of 655 s, each with one paging: charge of a paging, C, and current
+#: between two, A.
+_NRF9160_PAGING_C = (18e-6 - 6e-6) / (1 / 81.92 - 1 / 655.36)
+_NRF9160_IDLE_A = 6e-6 - _NRF9160_PAGING_C / 655.36
+#: Sending at 0 dBm, where the amplifier adds little: stands for listening, of which there is no number.
+_NRF9160_LISTEN_W = 0.045 * _NRF9160_V
+
+_NRF9160 = Cellular(
+    name="lte-m",
+    promotion_s=1.5,
+    promotion_w=0.105 / 1.5,
+    listen_w=_NRF9160_LISTEN_W,
+    doze_w=0.021,
+    send_w=0.105 * _NRF9160_V,
+    receive_w=_NRF9160_LISTEN_W,
+    paging_s=_NRF9160_PAGING_C * _NRF9160_V / _NRF9160_LISTEN_W,
+    paging_w=_NRF9160_LISTEN_W,
+    idle_w=_NRF9160_IDLE_A * _NRF9160_V,
+    sleep_w=2.7e-6 * _NRF9160_V,
+    timers=Timers(tail_s=20.0),
+    source="Nordic, nRF9160 Product Specification, Cat-M1, band 20, 3.7 V: 105 mA sending at 23 dBm, a tracking area "
+    "update of 105 mJ in 1.5 s as the promotion, 18 and 6 µA in eDRX, 2.7 µA asleep; that listening takes as much as "
+    "sending at 0 dBm (45 mA), 21 mW connected with the receiver off (Lauridsen et al., NB-IoT), the tail of 20 s and "
+    "the cycles are assumptions",
+)
+
+
+#: Radios by name. But for LTE-M the numbers are from summaries of the sources, not from these themselves: a report that
+#: depends on them needs the source, or a measurement.
 CELLULAR = {
     one.name: one
     for one in (
@@ -188,6 +217,7 @@ CELLULAR = {
             source="Lauridsen et al., VTC Spring 2018, secondary source: 716 mW sending, 213 mW receiving, 21 mW "
             "connected and not listening, 13 µW asleep",
         ),
+        _NRF9160,
     )
 }
 
