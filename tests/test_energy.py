@@ -291,7 +291,7 @@ def test_extended_cycles_and_power_saving_mode_trade_reach_for_energy(meter: cwn
 
 
 def test_lte_m_has_the_currents_of_its_product_specification() -> None:
-    """Nordic, nRF9160 Product Specification: mean current in eDRX with one paging, of a sleeping modem, energy of an update."""
+    """Nordic, nRF9160 Product Specification: currents in eDRX and asleep, energy of a tracking area update."""
     radio = CELLULAR["lte-m"]
     for cycle_s, current_a in ((81.92, 18e-6), (655.36, 6e-6)):
         network = radio.with_timers(edrx_s=cycle_s, window_s=2.56, paging_s=2.56)

@@ -151,8 +151,8 @@ def _nb_iot(name: str, *, send_w: float, listen_w: float, doze_w: float, sleep_w
 
 #: Nordic, nRF9160 Product Specification, modem current consumption in band 20, at 3.7 V.
 _NRF9160_V = 3.7
-#: 18 µA with an eDRX cycle of 81.92 s and 6 µA with one of 655 s, each with one paging: charge of a paging, C, and current
-#: between two, A.
+#: 18 µA with an eDRX cycle of 81.92 s and 6 µA with one of 655 s, each with one paging: charge of a paging, C, and
+#: current between two, A.
 _NRF9160_PAGING_C = (18e-6 - 6e-6) / (1 / 81.92 - 1 / 655.36)
 _NRF9160_IDLE_A = 6e-6 - _NRF9160_PAGING_C / 655.36
 #: Sending at 0 dBm, where the amplifier adds little: stands for listening, of which there is no number.
