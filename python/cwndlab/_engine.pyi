@@ -36,6 +36,7 @@ __all__ = [
     "audit",
     "become_root",
     "canonical_algorithm",
+    "captured_transfer",
     "check",
     "conformance",
     "conformance_texts",

@@ -1,7 +1,7 @@
 //! Division of a network among threads: the shared links in one part, the endpoints with the links on which they send in
 //! others.
 //!
-//! Where every endpoint may run ahead of the clock ([`crate::look_ahead`]), the parts affect each other only after a delay:
+//! Where every endpoint may run ahead of the clock (`look_ahead.rs`), the parts affect each other only after a delay:
 //! what a shared link forwards reaches an endpoint after the delay `arriving` or later, and what an endpoint sends reaches
 //! a shared link after the delay `leaving` or later. Parts may therefore differ in time by the sum of both (the look-ahead
 //! of conservative parallel simulation: R. Fujimoto, "Parallel discrete event simulation", 1990, section 2).
@@ -59,18 +59,24 @@ impl Exchange {
 pub struct ByConnection {
     /// By connection, the place of its next packet.
     places: Vec<u32>,
+    /// Fewer packets stay as they are.
+    least: usize,
     sorted: Vec<(EventSource, Packet)>,
 }
 
 impl ByConnection {
-    /// For the connections of this plan: one for each flow.
+    /// For `count` of the connections of this plan, which has one for each flow.
     #[must_use]
-    pub fn new(plan: &Plan) -> Self {
-        Self { places: vec![0; plan.flows.len()], sorted: Vec::new() }
+    pub fn new(plan: &Plan, count: usize) -> Self {
+        Self { places: vec![0; plan.flows.len()], least: count, sorted: Vec::new() }
     }
 
-    /// Sorts the packets by connection, by counting; those of a connection keep their order.
+    /// Sorts the packets by connection, by counting; those of a connection keep their order. With fewer packets than
+    /// connections hardly any connection has two, and they stay as they are.
     pub fn sort(&mut self, packets: &mut Vec<(EventSource, Packet)>) {
+        if packets.len() < self.least {
+            return;
+        }
         self.places.fill(0);
         for (_, packet) in packets.iter() {
             self.places[packet.connection().index()] += 1;

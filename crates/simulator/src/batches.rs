@@ -15,6 +15,8 @@ use crate::stops::{Collects, RunState, Stop};
 
 /// With fewer flows their state is in the cache, and sorting costs more than it saves.
 const MIN_FLOWS: usize = 1000;
+/// In a shorter window there are few packets: the stop costs more than sorting them saves.
+const MIN_WINDOW: Duration = Duration::from_millis(1);
 
 /// Stops of the clock at which the collected packets are processed.
 pub(crate) struct Batches {
@@ -32,9 +34,9 @@ impl Batches {
             return None;
         }
         // A packet that is forwarded before the next stop reaches its endpoint after it.
-        let Division { arriving, .. } = simulation.division()?;
+        let Division { arriving, .. } = simulation.division().filter(|division| division.arriving >= MIN_WINDOW)?;
         let next = Time::from_nanos(arriving.as_nanos() - 1);
-        Some(Self { next, length: arriving, order: ByConnection::new(plan) })
+        Some(Self { next, length: arriving, order: ByConnection::new(plan, plan.flows.len()) })
     }
 }
 

@@ -159,7 +159,7 @@ struct Part<'p> {
     share: Share,
     /// Packets and losses for the next window.
     next: Exchange,
-    /// What it has sent last; then its memory, for the window after the next.
+    /// What it has sent last and [`Windows::receive`] has not read; else memory for the window after the next.
     received: Exchange,
     /// It has not answered yet.
     is_busy: bool,
@@ -199,8 +199,6 @@ struct Windows<'p, 't, 'c> {
     /// The first time after the run.
     stop: Time,
     parts: Vec<Part<'p>>,
-    /// The parts process the window before the current one.
-    are_busy: bool,
     /// Rows of the table `samples`, from all parts.
     samples: Vec<SampleRow>,
     /// Events of all parts.
@@ -234,7 +232,6 @@ impl<'p> Windows<'p, '_, '_> {
             start: Time::ZERO,
             stop: Time::ZERO + plan.duration + Duration::from_nanos(1),
             parts: (0..count).map(part).collect(),
-            are_busy: false,
             samples: Vec::new(),
             events: 0,
             timing: None,
@@ -253,14 +250,10 @@ impl<'p> Windows<'p, '_, '_> {
                 timing.add_part((timing.clock)() - begin);
             }
         }
-        self.are_busy = true;
     }
 
     /// Receives what the parts send. Their packets continue on the wires before the shared links.
     fn receive(&mut self, network: &mut Network) {
-        if !std::mem::take(&mut self.are_busy) {
-            return;
-        }
         for part in &mut self.parts {
             part.wait();
             network.adopt_losses(&part.received);
@@ -357,7 +350,12 @@ impl<'p> Endpoints<'p> {
         for flow in share.flows(plan) {
             simulation.arm_start(flow.into());
         }
-        Self { simulation, sampler: Sampler::of_flows(plan), order: ByConnection::new(plan), events: 0 }
+        Self {
+            simulation,
+            sampler: Sampler::of_flows(plan),
+            order: ByConnection::new(plan, share.flows(plan).count()),
+            events: 0,
+        }
     }
 
     /// Processes windows until there are no more.
