@@ -250,7 +250,7 @@ mod tests {
         let messages: Vec<String> = faults.0.iter().map(ToString::to_string).collect();
         assert_eq!(
             messages,
-            ["algorithms.mine.kind: 'part' is not a valid value\n  hint: one of whole, model, growth"]
+            ["algorithms.mine.kind: 'part' is not a valid value\n  hint: one of whole, model, growth, media"]
         );
     }
 
