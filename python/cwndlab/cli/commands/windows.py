@@ -89,7 +89,7 @@ def import_(
     files: Annotated[
         list[Path], Argument("FILES…", "Settings, the results file of a plan, its captures, outputs of preflight.")
     ],
-    out: Annotated[Path | None, Option("DIR", "Keep the campaign in this folder, with its page.")] = None,
+    out: Annotated[Path | None, "Keep the campaign in this folder, with its page."] = None,
     zone: str = "",
     format: Format = Format.table,
 ) -> None:
@@ -109,7 +109,9 @@ def import_(
 
 def rehearse(
     script: Annotated[Path, Argument("SCRIPT", "A script that `windows plan` wrote.")],
-    scenario: Annotated[str, Option("SCENARIO", "The path; its first flow over TCP is the transfer.")] = "windows-lte",
+    scenario: Annotated[
+        str, Option("PRESET|FILE", "The path; its first flow over TCP is the transfer.")
+    ] = "windows-lte",
     out: Annotated[Path, Option("FOLDER", "Folder for the results file and the captures.")] = Path("rehearsal"),
     begins: Annotated[str, Option("TIME", "Made-up start of the first round, in UTC.")] = "2000-01-01T08:00",
     every: Annotated[int, Option("HOURS", "Made-up time between rounds.", least=1, most=24)] = 4,
