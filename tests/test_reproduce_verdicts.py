@@ -224,7 +224,7 @@ def table(experiments: Sequence[Experiment], shuffled: random.Random | None) -> 
 
 
 def _rounded(value: float | None) -> str:
-    return "" if value is None else f"{value:.9g}"
+    return "" if value is None else f"{value:.7g}"  # a sum in another order differs in its last bits
 
 
 @pytest.mark.parametrize("paper", ["ccm-ss", "phcc"])
