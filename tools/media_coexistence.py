@@ -35,8 +35,8 @@ def table(runs: pl.DataFrame) -> list[str]:
             for control in controls:
                 of_both = (pl.col("@queue") == queue) & (pl.col("@other") == other)
                 rows = runs.filter(of_both & (pl.col("@control") == control))
-                share, delay = (rows[name].mean() for name in ("share@call", "p95_one_way_delay_ms@call"))
-                cells.append(f"{100 * share:.0f} %, {delay:.0f} ms")  # type: ignore[operator]
+                share, delay = (rows[name].to_numpy().mean() for name in ("share@call", "p95_one_way_delay_ms@call"))
+                cells.append(f"{100 * share:.0f} %, {delay:.0f} ms")
             lines.append(f"| {queue} | `{other}` | {' | '.join(cells)} |")
     return lines
 

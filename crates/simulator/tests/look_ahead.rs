@@ -3,24 +3,13 @@
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 
-use cwndlab_records::hash::hash;
-use cwndlab_records::rows::Records;
-use cwndlab_records::table::{Header, Tables};
-use cwndlab_scenario::plan::Plan;
-use cwndlab_scenario::Scenario;
 use cwndlab_simulator::engine::{run_by_events, run_counted};
-use cwndlab_simulator::{catalogue, run_parallel, Statistics};
+use cwndlab_simulator::{run_parallel, Statistics};
 use proptest::prelude::*;
 
-fn plan(text: &str) -> Plan {
-    let scenario = Scenario::from_toml(text, None).unwrap_or_else(|faults| panic!("{}: {text}", faults[0]));
-    scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}: {text}", faults[0])).0
-}
+use hashes::{plan, record_hash};
 
-fn record_hash(plan: &Plan, records: &Records) -> String {
-    let header = Header { duration: plan.duration, sample_interval: plan.sample_interval, ..Header::default() };
-    hash(&Tables::new(header, records.clone()))
-}
+mod hashes;
 
 /// The costs of a run with and without look-ahead, which must have the same records.
 fn costs(text: &str) -> (Statistics, Statistics) {

@@ -2,22 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use cwndlab_records::hash::hash;
-use cwndlab_records::rows::Records;
-use cwndlab_records::table::{Header, Tables};
-use cwndlab_scenario::plan::Plan;
-use cwndlab_scenario::Scenario;
-use cwndlab_simulator::{catalogue, run, run_parallel, schedule};
+use cwndlab_simulator::{run, run_parallel, schedule};
 
-fn plan(text: &str) -> Plan {
-    let scenario = Scenario::from_toml(text, None).unwrap_or_else(|faults| panic!("{}: {text}", faults[0]));
-    scenario.plan(&catalogue()).unwrap_or_else(|faults| panic!("{}: {text}", faults[0])).0
-}
+use hashes::{plan, record_hash};
 
-fn record_hash(plan: &Plan, records: &Records) -> String {
-    let header = Header { duration: plan.duration, sample_interval: plan.sample_interval, ..Header::default() };
-    hash(&Tables::new(header, records.clone()))
-}
+mod hashes;
 
 /// The hashes of a run on one thread and on several, and the numbers of threads that the latter had.
 fn compare(text: &str) -> (Vec<String>, Vec<usize>) {
