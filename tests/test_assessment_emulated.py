@@ -16,6 +16,7 @@ from custom_classes import write_class
 from cwndlab import engine
 from cwndlab.assessment import Dossier, emulated
 from cwndlab.assessment.criteria import Measure, criteria, families
+from cwndlab.assessment.selected import common, document, points, selection
 from cwndlab.cli.app import status
 from cwndlab.errors import Fault, RunError
 from cwndlab.scenario.units import duration_s
@@ -27,12 +28,13 @@ SMALL: dict[str, Any] = {
     "family": {"alone": {"cells": [["16 Mbps", "20 ms", "1 bdp"]]}},
 }
 RTT_ONLY = ["6.3"]
+SELECTED = document(emulated.FILE)
 Fake = Callable[..., tuple[Any, dict[str, Any]]]
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulated, "_document", lambda: SMALL)
+    monkeypatch.setattr(emulated, "document", lambda file: SMALL)
     # The machine is loaded by other tests: no margin of time is tested here.
     monkeypatch.setattr(emulated, "LATE_S", 1000.0)
 
@@ -47,13 +49,14 @@ def simulator(unreliable: Callable[[int, str], str | None]) -> Fake:
 
 
 def selected() -> list[tuple[str, cwndlab.Scenario]]:
-    every = [one for one in families() if emulated.selection(one.name).cells]
-    points = [(one.name, point) for one in every for _, point in emulated._points(one, {"assessed": "cubic"}, "Linux")]
-    return [(name, cwndlab.Scenario.from_json(point.document)) for name, point in points]
+    every = [one for one in families() if selection(SELECTED, one.name).cells]
+    roles = {"assessed": "cubic"}
+    chosen = [(one.name, point) for one in every for _, point in points(SELECTED, one, roles, "Linux")]
+    return [(name, cwndlab.Scenario.from_json(point.document)) for name, point in chosen]
 
 
 def test_at_least_12_rows_are_emulated() -> None:
-    rows = [row for row in criteria() if any(emulated.selection(one.family).cells for one in row.measures)]
+    rows = [row for row in criteria() if any(selection(SELECTED, one.family).cells for one in row.measures)]
     assert len(rows) >= 12
     assert len({name for name, _ in selected()}) >= 12
 
@@ -61,7 +64,7 @@ def test_at_least_12_rows_are_emulated() -> None:
 def test_each_row_that_is_simulated_and_not_emulated_says_why() -> None:
     for row in criteria():
         for one in row.measures:
-            chosen = emulated.selection(one.family)
+            chosen = selection(SELECTED, one.family)
             assert bool(chosen.cells) != bool(chosen.reason), one.family
 
 
@@ -72,7 +75,7 @@ def test_selected_cells_are_slow_and_short_enough_for_15_minutes() -> None:
         (duration_s(_document(one)["duration"], "duration") + 3) * (2 if name.startswith("control-") else 3)
         for name, one in selected()
     )
-    assert seconds * emulated.runs_per_cell() / 4 <= 15 * 60
+    assert seconds * SELECTED["runs"] / 4 <= 15 * 60
     for name, one in selected():
         line = _document(one).get("dumbbell", {}).get("bottleneck", {})
         rate = line.get("rate", "0 Mbps")
@@ -88,7 +91,7 @@ def test_algorithms_have_runs_of_their_own_also_where_two_are_the_same() -> None
     family = next(one for one in families() if one.name == "alone")
     roles = {"assessed": "cubic", "cubic": "cubic"}
     hashes = [
-        point.hash for system in ("Linux 6.1", "Linux 6.2") for _, point in emulated._points(family, roles, system)
+        point.hash for system in ("Linux 6.1", "Linux 6.2") for _, point in points(SELECTED, family, roles, system)
     ]
     assert len(set(hashes)) == len(hashes)
     assert hashes
@@ -98,9 +101,9 @@ def test_a_late_run_is_no_loss_of_its_algorithm() -> None:
     """Without the pairs of seed 2, which one algorithm has no run of."""
     measure = Measure("alone", "goodput_bps", "more", "")
     values = {"assessed": {0: {1: 5.0, 3: 6.0}}, "cubic": {0: {1: 5.0, 2: 9.0, 3: 6.0}}, "reno": {0: {1: 1.0, 3: 2.0}}}
-    common = emulated._common(lambda _: values)(measure)
-    assert {name: list(one[0]) for name, one in common.items()} == {name: [1, 3] for name in values}
-    nothing = emulated._common(lambda _: {"assessed": {0: {1: 5.0}}, "cubic": {0: {2: 5.0}}})(measure)
+    kept = common(lambda _: values)(measure)
+    assert {name: list(one[0]) for name, one in kept.items()} == {name: [1, 3] for name in values}
+    nothing = common(lambda _: {"assessed": {0: {1: 5.0}}, "cubic": {0: {2: 5.0}}})(measure)
     assert nothing == {"assessed": {}, "cubic": {}}
 
 
@@ -200,7 +203,7 @@ def test_a_cell_between_real_kernels_is_in_the_row_of_the_simulated_ones(small: 
     assert all(one["mean"] >= 20 for one in values.values())
     assert measure["emulated"]["against"]["cubic"]["runs"] == 2
     assert dossier.finding("6.3", environment="emulated").startswith(("as ", "better ", "worse ", "unresolved"))
-    assert dossier.agreement()["all"] == 2
+    assert dossier.agreement("emulated")["all"] == 2
     text = (tmp_path / "dossier.md").read_text()
     assert "simulated, emulated" in text
     assert "## Emulated" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import cwndlab
@@ -13,7 +14,7 @@ from cwndlab.errors import ScenarioError
 from cwndlab.scenario.like import scenario_of
 from cwndlab.scenario.reader import check
 from cwndlab.study.attack import Event, attack
-from cwndlab.study.attack.world import KINDS, PATH, World
+from cwndlab.study.attack.world import KINDS, PATH, World, shifted
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,22 @@ def test_events_on_acks_leave_the_data_alone() -> None:
     assert (forward, back) == (0.25, 0.5)
 
 
+def test_the_receiver_sends_fewer_and_later_acks_throughout() -> None:
+    """The largest amount of each kind is the receiver's; other times of a run do not change it."""
+    events = [Event(0, 30, "stretch", 7.6), Event(0, 30, "stretch", 3.0), Event(0, 30, "ack-timer", 400.0)]
+    document = world(beside=True).scenario("reno", shifted(events, 3))
+    assert document["flow"][0]["stack"] == {"ack_every": 8, "ack_delay": "400 ms"}
+    assert "stack" not in document["flow"][1]
+    assert world().boundaries_s(events) == [0.0, 30.0]
+    assert str(events[0]) == "throughout: an ACK for each 7.6 segments"
+
+
+def test_the_acks_of_a_kernel_are_its_own() -> None:
+    found = replace(attack("reno", "reno", trials=8), events=[Event(0, 30, "stretch", 8.0)])
+    with pytest.raises(cwndlab.ScenarioError, match="up to the kernel of the receiver"):
+        found.emulated(1)
+
+
 def test_a_buffer_in_bandwidth_delay_products_keeps_its_bytes() -> None:
     """By hand: 10 Mbit/s × 40 ms are 50 kB, whatever the rates of the events are."""
     document = world().scenario("reno", [Event(2, 20, "rate", 4.0)])
@@ -66,7 +83,8 @@ def test_every_list_of_events_within_the_bounds_is_a_scenario(
     this = world(beside=beside)
     events = [Event.within(*one, duration_s=this.duration_s) for one in found]
     for one in events:
-        assert 1 <= one.at_s < one.end_s <= this.duration_s + 0.002
+        first = 0 if KINDS[one.kind].receiver else 1
+        assert first <= one.at_s < one.end_s <= this.duration_s + 0.002
         assert KINDS[one.kind].low * 0.999 <= one.amount <= KINDS[one.kind].high * 1.001
     check(json.dumps(this.scenario("reno", events)), "json")
 

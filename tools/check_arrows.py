@@ -141,6 +141,7 @@ PYTHON: dict[str, set[str]] = {
         "simulate",
         "metrics",
         "service",
+        "validation",
     },
     "live": {
         "emulation",

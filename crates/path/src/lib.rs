@@ -41,6 +41,7 @@ pub mod network;
 mod owner;
 pub mod packet;
 pub mod packet_options;
+mod router_agents;
 mod routes;
 pub mod stack_rows;
 pub mod taps;

@@ -12,6 +12,7 @@ use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{Duration, IndexVec, LinkId, ServerId};
 
 use crate::aqm_links::COMPUTED;
+use crate::router_agents::answering_links;
 
 /// The links of a network, to decide whether an endpoint may run ahead.
 pub(crate) struct LookAhead<'a> {
@@ -22,6 +23,8 @@ pub(crate) struct LookAhead<'a> {
     fused: &'a IndexVec<LinkId, bool>,
     /// By link, the number of routes that cross it, of all flows and in both directions.
     routes: IndexVec<LinkId, u32>,
+    /// See [`answering_links`].
+    answering: IndexVec<LinkId, bool>,
 }
 
 impl<'a> LookAhead<'a> {
@@ -38,7 +41,7 @@ impl<'a> LookAhead<'a> {
                 routes[link] += 1;
             }
         }
-        Self { plan, links, server_of, fused, routes }
+        Self { plan, links, server_of, fused, routes, answering: answering_links(plan) }
     }
 
     /// Whether the endpoint of the route `arriving`, which sends along the route `leaving`, may process packets ahead
@@ -100,7 +103,7 @@ impl<'a> LookAhead<'a> {
 
     /// Whether packets leave the link in order of arrival, and no router agent processes them.
     fn preserves_order(&self, link: LinkId) -> bool {
-        !self.links[link].reorders() && self.plan.links[link].agents.is_empty()
+        !self.links[link].reorders() && self.plan.links[link].agents.is_empty() && !self.answering[link]
     }
 
     /// The minimum propagation delay; a scheduled delay counts as zero.

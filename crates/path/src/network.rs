@@ -10,21 +10,22 @@ use std::collections::VecDeque;
 
 use cwndlab_network::aqm::QueuedPacket;
 use cwndlab_network::link::{Link, Offer, Outcome};
-use cwndlab_network::router_assist::{Agent, Arrival};
+use cwndlab_network::router_assist::Arrival;
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{ConnectionId, Duration, EventSource, FlowId, IndexVec, LinkId, ServerId, Time};
 
 use crate::agenda::Agenda;
 use crate::aqm_links::{self, Server, COMPUTED};
-use crate::build_links::{build_agents, build_link};
+use crate::build_links::build_link;
 use crate::event_log::EventLog;
 use crate::event_sources::{EventSources, Owner};
 use crate::look_ahead::LookAhead;
 use crate::losses::{Losses, UpcomingLosses};
 use crate::owner::PacketOwner;
-use crate::packet::{Packet, DATA, ECN, MAX_CONNECTIONS, SYN};
+use crate::packet::{Packet, DATA, ECN, MAX_CONNECTIONS, SYN, SYN_ACK};
 use crate::packet_options::PacketOptions;
+use crate::router_agents::RouterAgents;
 use crate::routes::{Hop, HopKind, NextStep, Routes, ARRIVED};
 use crate::taps::PacketTap;
 use crate::ties::Ties;
@@ -78,8 +79,8 @@ pub struct Network {
     pub(crate) routes: Routes,
     /// Options and router headers of packets in transit.
     pub options: PacketOptions,
-    /// The router agents of each link.
-    agents: IndexVec<LinkId, Vec<Agent>>,
+    /// The router agents.
+    agents: RouterAgents,
     /// The table `events`, and the source of the event being handled.
     pub events: EventLog,
     /// Packets that reach their endpoint ahead of the clock after a server, each with the last link as its source.
@@ -128,7 +129,7 @@ impl Network {
             crossed: vec![Forwarded::default(); links.len()].into(),
             routes,
             options: PacketOptions::default(),
-            agents: plan.links.iter().map(build_agents).collect(),
+            agents: RouterAgents::new(plan),
             events: EventLog::default(),
             early: VecDeque::new(),
             packet_tap: plan.packets.then(|| Box::new(PacketTap::new(plan))),
@@ -348,8 +349,13 @@ impl Network {
                 packet.aux = tap.register(now, packet.aux);
             }
         }
-        if !self.agents[link].is_empty() {
+        if self.agents.has(link) {
             self.consult_agents(now, link, last, packet);
+        }
+        if packet.kind() == SYN_ACK && self.agents.answering[link] {
+            if let Some(header) = self.original(packet).options() {
+                self.answer(now, link, packet.connection(), header);
+            }
         }
         if self.server_of[link] != COMPUTED {
             if let Some(tap) = &mut self.packet_tap {
@@ -376,9 +382,22 @@ impl Network {
             router: packet.hop > 0 || last,
         };
         let header = self.original(packet).options().filter(|_| packet.is_forward());
-        for agent in &mut self.agents[link] {
-            let header = header.and_then(|index| self.options.header_mut(index));
-            agent.on_packet(arrival, header);
+        self.agents.on_packet(link, arrival, header.and_then(|index| self.options.header_mut(index)));
+    }
+
+    /// Passes the router header of a SYN-ACK at the start of a link to the agents of the link on which the SYN left.
+    fn answer(&mut self, now: Time, link: LinkId, connection: ConnectionId, header: u32) {
+        if let Some(header) = self.options.header_mut(header) {
+            let crossed = self.routes.links(connection, 0);
+            self.agents.on_syn_ack(now, link, connection, crossed, header);
+        }
+    }
+
+    /// Passes the router header of a SYN-ACK that has reached the sender to the agents of the sender's own link.
+    pub fn answer_at_sender(&mut self, now: Time, connection: ConnectionId, header: u32) {
+        let own = self.routes.links(connection, 0).next();
+        if let Some(link) = own {
+            self.answer(now, link, connection, header);
         }
     }
 

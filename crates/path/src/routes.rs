@@ -7,6 +7,7 @@ use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, LinkId, ServerId};
 use crate::aqm_links::COMPUTED;
 use crate::link_fusion::fused_links;
 use crate::packet::Packet;
+use crate::router_agents::answering_links;
 
 /// The value of [`Packet::hop`] after the last link.
 pub(crate) const ARRIVED: u8 = u8::MAX;
@@ -77,6 +78,7 @@ impl Routes {
     /// The routes of the plan. `server_of` is the server of each link.
     pub(crate) fn new(plan: &Plan, links: &IndexVec<LinkId, Link>, server_of: &IndexVec<LinkId, ServerId>) -> Self {
         let fused = fused_links(plan, links, server_of);
+        let answering = answering_links(plan);
         let mut hops = Vec::new();
         let mut first = IndexVec::default();
         for flow in &plan.flows {
@@ -84,7 +86,7 @@ impl Routes {
             for (direction, path) in [&flow.forward, &flow.reverse].into_iter().enumerate() {
                 begin[direction] = hops.len() as u32;
                 hops.extend(path.iter().enumerate().map(|(at, &link)| {
-                    let observed = plan.packets || !plan.links[link].agents.is_empty();
+                    let observed = plan.packets || !plan.links[link].agents.is_empty() || answering[link];
                     let served = server_of[link] != COMPUTED;
                     let plain = links[link].is_plain() && !observed && !served;
                     let delay = links[link].pure_delay().filter(|_| plain);
@@ -157,6 +159,13 @@ impl Routes {
             at += 1;
         }
         self.hops[at].next = NextStep::Endpoint;
+    }
+
+    /// The links of a connection in one direction (0: data, 1: ACKs).
+    pub(crate) fn links(&self, connection: ConnectionId, direction: usize) -> impl Iterator<Item = LinkId> + '_ {
+        let first = self.first[connection][direction] as usize;
+        let mut ended = false;
+        self.hops[first..].iter().take_while(move |hop| !std::mem::replace(&mut ended, hop.is_last())).map(|hop| hop.link)
     }
 
     /// The index of the packet's current hop; the remaining hops of its route follow.

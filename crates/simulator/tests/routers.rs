@@ -181,6 +181,47 @@ fn the_iot_algorithm_begins_with_a_share_of_the_free_capacity() {
     assert!(windows[1] < 5.0, "{windows:?}");
 }
 
+/// The router stamps the SYN-ACK with the load since the SYN (Algorithm 1 of the IoT paper). Datagrams of 8 Mbit/s begin
+/// after the SYN has passed: the stamp of the SYN does not know of them, that of the SYN-ACK does. By hand: the SYN is at
+/// the router after 7.5 ms, the SYN-ACK after 42.5 ms, and the datagrams of 1028 bytes are there from 27.5 ms on, one per
+/// ms: 15 or 16 of them in 35 ms are 3.5 to 3.8 Mbit/s, which leave a quarter of 20 Mbit/s · 50 ms times 0.81 to 0.825.
+#[test]
+fn the_stamp_of_the_syn_ack_has_the_load_since_the_syn() {
+    let window = |agent: Value| {
+        let flow = json!({ "algorithm": "iotcc", "rtt": "50 ms", "start": "10 s" });
+        let datagrams = json!({
+            "transport": "udp", "rtt": "50 ms", "start": "10.020 s",
+            "workload": { "kind": "cbr", "rate": "8 Mbps", "packet": "1000 B" },
+        });
+        first_window(&simulate(&dumbbell(json!([agent]), access_1gbps(), json!([flow, datagrams]))))
+    };
+    let quarter = 20e6 * 0.05 / 8.0 / 1448.0 / 4.0;
+    let idle = window(json!("bandwidth-stamp")) / quarter;
+    let loaded = window(json!({ "scheme": "bandwidth-stamp", "stamped": "syn-ack" })) / quarter;
+    assert!((0.95..=1.0).contains(&idle), "{idle}");
+    assert!((0.78..=0.84).contains(&loaded), "{loaded}");
+}
+
+/// Records of packets do not change what the agents see.
+#[test]
+fn the_stamp_of_the_syn_ack_does_not_depend_on_packet_records() {
+    let flows = json!([
+        { "algorithm": "iotcc", "rtt": "50 ms", "count": 3, "start_jitter": "1 s" },
+        { "algorithm": "iotcc", "rtt": "70 ms", "direction": "reverse", "start": "2 s" },
+    ]);
+    let agent = json!({ "scheme": "bandwidth-stamp", "stamped": "syn-ack" });
+    let mut document = dumbbell(json!([agent]), access_1gbps(), flows);
+    let windows = |document: &Value| -> Vec<u64> {
+        let records = simulate(document);
+        let established = records.events.iter().filter(|event| event.kind == "established");
+        established.map(|event| event.cwnd_after_bytes).collect()
+    };
+    let without = windows(&document);
+    document["packets"] = json!(true);
+    assert_eq!(windows(&document), without);
+    assert_eq!(without.len(), 4);
+}
+
 /// SIRENS reports the free capacity: slow start is limited to it and exits there, without a loss.
 #[test]
 fn alss_exits_slow_start_at_the_free_capacity() {

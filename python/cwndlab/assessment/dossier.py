@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from cwndlab.assessment.criteria import BASELINES, ENVIRONMENTS
-from cwndlab.assessment.judgement import emulated_words, words
+from cwndlab.assessment.judgement import part_words, words
 from cwndlab.errors import Fault, RecordsError, ScenarioError
 from cwndlab.files import json_text, parsed, save
 from cwndlab.scenario.document import Scenario
@@ -20,7 +20,11 @@ from cwndlab.study.rendering import Table, notebook
 #: The file of a saved dossier.
 FILE = "dossier.json"
 Place = tuple[str, int]
-Environment: TypeAlias = Literal["simulated", "emulated"]
+Environment: TypeAlias = Literal["simulated", "emulated", "quic"]
+#: The environments beside the simulator in which selected cells may run: their keys in the contents, their names.
+PARTS: Mapping[str, str] = {"emulated": "emulated", "quic": "QUIC"}
+#: How such a part is requested.
+_REQUESTS = {"emulated": "nothing was emulated", "quic": "nothing ran in a QUIC stack"}
 _SIGNS = {1: "better", -1: "worse"}
 _NOT_MEASURED = {"finding": "not assessed", "reason": "the campaign has no transfers of it"}
 _FINDINGS = ("better", "as", "worse", "unresolved", "not assessed")
@@ -42,20 +46,20 @@ class Dossier:
         Plain values: ``rows`` by criterion, ``controls``, ``families`` of cells, and what was run.
     scenarios
         The scenarios, JSON, of the cells with the worst effects, by family and number.
-    emulated_scenarios
-        Those of the emulated cells.
+    part_scenarios
+        Those of the cells in other environments, by the keys of `PARTS`.
     sources
         The file with the assessed class, by its name, if it is one: `save` puts it beside the scenarios that need it.
     """
 
     content: dict[str, Any]
     scenarios: Mapping[Place, str] = field(default_factory=dict)
-    emulated_scenarios: Mapping[Place, str] = field(default_factory=dict)
+    part_scenarios: Mapping[str, Mapping[Place, str]] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        emulated = sum("emulated" in row["environments"] for row in self.rows)
-        more = f", {emulated} of them emulated" if self.is_emulated else ""
+        counts = {name: sum(name in row["environments"] for row in self.rows) for name in self.parts.values()}
+        more = "".join(f", {count} of them {name}" for name, count in counts.items())
         return f"<Dossier of {self.algorithm}: {len(self.rows)} criteria, {self._assessed} assessed{more}>"
 
     def _repr_html_(self) -> str:
@@ -76,9 +80,9 @@ class Dossier:
         return sum(bool(row["measures"]) for row in self.rows)
 
     @property
-    def is_emulated(self) -> bool:
-        """Whether an emulated part was requested."""
-        return "emulated" in self.content
+    def parts(self) -> dict[str, str]:
+        """The other environments that were requested: those of `PARTS` that the contents have."""
+        return {key: name for key, name in PARTS.items() if key in self.content}
 
     @property
     def is_live(self) -> bool:
@@ -103,9 +107,10 @@ class Dossier:
         one = row["measures"][measure]
         if environment == "simulated":
             return words(one["against"][baseline], baseline)
-        if not self.is_emulated:
-            raise ScenarioError(Fault("environment", "nothing was emulated", "assess with emulate=True"))
-        return emulated_words(one["emulated"], baseline)
+        if environment not in self.parts:
+            argument = {"emulated": "emulate", "quic": "quic"}[environment]
+            raise ScenarioError(Fault("environment", _REQUESTS[environment], f"assess with {argument}=True"))
+        return part_words(one[environment], baseline)
 
     def _measures(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], bool]]:
         """Every row with every measure, and whether it is the row's first."""
@@ -115,16 +120,16 @@ class Dossier:
 
     def table(self) -> Table:
         """The first page: a line per measure, and per criterion that is not assessed."""
-        emulated = ["emulated against CUBIC", "emulated against Reno"] if self.is_emulated else []
-        emulated = ["environments", *emulated] if self.is_emulated or self.is_live else []
+        others = [f"{name} against {base}" for name in self.parts.values() for base in BASELINES.values()]
+        others = ["environments", *others] if self.parts or self.is_live else []
         title = [
             "§",
             "word",
             "criterion",
             "against CUBIC",
             "against Reno",
-            *emulated,
-            *(["emulated change\n%"] if self.is_emulated else []),
+            *others,
+            *(f"{name} change\n%" for name in self.parts.values()),
             "change against CUBIC\n%",
             "range\n%",
             "value",
@@ -145,22 +150,19 @@ class Dossier:
             for row, one, _ in self._measures()
         ]
         caption = f"{self.algorithm} in the place of CUBIC and of Reno, RFC 9743"
-        return Table(caption, title, list(lines.values()), 5 + len(emulated), values, words=("unit", "worst cell"))
+        return Table(caption, title, list(lines.values()), 5 + len(others), values, words=("unit", "worst cell"))
 
     def _line(self, row: Mapping[str, Any], one: Mapping[str, Any], first: bool) -> list[str]:
         against = one["against"]
         raws = [one["raw"][name]["mean"] for name in (self.algorithm, *BASELINES)]
         head = [row["section"], row["word"]] if first else ["", ""]
         found = [words(against[base], base) for base in BASELINES]
-        if self.is_emulated or self.is_live:
+        if self.parts or self.is_live:
             found.append(", ".join(row["environments"]) if first else "")
-        if self.is_emulated:
-            real = one["emulated"]
-            if "against" in real:
-                found += [words(real["against"][base], base) for base in BASELINES]
-            else:
-                found += ["not assessed", ""]
-            found.append(_change(real.get("against", {}).get("cubic", {})))
+        for key in self.parts:
+            against_them = one[key].get("against")
+            found += [words(against_them[base], base) for base in BASELINES] if against_them else ["not assessed", ""]
+        found += [_change(one[key].get("against", {}).get("cubic", {})) for key in self.parts]
         shown = [_change(against["cubic"]), _range(against["cubic"]), *(_shown(value, one["factor"]) for value in raws)]
         worst = _name((one["family"], against["cubic"]["worst_cell"])) if _harms(one) else ""
         what = measure_name(row, one) if first else one["what"]
@@ -205,20 +207,21 @@ class Dossier:
                     made.append(f"{row['section']}, {measure_name(row, one)}: {words(one['against'][base], base)}")
         return made
 
-    def emulated_table(self) -> Table:
-        """A line per measure that was emulated: against CUBIC, beside the simulator on the same cells."""
-        title = ["§", "criterion", "cells", "emulated", "simulated, same cells", "change\n%", "simulated\n%", "value"]
+    def part_table(self, part: str) -> Table:
+        """A line per measure in another environment: against CUBIC, beside the simulator on the same cells."""
+        title = ["§", "criterion", "cells", PARTS[part], "simulated, same cells", "change\n%", "simulated\n%", "value"]
         title += ["CUBIC", "Reno", "unit"]
         rows = []
-        for row, one, _ in self._emulated():
-            real = one["emulated"]
+        for row, one in self._of_part(part):
+            real = one[part]
             both = [real[name]["cubic"] for name in ("against", "same_cells")]
-            cells = self.content["emulated"]["families"][one["family"]]
+            cells = self.content[part]["families"][one["family"]]
             places = "; ".join(", ".join(map(str, cell["labels"].values())) for cell in cells)
             shown = [_shown(real["raw"][name]["mean"], one["factor"]) for name in ("assessed", *BASELINES)]
             head = [row["section"], f"{measure_name(row, one)} ({one['family']})", places]
             rows.append([*head, *(words(each, "cubic") for each in both), *map(_change, both), *shown, one["unit"]])
-        return Table(f"{self.algorithm} between real kernels", title, rows, 5, words=("unit",))
+        where = {"emulated": "between real kernels", "quic": "in a QUIC stack"}[part]
+        return Table(f"{self.algorithm} {where}", title, rows, 5, words=("unit",))
 
     def live_table(self) -> Table:
         """A line per campaign and measure: what transfers over real paths say."""
@@ -235,17 +238,17 @@ class Dossier:
                 rows.append([*head, str(campaign["rounds"]), *told, _change(found[0]), *shown, one["unit"]])
         return Table(f"{self.algorithm} on real paths", title, rows, 7, words=("unit",))
 
-    def _emulated(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], bool]]:
-        """The rows and measures that were emulated."""
-        yield from (each for each in self._measures() if "against" in each[1].get("emulated", {}))
+    def _of_part(self, part: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """The rows and measures that another environment has."""
+        yield from ((row, one) for row, one, _ in self._measures() if "against" in one.get(part, {}))
 
-    def agreement(self) -> dict[str, int]:
-        """Of the emulated findings against CUBIC and Reno: ``all``, those which are the simulator's on the same cells
-        (``equal``), those that are *better* in one environment and *worse* in the other (``opposite``), and those where
-        the intervals of both have a common part (``overlap``)."""
+    def agreement(self, part: str) -> dict[str, int]:
+        """Of the findings against CUBIC and Reno in another environment: ``all``, those which are the simulator's on
+        the same cells (``equal``), those that are *better* in one environment and *worse* in the other (``opposite``),
+        and those where the intervals of both have a common part (``overlap``)."""
         pairs = [
-            [one["emulated"][name][base] for name in ("against", "same_cells")]
-            for _, one, _ in self._emulated()
+            [one[part][name][base] for name in ("against", "same_cells")]
+            for _, one in self._of_part(part)
             for base in BASELINES
         ]
         found = [{one["finding"] for one in pair} for pair in pairs]
@@ -256,11 +259,11 @@ class Dossier:
             "overlap": sum(_overlap(*pair) for pair in pairs),
         }
 
-    def emulated_reasons(self) -> list[str]:
-        """Why measures are not emulated, or in part."""
+    def part_reasons(self, part: str) -> list[str]:
+        """Why measures are not in another environment, or in part."""
         made = []
         for row, one, _ in self._measures():
-            real = one.get("emulated", {})
+            real = one.get(part, {})
             where = f"{row['section']}, {one['what']}"
             if "reason" in real:
                 made.append(f"{where}: not assessed because {real['reason']}")
@@ -330,7 +333,7 @@ class Dossier:
         parts = ["cwndlab assess", shlex.quote(self.content["file"] or self.algorithm)]
         parts += [f"--section {one}" for one in self.content["sections"]]
         parts += ["--quick"] if self.content["size"] == "quick" else []
-        parts += ["--emulate"] if self.is_emulated else []
+        parts += [option for key, option in (("emulated", "--emulate"), ("quic", "--quic")) if key in self.parts]
         usual = 3 if self.content["size"] == "quick" else 10
         parts += [f"--seeds {self.content['seeds']}"] if self.content["seeds"] != usual else []
         return " ".join([*parts, *([] if self.content["perturbed"] else ["--no-perturb"])])
@@ -338,8 +341,9 @@ class Dossier:
     def facts(self) -> list[str]:
         """What was run, in sentences."""
         cells = sum(self._cells(name) for name in self.content["families"])
-        if self.is_emulated or self.is_live:
-            more = ["emulated where a column says so"] if self.is_emulated else []
+        if self.parts or self.is_live:
+            said = {"emulated": "emulated", "quic": "in a QUIC stack"}
+            more = [f"{said[key]} where a column says so" for key in self.parts]
             more += ["live in a table of its own"] if self.is_live else []
             environments = f"Environments: simulated, and {' and '.join(more)}."
         else:
@@ -349,25 +353,28 @@ class Dossier:
             f"{cells:,} cells × {self.content['seeds']} seeds, each with {self.algorithm}, CUBIC and Reno in the same "
             f"place; cwndlab {self.content['version']}.",
             environments,
-            *self._emulated_facts(),
+            *(line for part in self.parts for line in self._facts_of(part)),
             "A change is (value − CUBIC's) / the larger of both, with the sign such that more than 0 is better, paired "
             "over equal cells and seeds, with its 95 % interval; the range is that of the cells' means.",
         ]
 
-    def _emulated_facts(self) -> list[str]:
-        real = self.content.get("emulated", {})
+    def _facts_of(self, part: str) -> list[str]:
+        """What another environment ran, and how its findings agree with the simulator's."""
+        real = self.content[part]
         if "reason" in real:
-            return [f"Nothing was emulated because {real['reason']}."]
-        if not real:
-            return []
+            return [f"{_REQUESTS[part].capitalize()} because {real['reason']}.".replace("quic", "QUIC")]
         cells = sum(map(len, real["families"].values()))
-        counts = self.agreement()
+        counts = self.agreement(part)
+        title = {
+            "emulated": "Emulated: {cells} cells × {runs} runs of each algorithm between kernels, Linux {kernel}",
+            "quic": "In a QUIC stack: {cells} cells × {runs} runs of each algorithm in quinn, in virtual time",
+        }[part]
         lines = [
-            f"Emulated: {cells} cells × {real['runs']} runs of each algorithm between kernels, Linux {real['kernel']}; "
+            f"{title.format(cells=cells, **real)}; "
             f"{counts['equal']} of {counts['all']} findings are those of the simulator on the same cells, "
             f"{counts['opposite']} are opposite; the intervals overlap in {counts['overlap']}."
         ]
-        if real["late"]:
+        if real.get("late"):
             lines.append(f"{real['late']} emulated runs are left out, whose deliveries were late at each attempt.")
         return lines
 
@@ -396,7 +403,7 @@ class Dossier:
         save(self.to_json(), folder / FILE)
         save(self.markdown(), folder / "dossier.md")
         self.report(folder / "dossier.html")
-        for kind, scenarios in (("worst", self.scenarios), ("emulated", self.emulated_scenarios)):
+        for kind, scenarios in {"worst": self.scenarios, **self.part_scenarios}.items():
             for where, document in scenarios.items():
                 save(Scenario.from_json(document).to_toml(), folder / kind / f"{_name(where)}.toml")
 

@@ -128,10 +128,10 @@ def words(finding: Mapping[str, Any], baseline: str) -> str:
             return str(other)
 
 
-def emulated_words(entry: Mapping[str, Any], baseline: str) -> str:
-    """The emulated finding of a measure in words.
+def part_words(entry: Mapping[str, Any], baseline: str) -> str:
+    """The finding of a measure in another environment, in words.
 
-    >>> emulated_words({"reason": "this kernel has no 'vegas'"}, "cubic")
+    >>> part_words({"reason": "this kernel has no 'vegas'"}, "cubic")
     "not assessed because this kernel has no 'vegas'"
     """
     return (

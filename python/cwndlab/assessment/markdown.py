@@ -21,8 +21,8 @@ _CODE = (
     "The implementation of a kernel or a QUIC stack: the code assessed is that of this simulator, or a class for it. "
     "`cwndlab suite`, `check` and `audit` say whether it conforms to its source."
 )
-_CODE_EMULATED = (
-    "The implementation of a kernel beyond the emulated cells, or of a QUIC stack: the code of all other findings is "
+_CODE_ELSEWHERE = (
+    "The implementation of a kernel or a QUIC stack beyond the cells named above: the code of all other findings is "
     "that of this simulator. `cwndlab suite`, `check` and `audit` say whether it conforms to its source."
 )
 
@@ -35,6 +35,15 @@ EMULATED = (
     "shortened and few: the emulated finding is not one on all cells of its row. Beside it is the simulator's finding "
     "on the same cells, by its own code of the algorithms."
 )
+
+#: What the findings in a QUIC stack are of.
+QUIC = (
+    "The algorithm, CUBIC and Reno of this library as congestion controls of quinn in the same place of the same "
+    "cells, which are shortened and few: the finding is not one on all cells of its row. The transport is quinn's: "
+    "loss detection, ACKs, pacing and timers. Beside it is the simulator's finding on the same cells, over its own TCP."
+)
+#: The parts of other environments: titles and what they are of.
+ELSEWHERE = {"emulated": ("Emulated", EMULATED), "quic": ("In a QUIC stack", QUIC)}
 
 #: What the live findings are of.
 LIVE = (
@@ -57,7 +66,7 @@ CONTRADICTED = (
 
 def limits(one: Dossier) -> list[str]:
     """What no dossier of this kind shows."""
-    return [*_LIMITS, _CODE_EMULATED if one.is_emulated else _CODE]
+    return [*_LIMITS, _CODE_ELSEWHERE if one.parts else _CODE]
 
 
 def markdown(one: Dossier) -> str:
@@ -102,7 +111,9 @@ def _worse(one: Dossier, baseline: str, chapters: Sequence[str], *, but: str = "
 
 
 def _is_worse(row: Mapping[str, Any], baseline: str) -> bool:
-    places = (place for measure in row["measures"] for place in (measure, measure.get("emulated", {})))
+    places = (
+        place for measure in row["measures"] for place in (measure, *(measure.get(part, {}) for part in ELSEWHERE))
+    )
     return any(place["against"][baseline]["finding"] == "worse" for place in places if "against" in place)
 
 
@@ -119,19 +130,20 @@ def _findings(one: Dossier) -> Iterator[str]:
     yield from (*reasons, "")
     if lines := one.contradicted():
         yield from (CONTRADICTED, "", *(f"- {line}." for line in lines), "")
-    if one.is_emulated:
-        yield from _emulated(one)
+    for part in one.parts:
+        yield from _part(one, part)
     if one.is_live:
         yield from ("## Live", "", LIVE, "", one.live_table().to("markdown"), "")
 
 
-def _emulated(one: Dossier) -> Iterator[str]:
-    """The emulated part: the findings beside those of the simulator on the same cells, and what is missing."""
-    yield from ("## Emulated", "", EMULATED, "")
-    table = one.emulated_table()
+def _part(one: Dossier, part: str) -> Iterator[str]:
+    """Another environment: the findings beside those of the simulator on the same cells, and what is missing."""
+    title, what = ELSEWHERE[part]
+    yield from (f"## {title}", "", what, "")
+    table = one.part_table(part)
     if table.rows:
         yield from (table.to("markdown"), "")
-    yield from (*(f"- {line}." for line in one.emulated_reasons()), "")
+    yield from (*(f"- {line}." for line in one.part_reasons(part)), "")
 
 
 def _rest(one: Dossier) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.assessment.markdown import CONTRADICTED, EMULATED, LIVE, TURNS, limits
+from cwndlab.assessment.markdown import CONTRADICTED, ELSEWHERE, LIVE, TURNS, limits
 from cwndlab.plot.description import Axis, Heat, Panel
 from cwndlab.plot.figure import Figure
 from cwndlab.reports.page import Page, Placed
@@ -35,8 +35,10 @@ def page(one: Dossier) -> str:
         lines=[*one.verdicts(), *one.facts()],
         findings=presented(one.table()),
         contradicted=[CONTRADICTED, *contradicted] if contradicted else [],
-        emulated=presented(one.emulated_table()) if one.is_emulated else None,
-        emulated_notes=[EMULATED, *one.emulated_reasons()],
+        elsewhere=[
+            (ELSEWHERE[part][0], presented(one.part_table(part)), [ELSEWHERE[part][1], *one.part_reasons(part)])
+            for part in one.parts
+        ],
         live=presented(one.live_table()) if one.is_live else None,
         live_notes=[LIVE],
         turns_note=TURNS,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.assessment import emulated, media
+from cwndlab.assessment import quic as quic_part
 from cwndlab.assessment.controls import placebo, positive
 from cwndlab.assessment.criteria import (
     BASELINES,
@@ -18,10 +19,11 @@ from cwndlab.assessment.criteria import (
     controls,
     families,
 )
-from cwndlab.assessment.dossier import Dossier, Place, worst_places
+from cwndlab.assessment.dossier import PARTS, Dossier, Place, worst_places
 from cwndlab.assessment.judgement import Values, compared, judged, raw
 from cwndlab.assessment.live import live as live_part
 from cwndlab.assessment.runs import labelled, most_per_rtt, simulated, study_of, values_of
+from cwndlab.assessment.selected import Part
 from cwndlab.custom import described, name_of, selected_one, validate_classes
 from cwndlab.engine import version
 from cwndlab.errors import Fault, RunError, ScenarioError, parameter_fault
@@ -48,6 +50,7 @@ def assess(
     algorithms: Classes | None = None,
     perturb: bool = True,
     emulate: bool = False,
+    quic: bool = False,
     live: Sequence[Path | str] = (),
 ) -> Dossier:
     """Compares an algorithm with CUBIC and with Reno in its place, by the criteria of RFC 9743.
@@ -77,6 +80,9 @@ def assess(
     emulate
         Also runs a few cells between real kernels, in real time (`cwndlab.emulation`): needs Linux and root, and a
         kernel that has the algorithm. ``workers`` is also the number of emulations at a time, by default two per core.
+    quic
+        Also runs a few cells in a QUIC stack, in virtual time: the hosted stack ``cwndlab`` (`cwndlab.study.hosting`),
+        in which quinn carries the data.
     live
         Folders of campaigns (`cwndlab.live.measure`) with the algorithm and CUBIC or NewReno.
 
@@ -88,7 +94,7 @@ def assess(
     Raises
     ------
     ScenarioError
-        There is no such algorithm, or this machine allows no emulation.
+        There is no such algorithm, this machine allows no emulation, or it lacks the hosted stack.
     RunError
         A run failed, or a control does not hold: then there is no dossier.
 
@@ -103,7 +109,13 @@ def assess(
         raise ScenarioError(parameter_fault("seeds", f"'{seeds}' gives no interval", example=QUICK_SEEDS))
     count = seeds or (QUICK_SEEDS if quick else SEEDS)
     rows = chosen(sections)
-    lacking = _lacking(name, classes) if emulate else ""
+    environments = {"emulated": (emulate, emulated.missing, emulated.emulated, "a kernel")}
+    environments["quic"] = (quic, quic_part.missing, quic_part.quic, "a QUIC stack")
+    chosen_parts = {
+        key: (run, _lacking(name, classes, missing, where))
+        for key, (asked, missing, run, where) in environments.items()
+        if asked
+    }
     campaigns = live_part(rows, name, live)
     asked = _asked(rows, name)
     every = [one for one in families(quick=quick, perturb=perturb, classes=classes) if one.name in asked]
@@ -120,18 +132,12 @@ def assess(
         "perturbed": perturb,
     }
     content |= _content(rows, every, points, values_of(result.runs, points), name)
-    real_cells: Mapping[Place, str] = {}
-    if emulate:
-        real = emulated.emulated(
-            rows,
-            name,
-            lacking=lacking,
-            out=None if out is None else Path(out),
-            workers=workers,
-            progress=progress,
-        )
-        _insert(content, rows, real)
-        real_cells = real.scenarios
+    elsewhere: dict[str, Mapping[Place, str]] = {}
+    folder = None if out is None else Path(out)
+    for key, (run, lacking) in chosen_parts.items():
+        part = run(rows, name, lacking=lacking, out=folder, workers=workers, progress=progress)
+        _insert(content, rows, key, part)
+        elsewhere[key] = part.scenarios
     _add_live(content, campaigns)
     documents = {
         (family.name, point.number): point.document for family, point in points if point.labels["algorithm"] == name
@@ -140,7 +146,7 @@ def assess(
     dossier = Dossier(
         content,
         {place: documents[place] for place in worst_places(content)},
-        real_cells,
+        elsewhere,
         {Path(source).name: Path(source).read_text(encoding="utf-8")} if source else {},
     )
     if out is not None:
@@ -162,23 +168,23 @@ def _named(algorithm: str | type, classes: Classes) -> tuple[str, dict[str, type
     return name, every
 
 
-def _lacking(name: str, classes: Classes) -> str:
-    """Why no kernel can send with the algorithm; empty if this one can."""
+def _lacking(name: str, classes: Classes, missing: Callable[[str], str], where: str) -> str:
+    """Why another environment cannot send with the algorithm; empty if it can."""
     if name in media.controls():
-        return "a control of media is no algorithm of a kernel"
-    return "a class in Python is no algorithm of a kernel" if name in classes else emulated.missing(name)
+        return f"a control of media is no algorithm of {where}"
+    return f"a class in Python is no algorithm of {where}" if name in classes else missing(name)
 
 
-def _insert(content: dict[str, Any], rows: Sequence[Criterion], real: emulated.Part) -> None:
-    """Adds the emulated part to a dossier; raises if a control does not hold."""
-    _check(real.controls)
-    content["controls"] += real.controls
-    content["emulated"] = real.content
+def _insert(content: dict[str, Any], rows: Sequence[Criterion], key: str, part: Part) -> None:
+    """Adds the part of another environment to a dossier; raises if a control does not hold."""
+    _check(part.controls)
+    content["controls"] += part.controls
+    content[key] = part.content
     for row, shown in zip(rows, content["rows"], strict=True):
         for one, measure in zip(row.measures, shown["measures"], strict=True):
-            measure["emulated"] = real.entries[one]
-        if any("against" in one["emulated"] for one in shown["measures"]):
-            shown["environments"].append("emulated")
+            measure[key] = part.entries[one]
+        if any("against" in one[key] for one in shown["measures"]):
+            shown["environments"].append(PARTS[key])
 
 
 def _add_live(content: dict[str, Any], campaigns: Sequence[dict[str, Any]]) -> None:

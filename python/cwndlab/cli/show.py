@@ -281,6 +281,10 @@ def show_attack(result: AttackResult, confirmation: Confirmation | None, format:
             write(visible(line))
         write("")
     _write_presented(result.table(), format, wrap=("event",))
+    if format is Format.table and (decisions := result.decisions()):
+        write("")
+        for line in ("first reductions of the window after each change:", *decisions):
+            write(visible(line))
 
 
 def show_hosted(found: Sequence[HostedRun], verdicts: Sequence[Verdict], format: Format) -> None:

@@ -11,6 +11,11 @@ pub(super) trait Configuration: Sized {
     /// The receiver returns the header with its ACKs, and the next request continues from its contents.
     const IS_RETURNED: bool = false;
 
+    /// The agent also writes into the answer to a SYN, when it passes the router.
+    fn answers(&self) -> bool {
+        false
+    }
+
     /// The rate that a sender requests, bit/s; infinity requests any rate. `parameter` returns a parameter of the
     /// algorithm that uses the scheme, if it exists.
     fn requested_rate(_parameter: &dyn Fn(&str) -> Option<f64>) -> f64 {

@@ -11,6 +11,7 @@ mod load_meter;
 mod scheme;
 
 use cwndlab_config::{registry, Choice};
+use cwndlab_units::{ConnectionId, Time};
 
 use configuration::Configuration;
 
@@ -39,6 +40,14 @@ macro_rules! schemes {
             pub fn scheme(&self) -> Scheme {
                 match self {
                     $(Self::$name(_) => Scheme(Position::$name as u8),)*
+                }
+            }
+
+            /// The agent also writes into SYN-ACKs that pass its router: [`Agent::on_syn_ack`].
+            #[must_use]
+            pub fn answers(&self) -> bool {
+                match self {
+                    $(Self::$name(config) => config.answers(),)*
                 }
             }
 
@@ -107,6 +116,17 @@ macro_rules! schemes {
                 }
                 match self {
                     $(Self::$name(agent) => agent.on_packet(arrival, header),)*
+                }
+            }
+
+            /// Processes the SYN-ACK of a connection whose SYN crossed the link, when it passes the router of the link
+            /// at `now`; updates `header` if it belongs to the agent's scheme.
+            pub fn on_syn_ack(&mut self, now: Time, connection: ConnectionId, header: &mut Header) {
+                let scheme = self.scheme();
+                if let Self::Stamp(agent) = self {
+                    if header.scheme == scheme {
+                        agent.on_syn_ack(now, connection, header);
+                    }
                 }
             }
         }

@@ -62,6 +62,9 @@ impl Connection {
 
     /// The SYN-ACK at the sender.
     pub(super) fn deliver_syn_ack(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
+        if let Some(header) = packet.options() {
+            network.answer_at_sender(now, self.id, header);
+        }
         let request = packet.options().map(|header| network.options.take_segment(header));
         let feedback = request.and_then(|request| feedback(&request, plan));
         self.receiver.on_established(now - packet.timestamp);

@@ -266,7 +266,8 @@ fn vary_link(draw: &mut Draw, link: &mut Value) {
         link["schedule"] = json!([step(draw)]);
     }
     if link.get("rate").is_some() && draw.bernoulli(0.2) {
-        let schemes = ["quick-start", "sirens", "bandwidth-stamp", "rcp", "perc", "abc"];
+        let stamp = json!({ "scheme": "bandwidth-stamp", "stamped": draw.choose(&["syn", "syn-ack"]) });
+        let schemes = [json!("quick-start"), json!("sirens"), stamp, json!("rcp"), json!("perc"), json!("abc")];
         link["agents"] = json!([draw.choose(&schemes)]);
     }
 }

@@ -29,6 +29,9 @@ def assess(
     emulate: Annotated[
         bool, Option(help="Also run a few cells between real kernels, for some 13 minutes (root; Linux).")
     ] = False,
+    quic: Annotated[
+        bool, Option(help="Also run a few cells in a QUIC stack, in virtual time (`make hosts ONLY=cwndlab`).")
+    ] = False,
     live: Annotated[
         list[Path] | None, Option("DIR", "A campaign of `cwndlab measure` with the algorithm. May be repeated.")
     ] = None,
@@ -57,6 +60,7 @@ def assess(
             algorithms=classes_of(algorithm_file),
             perturb=perturb is not False,
             emulate=emulate,
+            quic=quic,
             live=live or (),
         )
     if format == Format.json:

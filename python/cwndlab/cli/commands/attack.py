@@ -39,8 +39,9 @@ def attack(
 ) -> None:
     """Search for the events that harm an algorithm most.
 
-    Events on the path are outages, changes of rate and delay, losses of packets and ACKs, and other traffic. The most
-    harmful ones are reduced to few, and measured with seeds that did not choose them.
+    Events on the path are outages, changes of rate and delay, losses of packets and ACKs, and other traffic; the
+    receiver may send fewer or later ACKs. The most harmful ones are reduced to few, and measured with seeds that did
+    not choose them. With --emulate receivers stay as they are: a kernel decides itself when it sends an ACK.
     """
     if emulate:
         cwndlab.emulation.become_root()
@@ -54,6 +55,7 @@ def attack(
             goal=goal,  # type: ignore[arg-type]
             trials=trials,
             most_events=events,
+            receivers=not emulate,
             seed=seed,
             workers=workers,
             progress=progress,

@@ -18,6 +18,8 @@ FIRST_S = 3.0
 JITTER_S = 1.0
 #: What background consists of: at a constant rate, at that of video, or half of each.
 Mix: TypeAlias = Literal["half", "cbr", "vbr"]
+#: The packet that routers stamp: the SYN-ACK, as Algorithm 1 has it, or the SYN.
+Stamped: TypeAlias = Literal["syn-ack", "syn"]
 
 
 def flow(chosen: Chosen, rtt_ms: float, count: int = 1, *, start_s: float = 0.0) -> dict[str, Any]:
@@ -57,6 +59,7 @@ def scenario(
     rate: str = "1.5 Mbps",
     access: str = "1 Mbps",
     counts_in_service: bool = False,
+    stamped: Stamped = "syn-ack",
     schedule: Sequence[Mapping[str, str]] = (),
 ) -> dict[str, Any]:
     """Flows over the paper's dumbbell; ``schedule`` has steps of the bottleneck."""
@@ -69,7 +72,7 @@ def scenario(
         "duration": f"{duration_s} s",
         "start_jitter": f"{JITTER_S:g} s",
         "dumbbell": {
-            "bottleneck": {**bottleneck, "agents": ["bandwidth-stamp"]},
+            "bottleneck": {**bottleneck, "agents": [{"scheme": "bandwidth-stamp", "stamped": stamped}]},
             "access": {"rate": access, "queue": {"capacity": "50 packets"}},
         },
         "flow": list(flows),
@@ -84,7 +87,7 @@ _NOTHING: Mapping[str, Any] = {}
 def _over(
     path: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], rtt_ms: float, delay_ms: float, duration_s: float
 ) -> dict[str, Any]:
-    """Flows over a path of which ``rate``, ``access`` and ``counts_in_service`` may be given."""
+    """Flows over a path of which ``rate``, ``access``, ``counts_in_service`` and ``stamped`` may be given."""
     stated = {name: value for name, value in path.items() if name != "window"}
     return scenario(flows, delay_ms=min(delay_ms, rtt_ms / 2), duration_s=duration_s, **stated)
 

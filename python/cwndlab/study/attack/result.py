@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab import emulation
+from cwndlab.errors import Fault, ScenarioError
 from cwndlab.files import save
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import scenario_of
@@ -16,8 +17,9 @@ from cwndlab.simulate import run
 from cwndlab.statistics import Estimate, estimate
 from cwndlab.statistics.digits import mean_with_interval
 from cwndlab.study.attack.harms import HARMS, Harm, harm
-from cwndlab.study.attack.world import Event, World, during, shifted
+from cwndlab.study.attack.world import KINDS, Event, World, during, shifted
 from cwndlab.study.rendering import Table
+from cwndlab.validation.debugger import look
 
 #: The seed of the run that the story is of, and that `cwndlab debug` repeats.
 STORY_SEED = 101
@@ -135,8 +137,25 @@ class AttackResult:
         header = ["from\ns", "to\ns", "event", f"{self.algorithm}\n{kind.unit}", f"{self.against}\n{kind.unit}"]
         return Table(f"{self.algorithm} attacked", header, rows, 0, values, words=("event",))
 
+    def decisions(self) -> list[str]:
+        """After each change of the path the first event at which the attacked algorithm reduced its window, if it did
+        so before the next change: time, event, window, and the place in the algorithm's source."""
+        said = []
+        for start, end in pairwise(self.world.boundaries_s(self.events)):
+            view = look(self.scenario, at_s=start, next="reduction", flow="attacked", seed=STORY_SEED)
+            moment = view.moment
+            if moment is None or moment.time_ns >= end * 1e9:
+                continue
+            places = "; ".join(f"{one.entry}: {one.method} in {one.file}:{one.line}" for one in moment.places)
+            said.append(
+                f"{moment.time_ns / 1e9:.3f} s, {moment.event}: window {moment.before.cwnd_bytes:,} B to "
+                f"{moment.after.cwnd_bytes:,} B ({places})"
+            )
+        return said
+
     def emulated(self, runs: int, *, late_s: float = 0.01) -> Confirmation:
-        """The same events between real kernels, over the emulator (root): harm with the kernel's own algorithms.
+        """The same events between real kernels, over the emulator (root): harm with the kernel's own algorithms. A
+        kernel decides itself when it sends an ACK: search with ``receivers=False``.
 
         Parameters
         ----------
@@ -149,7 +168,12 @@ class AttackResult:
         ------
         RunError
             The kernel lacks one of the algorithms, or deliveries were late.
+        ScenarioError
+            An event is how the receiver acknowledges.
         """
+        if own := [str(one) for one in self.events if KINDS[one.kind].receiver]:
+            hint = "search with receivers=False"
+            raise ScenarioError(Fault("events", f"'{own[0]}' is up to the kernel of the receiver", hint))
         # Real hosts have variations of their own.
         jobs: list[tuple[dict[str, Any], int, emulation.Settings]] = [
             (self.world.scenario(one, shifted(self.events, seed)) | {"perturb": False}, seed, {})
@@ -177,6 +201,7 @@ class AttackResult:
             "harm_without_events": self.quiet,
             HARMS[self.goal].column: {"algorithm": list(self.values[0]), "baseline": list(self.values[1])},
             "story": list(self.table().values or ()),
+            "decisions": self.decisions(),
         }
 
     def save(self, path: str | Path) -> None:

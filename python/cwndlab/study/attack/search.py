@@ -70,6 +70,7 @@ def attack(
     goal: Goal = "itself",
     trials: int = 200,
     most_events: int = 5,
+    receivers: bool = True,
     seed: int = 1,
     workers: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
@@ -90,6 +91,8 @@ def attack(
         Number of lists of events to try.
     most_events
         The longest list.
+    receivers
+        Also search over how the receiver acknowledges, which only the simulator can do.
     seed
         Seed of the search.
     workers
@@ -110,7 +113,8 @@ def attack(
     if goal not in HARMS:
         raise ScenarioError(Fault("goal", f"'{goal}' is no harm", f"write {', '.join(HARMS)}"))
     question = _Question(algorithm, against, goal, World.of(scenario_of(scenario), beside=goal == "others"), workers)
-    tried = _search(question, trials, most_events, seed, progress or (lambda done, total: None))
+    kinds = [kind for kind, known in KINDS.items() if receivers or not known.receiver]
+    tried = _search(question, kinds, trials, most_events, seed, progress or (lambda done, total: None))
     finalists = sorted(tried, key=lambda one: (-one[1], one[0]))[:_FINALISTS]
     again = question.harms([events for events, _ in finalists], _CHOICE_SEEDS)
     found, before = max(zip((list(one) for one, _ in finalists), again, strict=True), key=lambda pair: pair[1])
@@ -133,7 +137,7 @@ def attack(
 
 
 def _search(
-    question: _Question, trials: int, most: int, seed: int, progress: Callable[[int, int], Any]
+    question: _Question, kinds: Sequence[str], trials: int, most: int, seed: int, progress: Callable[[int, int], Any]
 ) -> list[tuple[tuple[Event, ...], float]]:
     """The tried lists of events with their harm."""
     with extra("tune"):
@@ -147,7 +151,7 @@ def _search(
     tried: list[tuple[tuple[Event, ...], float]] = []
     while len(tried) < trials:
         asked = [study.ask() for _ in range(min(_BATCH, trials - len(tried)))]
-        candidates = [_proposed(one, most, question.world.duration_s) for one in asked]
+        candidates = [_proposed(one, kinds, most, question.world.duration_s) for one in asked]
         for trial, events, value in zip(asked, candidates, question.harms(candidates, _SEARCH_SEEDS), strict=True):
             study.tell(trial, value)
             tried.append((events, value))
@@ -155,11 +159,11 @@ def _search(
     return tried
 
 
-def _proposed(trial: Any, most: int, duration_s: float) -> tuple[Event, ...]:
+def _proposed(trial: Any, kinds: Sequence[str], most: int, duration_s: float) -> tuple[Event, ...]:
     """The events of a proposal."""
     events = []
     for slot in range(most):
-        kind = trial.suggest_categorical(f"kind {slot}", ["none", *KINDS])
+        kind = trial.suggest_categorical(f"kind {slot}", ["none", *kinds])
         numbers = [trial.suggest_float(f"{name} {slot}", 0.0, 1.0) for name in ("at", "length", "amount")]
         if kind != "none":
             at, length, amount = numbers
@@ -182,7 +186,7 @@ def _fewest(question: _Question, events: list[Event], before: float) -> list[Eve
 def _rounded(question: _Question, events: list[Event], before: float) -> list[Event]:
     """Rounds the numbers of each event as far as the harm remains: to one digit, else to two."""
     for at in range(len(events)):
-        for name in ("at_s", "for_s", "amount"):
+        for name in ("amount",) if KINDS[events[at].kind].receiver else ("at_s", "for_s", "amount"):
             for digits in (1, 2):
                 changed = [*events[:at], _with_digits(events[at], name, digits), *events[at + 1 :]]
                 if changed[at].end_s > question.world.duration_s:

@@ -22,6 +22,9 @@ class Kind:
     words: str
     low: float = 1.0
     high: float = 1.0
+    receiver: bool = False
+    """It is how the receiver acknowledges, for the whole run: only the simulator can do it, since a kernel decides that
+    itself."""
 
 
 #: The kinds. Rates are factors of the rate of the bottleneck; times are in milliseconds.
@@ -32,6 +35,8 @@ KINDS: Mapping[str, Kind] = {
     "loss": Kind("loss of {:.2%} of the packets", 0.001, 0.3),
     "ack-delay": Kind("delay of ACKs + {:.3g} ms", 1.0, 200.0),
     "ack-loss": Kind("loss of {:.0%} of the ACKs", 0.05, 0.9),
+    "stretch": Kind("an ACK for each {:.3g} segments", 3.0, 64.0, receiver=True),
+    "ack-timer": Kind("ACKs wait for up to {:.3g} ms", 50.0, 500.0, receiver=True),
     "rival": Kind("a flow of CUBIC"),
     "cbr": Kind("datagrams at {:.3g} times the rate", 0.1, 1.5),
     "pulses": Kind("datagrams for 100 ms each {:.4g} ms, at 1.5 times the rate", 200.0, 2000.0),
@@ -79,6 +84,8 @@ class Event:
         return KINDS[self.kind].words.format(self.amount)
 
     def __str__(self) -> str:
+        if KINDS[self.kind].receiver:
+            return f"throughout: {self.words}"
         return f"{self.at_s:.5g} s to {self.end_s:.5g} s: {self.words}"
 
     @classmethod
@@ -86,10 +93,13 @@ class Event:
         """The event of three numbers from 0 to 1, which run evenly over the times, and over the logarithms of length
         and amount."""
         bounds = KINDS[kind]
+        amount = bounds.low * (bounds.high / bounds.low) ** amount
+        if bounds.receiver:
+            return cls(0.0, duration_s, kind, amount)
         longest = duration_s / 2
         for_s = _SHORTEST_S * (longest / _SHORTEST_S) ** length
         at_s = _QUIET_S + at * max(duration_s - _QUIET_S - for_s, 0.0)
-        return cls(round(at_s, 3), round(for_s, 3), kind, bounds.low * (bounds.high / bounds.low) ** amount)
+        return cls(round(at_s, 3), round(for_s, 3), kind, amount)
 
 
 @dataclass(frozen=True)
@@ -149,7 +159,9 @@ class World:
     def scenario(self, algorithm: str, events: Sequence[Event]) -> dict[str, Any]:
         """The scenario with these events, in plain values. Paths and starts vary by less than can be measured from seed
         to seed (`perturb`)."""
-        flows = [{"name": "attacked", "algorithm": algorithm, "rtt": self.rtt}]
+        flows: list[dict[str, Any]] = [{"name": "attacked", "algorithm": algorithm, "rtt": self.rtt}]
+        if receiver := _receiver(events):
+            flows[0]["stack"] = receiver
         if self.beside:
             flows.append({"name": "beside", "algorithm": "cubic", "rtt": self.rtt})
         made = [self._flow(number, one) for number, one in enumerate(events) if one.kind in ("rival", "cbr", "pulses")]
@@ -205,7 +217,9 @@ def shifted(events: Sequence[Event], seed: int) -> list[Event]:
     random = Random(seed)
     factors = [[1 + _SHIFT * (2 * random.random() - 1) for _ in range(2)] for _ in events]
     return [
-        replace(one, at_s=round(one.at_s * at, 3), for_s=round(one.for_s * length, 3))
+        one
+        if KINDS[one.kind].receiver
+        else replace(one, at_s=round(one.at_s * at, 3), for_s=round(one.for_s * length, 3))
         for one, (at, length) in zip(events, factors, strict=True)
     ]
 
@@ -214,6 +228,15 @@ def during(events: Sequence[Event], start_s: float, end_s: float) -> list[Event]
     """The events that last from one boundary to the next."""
     middle = (start_s + end_s) / 2
     return [one for one in events if one.at_s <= middle < one.end_s]
+
+
+def _receiver(events: Sequence[Event]) -> dict[str, Any]:
+    """The settings of a receiver that acknowledges as the events say; the largest amount of a kind holds."""
+    most = {
+        kind: max((one.amount for one in events if one.kind == kind), default=0.0) for kind in ("stretch", "ack-timer")
+    }
+    settings: dict[str, Any] = {"ack_every": round(most["stretch"])} if most["stretch"] else {}
+    return settings | ({"ack_delay": f"{most['ack-timer']:.6g} ms"} if most["ack-timer"] else {})
 
 
 def _time(seconds: float) -> str:
