@@ -2,11 +2,15 @@
 
 use cwndlab_packetdrill::report::{Code, Outcome, Report};
 use cwndlab_packetdrill::run_script;
+use proptest::prelude::*;
 
 const SYSCTL: &str = "`sysctl -q net.ipv4.tcp_timestamps=0 net.ipv4.tcp_ecn=3`\n";
 const LISTEN: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listen(3, 1) = 0\n";
 const CONNECT: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0...0.1 connect(3, ..., ...) = 0\n";
 const WRITE: &str = "+0 accept(3, ..., ...) = 4\n+0 write(4, ..., 1000) = 1000\n";
+
+/// ECN fields of the IP header.
+const ECN: [&str; 4] = ["", "[ect0] ", "[ect1] ", "[ce] "];
 
 fn run(rest: &str) -> Report {
     run_script(&format!("{SYSCTL}{rest}")).unwrap()
@@ -73,6 +77,23 @@ fn the_server_reads_the_ack_of_the_syn_ack() {
     }
 }
 
+/// Linux, Documentation/networking/ip-sysctl.rst, tcp_syn_linear_timeouts: timeouts of 1, 1, 1, 1, 1, 2 s and so on, and
+/// tcp_syn_retries, tcp_synack_retries: six and five repetitions. SYN-ACKs wait 1, 2, 4, 8 and 16 s.
+#[test]
+fn syns_and_syn_acks_are_repeated_as_in_linux() {
+    let syns =
+        |waits: &[u32], packet: &str| waits.iter().map(|wait| format!("+{wait} > {packet}\n")).collect::<String>();
+    let client =
+        |waits| format!("{CONNECT}+0 > S7 0:0(0) <...>\n+1 > S7 0:0(0) <...>\n{}", syns(waits, "S 0:0(0) <...>"));
+    assert_passes(&client(&[1, 1, 1, 1, 2]));
+    assert!(got(&client(&[1, 1, 1, 1, 1])).starts_with("no packet"));
+    assert!(got(&client(&[1, 1, 1, 1, 2, 4])).starts_with("no packet"));
+    let first = "+0 < S7 0:0(0) win 65535 <mss 1000>\n+0 > S2. 0:0(0) ack 1 <...>\n+1 > S2. 0:0(0) ack 1 <...>\n";
+    let server = |waits| format!("{LISTEN}{first}{}", syns(waits, "S. 0:0(0) ack 1 <...>"));
+    assert_passes(&server(&[2, 4, 8, 16]));
+    assert!(got(&server(&[2, 4, 8, 16, 32])).starts_with("no packet"));
+}
+
 /// RFC 9768, section 3.2.2.4 and note 1 of table 4: after 000 the server sends no ECT, and still feeds back marks.
 #[test]
 fn an_end_that_stopped_ect_still_feeds_back() {
@@ -136,6 +157,67 @@ fn faults_of_flags_and_options_have_line_and_column() {
     }
     assert!(fault(". 1:1(0) ack 1 <ECN ceb 1>").ends_with("expected the order 'e0b ceb e1b' or 'e1b ceb e0b'"));
     assert!(fault(". 1:1(0) ack 1 <ECN e0b 16777216>").ends_with("expected a number of 24 bits"));
+}
+
+/// RFC 9768, section 3.2.2.2: the mark of a SYN does not count, and only the ACK of a SYN-ACK has the encoding of table 3.
+/// RFC 9293, section 3.10.7.4: a SYN in an established connection is answered by an ACK.
+#[test]
+fn a_syn_in_the_connection_is_not_counted() {
+    let begin = format!("{}+0 > 5. 1:1001(1000) ack 1\n", served("2."));
+    assert_passes(&format!("{begin}+.01 < [ce] S7 0:0(0) win 65535 <mss 1000>\n+0 > [ect0] 5. 1001:1001(0) ack 1\n"));
+}
+
+/// The options of Linux that set Accurate ECN; other values are those of another kernel.
+#[test]
+fn unknown_values_of_the_sysctls_are_named() {
+    for setting in ["tcp_ecn=6", "tcp_ecn_option=4", "tcp_ecn_fallback=2", "tcp_ecn_option_beacon=x"] {
+        let text = format!(
+            "`sysctl -q net.ipv4.{setting}`\n{LISTEN}+0 < S 0:0(0) win 9 <mss 9>\n+0 > S. 0:0(0) ack 1 <...>\n"
+        );
+        match run_script(&text).unwrap().outcome {
+            Outcome::NotApplicable { reasons } => assert_eq!(reasons[0].feature, format!("sysctl {setting}")),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// RFC 3168, section 6.1.3: a receiver echoes a mark. The simulated one does not.
+#[test]
+fn the_echo_of_classic_ecn_is_not_applicable() {
+    let begin = served("2.").replace("S7", "SEW").replace("S2.", "SE.").replace("2. 1:1", ". 1:1");
+    let rest =
+        "+0 > [ect0] . 1:1001(1000) ack 1\n+.1 < [ce] . 1:101(100) ack 1001 win 65535\n+0 > E. 1001:1001(0) ack 101\n";
+    assert_eq!(reasons(&format!("{begin}{rest}")), ["receiver-side check (echo of classic ECN)"]);
+}
+
+proptest! {
+    /// Any order of these packets gives a report, in finite time.
+    #[test]
+    fn no_order_of_marked_packets_stops_the_interpreter(
+        client in any::<bool>(),
+        events in prop::collection::vec(
+            prop_oneof![
+                (0u8..8, 0usize..4).prop_map(|(ace, ecn)| format!("+.3 < {}S{ace} 0:0(0) win 999 <mss 1000>", ECN[ecn])),
+                (0u8..8, 0usize..4, 0u32..9).prop_map(|(ace, ecn, value)| format!(
+                    "+.3 < {}S{ace}. 0:0(0) ack 1 win 999 <mss 1000,ECN e1b {value} ceb {value}>", ECN[ecn]
+                )),
+                (0u8..8, 0usize..4, 0u32..30).prop_map(|(ace, ecn, segments)| format!(
+                    "+.1 < {}{ace}. 1:1(0) ack {} win 999", ECN[ecn], 1 + 988 * segments
+                )),
+                (0u8..8, 0u32..30, 0u32..1 << 24).prop_map(|(ace, segments, value)| format!(
+                    "+.1 < {ace}. 1:1(0) ack {} win 999 <ECN e0b {value} ceb {value} e1b {value}>", 1 + 988 * segments
+                )),
+                (1u32..30_000).prop_map(|bytes| format!("+0 write(3, ..., {bytes}) = {bytes}")),
+                Just("* > 5. 1:1(0) ack 1".to_owned()),
+                Just("+9 %{ pass }%".to_owned()),
+                Just("+.5 < [ce] F5. 1:1(0) ack 1 win 0".to_owned()),
+            ],
+            1..20,
+        ),
+    ) {
+        let begin = if client { CONNECT } else { LISTEN };
+        let _ = run(&format!("{begin}{}\n", events.join("\n")));
+    }
 }
 
 #[test]

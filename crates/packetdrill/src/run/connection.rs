@@ -180,8 +180,23 @@ impl Connection {
         }
     }
 
-    /// Acknowledges a SYN-ACK, also one that is repeated (RFC 9293, section 3.10.7.4: a challenge ACK). With Accurate ECN
-    /// the ACE field encodes its ECN field (RFC 9768, section 3.2.2.1).
+    /// Answers a SYN or a SYN-ACK in the established connection by a challenge ACK (RFC 9293, section 3.10.7.4).
+    fn challenge(&mut self, packet: &Packet) {
+        if packet.has('.') {
+            self.acknowledge_syn_ack(packet);
+        } else {
+            let ack = self.control(self.next_byte());
+            self.wire.queue.push_back(ack);
+        }
+    }
+
+    /// Whether a packet has a mark that classic ECN echoes, which the simulated receiver does not.
+    pub(super) fn owes_echo(&self, packet: &Packet) -> bool {
+        self.negotiated.ecn == Ecn::Classic && packet.len > 0 && codepoint(packet.ecn) == Codepoint::Ce
+    }
+
+    /// Acknowledges a SYN-ACK, also one that is repeated. With Accurate ECN the ACE field encodes its ECN field (RFC 9768,
+    /// section 3.2.2.1).
     pub(super) fn acknowledge_syn_ack(&mut self, syn_ack: &Packet) {
         if let Some(feedback) = &mut self.wire.feedback {
             feedback.on_syn_ack(syn_ack);
@@ -300,7 +315,7 @@ impl Connection {
     pub(super) fn receive(&mut self, now: Time, packet: &Packet, echo: Option<Time>) -> Result<(), PartOfSegment> {
         self.set_now(now);
         if packet.has('S') {
-            self.acknowledge_syn_ack(packet);
+            self.challenge(packet);
             return Ok(());
         }
         self.count(packet);

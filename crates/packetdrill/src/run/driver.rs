@@ -283,6 +283,9 @@ impl Driver {
         let now = self.now;
         let ts_recent = self.ts_recent;
         let Some(connection) = self.connection() else { return Ok(()) };
+        if connection.owes_echo(packet) {
+            return Err(Stop::NotApplicable("receiver-side check (echo of classic ECN)"));
+        }
         connection.wire.ts_recent = ts_recent;
         connection
             .receive(now, packet, echo)

@@ -21,7 +21,7 @@ pub(super) const FIRST_BYTE: u64 = 1;
 const CLASSIC_SYN: u8 = 0b011;
 /// The retransmission timeout of a SYN and of a SYN-ACK (RFC 6298, section 2).
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// Timeouts of a SYN before they double (Linux, `tcp_syn_linear_timeouts`).
+/// Timeouts of a SYN after the first one before they double (Linux, `tcp_syn_linear_timeouts`).
 const LINEAR_TIMEOUTS: u32 = 4;
 /// Repetitions at most (Linux, `tcp_syn_retries`, `tcp_synack_retries`).
 const REPETITIONS: [u32; 2] = [6, 5];
@@ -54,7 +54,7 @@ impl Client {
     pub(super) fn repeat(&mut self, settings: &Settings, queue: &mut VecDeque<Sent>) {
         self.retransmissions += 1;
         queue.push_back(syn(self.timer, self.retransmissions, settings));
-        let doublings = (self.retransmissions + 1).saturating_sub(LINEAR_TIMEOUTS);
+        let doublings = self.retransmissions.saturating_sub(LINEAR_TIMEOUTS);
         self.timer = next_timer(self.timer, doublings, self.retransmissions, REPETITIONS[0]);
     }
 
