@@ -81,8 +81,10 @@ fn the_server_reads_the_ack_of_the_syn_ack() {
 /// tcp_syn_retries, tcp_synack_retries: six and five repetitions. SYN-ACKs wait 1, 2, 4, 8 and 16 s.
 #[test]
 fn syns_and_syn_acks_are_repeated_as_in_linux() {
-    let syns =
-        |waits: &[u32], packet: &str| waits.iter().map(|wait| format!("+{wait} > {packet}\n")).collect::<String>();
+    let syns = |waits: &[u32], packet: &str| {
+        let lines: Vec<String> = waits.iter().map(|wait| format!("+{wait} > {packet}\n")).collect();
+        lines.concat()
+    };
     let client =
         |waits| format!("{CONNECT}+0 > S7 0:0(0) <...>\n+1 > S7 0:0(0) <...>\n{}", syns(waits, "S 0:0(0) <...>"));
     assert_passes(&client(&[1, 1, 1, 1, 2]));
