@@ -129,6 +129,17 @@ fn three_marked_acks_are_acknowledged() {
     assert!(two.starts_with("no packet"), "{two}");
 }
 
+/// RFC 9331, section 4.1: packets of L4S carry ECT(1); others ECT(0), also those without data (Linux, `tcp_ecn_send`).
+#[test]
+fn algorithms_of_l4s_send_ect1() {
+    for (algorithm, field) in [("prague", "ect1"), ("reno", "ect0"), ("dctcp", "ect0")] {
+        let begin = format!("`sysctl -q net.ipv4.tcp_congestion_control={algorithm}`\n{}", served("2."));
+        let data = format!("+0 > [{field}] 5. 1:1001(1000) ack 1\n");
+        let ack = format!("+.1 < 5. 1:101(100) ack 1001 win 65535\n+0 > [{field}] 5. 1001:1001(0) ack 101\n");
+        assert_passes(&format!("{begin}{data}{ack}"));
+    }
+}
+
 /// Packetdrill, tcp_packet.c: a digit stands for the letters A (4), W (2) and E (1).
 #[test]
 fn digits_and_letters_are_the_same_flags() {

@@ -14,7 +14,8 @@ use crate::settings::{AccEcnSettings, OptionSetting};
 /// Options that a change of the ECN field demands (Linux, `accecn_opt_demand`).
 const DEMANDED_BY_CHANGE: u8 = 2;
 
-/// The counters of our side, and the state that decides when it sends the option.
+/// The counters of our side, and the state that decides when it sends the option. An option for every 2²² bytes is left out,
+/// which no script sends.
 #[derive(Debug)]
 pub(super) struct Feedback {
     counters: MarkCounters,
