@@ -66,6 +66,14 @@ def test_the_scripts_cover_what_a_sender_does() -> None:
         "dsack-undo",
         "f-rto",
         "ecn-echo",
+        "accecn-server",
+        "accecn-client",
+        "accecn-ace-wrap",
+        "accecn-lost-acks",
+        "accecn-option-resolves",
+        "accecn-to-classic",
+        "accecn-to-none",
+        "accecn-cleared-ace",
         "idle-restart",
         "zero-window-probes",
     }
@@ -88,6 +96,27 @@ def test_every_data_packet_of_our_scripts_is_compared(path: Path) -> None:
         assert (late.verdict, late.line) == (Verdict.FAILED, number + 1)
         other = run_text(changed(text, number, r"ack 1\b", "ack 2"))
         assert (other.verdict, other.line) == (Verdict.FAILED, number + 1)
+
+
+@pytest.mark.parametrize("path", [path for path in OURS if path.stem.startswith("accecn")], ids=lambda path: path.stem)
+def test_the_fields_of_accurate_ecn_of_each_packet_are_compared(path: Path) -> None:
+    """Another ACE field, ECN field or number of marked bytes, or no option, is a difference."""
+    text = path.read_text("utf-8")
+    changes = [
+        (r" (S?)(\d)(\.?) (?=\d+:\d)", lambda found: f" {found[1]}{(int(found[2]) + 1) % 8}{found[3]} "),
+        (r"\[(noecn|ect0)\]", lambda found: "[ect0]" if found[1] == "noecn" else "[noecn]"),
+        (r"ceb (\d+)", lambda found: f"ceb {int(found[1]) + 1}"),
+        (r",?ECN e1b \d+ ceb \d+ e0b \d+", lambda _: ""),
+    ]
+    compared = 0
+    for pattern, replacement in changes:
+        for number in numbered(text, rf"^ *\+\S+ >.*{pattern}"):
+            lines = text.splitlines()
+            lines[number] = re.sub(pattern, replacement, lines[number], count=1).replace("<,nop>", "")
+            result = run_text("\n".join(lines) + "\n")
+            assert (result.verdict, result.line) == (Verdict.FAILED, number + 1), lines[number]
+            compared += 1
+    assert compared >= 3
 
 
 def test_a_failure_names_line_time_expectation_and_values() -> None:

@@ -3,7 +3,7 @@
 use crate::commands;
 use crate::report::Reason;
 use crate::run::{algorithm_text, FIELDS};
-use crate::script::{Action, Call, Expression, Packet, Protocol, Script, TcpOption};
+use crate::script::{Action, Call, Event, Expression, Packet, Protocol, Script, TcpOption};
 use crate::settings::{apply_option, Settings};
 
 /// System calls without effect on a sender, and those that the interpreter carries out.
@@ -109,22 +109,34 @@ pub(crate) fn examine(script: &Script) -> (Settings, Vec<Reason>) {
         reasons.add(1, [format!("algorithm '{}' of the kernel", settings.algorithm)]);
     }
     let mut later = settings.clone();
+    let last = script.events.iter().rposition(|event| !matches!(event.action, Action::Command(_)));
     for (index, event) in script.events.iter().enumerate().skip(begins) {
         // A command at the end only restores what the script set.
         let is_cleanup = index + 1 == script.events.len();
         match &event.action {
             Action::Command(_) if is_cleanup => {}
-            Action::Command(command) => reasons.add(event.line, commands::apply(command, &mut later)),
+            Action::Command(command) => {
+                reasons.add(event.line, commands::apply(command, &mut later));
+                reasons.add(event.line, resized(&settings, &later));
+            }
             Action::Code(text) => reasons.add(event.line, unknown_fields(text)),
             Action::Call(call) => reasons.add(event.line, of_call(call)),
+            // A reset at the end has no effect that the script could check.
+            Action::Inbound(packet) if packet.has('R') && Some(index) == last => {}
             Action::Inbound(packet) => reasons.add(event.line, of_packet(packet, true)),
             Action::Outbound(packet) => reasons.add(event.line, of_packet(packet, false)),
         }
     }
-    for (line, feature) in of_whole(script) {
+    for (line, feature) in of_whole(script, &settings) {
         reasons.add(line, [feature]);
     }
     (settings, reasons.0)
+}
+
+/// The transport's segments have the same size throughout, which the option of Accurate ECN reduces.
+fn resized(settings: &Settings, later: &Settings) -> Option<String> {
+    let changed = settings.accecn.option != later.accecn.option;
+    changed.then(|| "change of the segment size (tcp_ecn_option during the connection)".to_owned())
 }
 
 /// Variables `tcpi_…` of a piece of Python that the transport does not have.
@@ -189,16 +201,12 @@ fn of_packet(packet: &Packet, inbound: bool) -> Option<String> {
             TcpOption::Md5 => return Some("MD5".to_owned()),
             TcpOption::Symbol(name) => return Some(format!("symbol {name} of the command line (-D)")),
             TcpOption::End if packet.has('S') => return Some(FREEBSD.to_owned()),
-            TcpOption::AccurateEcn => return Some("accurate ECN".to_owned()),
             TcpOption::Sack(_) if !inbound => return Some("receiver-side check (SACK blocks of ours)".to_owned()),
             _ => {}
         }
     }
     if packet.has('S') && packet.len > 0 {
         return Some("Fast Open".to_owned());
-    }
-    if packet.flags.contains(|one: char| one.is_ascii_digit() || one == 'A') {
-        return Some("accurate ECN".to_owned());
     }
     if packet.has('R') {
         return Some("reset of a connection".to_owned());
@@ -216,7 +224,7 @@ fn of_packet(packet: &Packet, inbound: bool) -> Option<String> {
 }
 
 /// Reasons that follow from several events.
-fn of_whole(script: &Script) -> Vec<(u32, String)> {
+fn of_whole(script: &Script, settings: &Settings) -> Vec<(u32, String)> {
     let mut reasons = Vec::new();
     let packets = || {
         script.events.iter().filter_map(|event| match &event.action {
@@ -226,8 +234,19 @@ fn of_whole(script: &Script) -> Vec<(u32, String)> {
         })
     };
     let repeated = |flag: char| packets().filter(|(_, packet, inbound)| !inbound && packet.has(flag)).nth(1);
-    if let Some((line, ..)) = repeated('S') {
+    let calls = |name: &str| {
+        let is_call = |event: &&Event| matches!(&event.action, Action::Call(call) if call.name == name);
+        script.events.iter().filter(is_call).count()
+    };
+    // A SYN with flags of ECN is answered by the transport (RFC 9768, section 3.1), and its repetitions are a part of the
+    // negotiation (section 3.1.4).
+    let negotiates = settings.ecn.is_accurate() || packets().any(|(_, packet, _)| packet.has('S') && packet.ace() != 0);
+    if let Some((line, ..)) = repeated('S').filter(|_| !negotiates || calls("connect") + calls("accept") > 1) {
         reasons.push((line, "repeated SYN, or several connections".to_owned()));
+    }
+    let syn = packets().find(|(_, packet, inbound)| *inbound && packet.has('S') && !packet.has('.'));
+    if let Some((line, ..)) = syn.filter(|_| calls("connect") > 0) {
+        reasons.push((line, "simultaneous open, or several connections".to_owned()));
     }
     if let Some((line, ..)) = repeated('F') {
         reasons.push((line, "repetition of a FIN".to_owned()));
@@ -239,7 +258,7 @@ fn of_whole(script: &Script) -> Vec<(u32, String)> {
         }
         _ => false,
     });
-    if !writes {
+    if !writes && !negotiates {
         reasons.push((1, "no data is sent: handshake, end, or receiver alone".to_owned()));
     }
     let mut next = 1;

@@ -2,14 +2,14 @@
 
 use cwndlab_units::Duration;
 
-use crate::settings::{EcnMode, Settings};
+use crate::settings::{EcnMode, OptionSetting, Settings};
 
 /// Programs and scripts without effect on a simulated path.
 const IGNORED_PROGRAMS: [&str; 9] = ["ethtool", "true", "sleep", "rm", "dd", "nstat", "ss", "sync", "exit"];
 /// Sysctls without effect on a data sender: buffers whose limits no script reaches (those that do are found by the
 /// results of their calls), receivers, repetitions of SYNs, Fast Open (its scripts are found by its options), and
 /// features that Linux 6.x has no more.
-const IGNORED_SYSCTLS: [&str; 32] = [
+const IGNORED_SYSCTLS: [&str; 30] = [
     "tcp_rmem",
     "tcp_wmem",
     "tcp_dsack",
@@ -21,8 +21,6 @@ const IGNORED_SYSCTLS: [&str; 32] = [
     "tcp_fastopen_cookies",
     "tcp_fastopen_blackhole_timeout_sec",
     "tcp_syncookies",
-    "tcp_ecn_option",
-    "tcp_ecn_fallback",
     "tcp_notsent_lowat",
     "tcp_no_metrics_save",
     "tcp_moderate_rcvbuf",
@@ -43,6 +41,9 @@ const IGNORED_SYSCTLS: [&str; 32] = [
     "tcp_max_syn_backlog",
     "tcp_mem",
 ];
+
+/// The largest `tcp_ecn_option_beacon`.
+const MOST_BEACONS: u32 = 3;
 
 /// Applies a command. Returns the features that the interpreter lacks.
 pub(crate) fn apply(command: &str, settings: &mut Settings) -> Vec<String> {
@@ -102,7 +103,8 @@ fn apply_defaults(settings: &mut Settings) {
     settings.restart_after_idle = false;
     settings.tail_loss_probe = true;
     settings.dup_thresh = 3;
-    settings.ecn = EcnMode::Off;
+    settings.ecn = EcnMode::OFF;
+    settings.accecn.option = OptionSetting::Always;
 }
 
 /// Applies `net.ipv4.tcp_sack=1`, also with slashes. Returns a feature that the interpreter lacks.
@@ -134,11 +136,14 @@ fn set_sysctl(name: &str, value: &str, settings: &mut Settings) -> Option<()> {
         // With a larger divisor almost every burst is large enough (tcp_tso_should_defer).
         "tcp_tso_win_divisor" => settings.tso_deferral = number()? <= 3,
         "tcp_rto_min_us" => settings.min_rto = Some(Duration::from_micros(number()?.into())),
-        "tcp_ecn" => {
-            settings.ecn = match value {
-                "0" => EcnMode::Off,
-                "1" => EcnMode::Request,
-                "2" => EcnMode::Accept,
+        "tcp_ecn" => settings.ecn = EcnMode::numbered(value)?,
+        "tcp_ecn_fallback" => settings.accecn.fallback = flag()?,
+        "tcp_ecn_option_beacon" => settings.accecn.beacon = number()?.min(MOST_BEACONS),
+        "tcp_ecn_option" => {
+            settings.accecn.option = match value {
+                "0" => OptionSetting::Never,
+                "1" => OptionSetting::Sparingly,
+                "2" | "3" => OptionSetting::Always,
                 _ => return None,
             }
         }

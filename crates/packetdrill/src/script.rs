@@ -82,6 +82,9 @@ pub enum Protocol {
     Encapsulated,
 }
 
+/// The flags AE, CWR and ECE, from the high bit of the ACE field to the low one.
+pub(crate) const ECN_FLAGS: [char; 3] = ['A', 'W', 'E'];
+
 /// A packet. Of other protocols than TCP only the protocol is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
@@ -89,7 +92,7 @@ pub struct Packet {
     pub protocol: Protocol,
     /// Its ECN field, where the script names it.
     pub ecn: Option<IpEcn>,
-    /// The flags, such as `FP.`; empty for `-`.
+    /// The flags, such as `FP.`; empty for `-`. An ACE field is the letters A, W and E.
     pub flags: String,
     /// The first sequence number.
     pub seq: u64,
@@ -110,6 +113,12 @@ impl Packet {
     #[must_use]
     pub fn has(&self, flag: char) -> bool {
         self.flags.contains(flag)
+    }
+
+    /// The flags AE, CWR and ECE as a number, the ACE field of Accurate ECN.
+    #[must_use]
+    pub fn ace(&self) -> u8 {
+        ECN_FLAGS.iter().fold(0, |ace, &flag| ace << 1 | u8::from(self.has(flag)))
     }
 
     /// Its options; none if the script does not say.
@@ -156,10 +165,21 @@ pub enum TcpOption {
     FastOpen,
     /// MD5 signature.
     Md5,
-    /// Accurate ECN.
-    AccurateEcn,
+    /// Accurate ECN: its counters, in order.
+    AccurateEcn(Vec<(EcnCounter, u32)>),
     /// An option whose value is a symbol that packetdrill's command line defines (`-D`).
     Symbol(String),
+}
+
+/// A counter of the option of Accurate ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnCounter {
+    /// `e0b`: payload with ECT(0).
+    Ect0,
+    /// `ceb`: payload with CE.
+    Ce,
+    /// `e1b`: payload with ECT(1).
+    Ect1,
 }
 
 /// A system call.

@@ -1,17 +1,59 @@
 //! What options, commands and socket options set: the parameters of the stack and of the interpreter.
 
+use cwndlab_transport::stack::PeerEcn;
 use cwndlab_units::Duration;
 
 use crate::script::ScriptOption;
 
-/// ECN (`net.ipv4.tcp_ecn`).
+/// ECN (`net.ipv4.tcp_ecn`; Linux, `enum tcp_ecn_mode`): the best form that is accepted, and the one that is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EcnMode {
-    Off,
-    /// Requested and accepted.
-    Request,
-    /// Accepted.
-    Accept,
+pub(crate) struct EcnMode {
+    pub(crate) accepts: PeerEcn,
+    pub(crate) requests: PeerEcn,
+}
+
+impl EcnMode {
+    pub(crate) const OFF: Self = Self { accepts: PeerEcn::Off, requests: PeerEcn::Off };
+
+    /// The mode with this number.
+    pub(crate) fn numbered(value: &str) -> Option<Self> {
+        let (accepts, requests) = match value {
+            "0" => (PeerEcn::Off, PeerEcn::Off),
+            "1" => (PeerEcn::Classic, PeerEcn::Classic),
+            "2" => (PeerEcn::Classic, PeerEcn::Off),
+            "3" => (PeerEcn::Accurate, PeerEcn::Accurate),
+            "4" => (PeerEcn::Accurate, PeerEcn::Classic),
+            "5" => (PeerEcn::Accurate, PeerEcn::Off),
+            _ => return None,
+        };
+        Some(Self { accepts, requests })
+    }
+
+    /// Whether Accurate ECN is requested or accepted.
+    pub(crate) fn is_accurate(self) -> bool {
+        [self.accepts, self.requests].contains(&PeerEcn::Accurate)
+    }
+}
+
+/// When our side sends the AccECN option (`net.ipv4.tcp_ecn_option`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OptionSetting {
+    /// 0.
+    Never,
+    /// 1: where a change demands it, and this often per RTT (`tcp_ecn_option_beacon`).
+    Sparingly,
+    /// 2 and 3: on each packet, once the peer sent one.
+    Always,
+}
+
+/// Accurate ECN of our side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AccEcnSettings {
+    pub(crate) option: OptionSetting,
+    /// Options per RTT at least, where they are sent sparingly.
+    pub(crate) beacon: u32,
+    /// The path is tested for changes of the ECN field, and SYNs fall back (`tcp_ecn_fallback`).
+    pub(crate) fallback: bool,
 }
 
 /// The settings of a script. The default is that of Linux 6.x.
@@ -22,6 +64,7 @@ pub(crate) struct Settings {
     pub(crate) sack: bool,
     pub(crate) window_scaling: bool,
     pub(crate) ecn: EcnMode,
+    pub(crate) accecn: AccEcnSettings,
     pub(crate) restart_after_idle: bool,
     pub(crate) tail_loss_probe: bool,
     pub(crate) dup_thresh: u32,
@@ -50,7 +93,8 @@ impl Default for Settings {
             timestamps: true,
             sack: true,
             window_scaling: true,
-            ecn: EcnMode::Accept,
+            ecn: EcnMode { accepts: PeerEcn::Classic, requests: PeerEcn::Off },
+            accecn: AccEcnSettings { option: OptionSetting::Always, beacon: 3, fallback: true },
             restart_after_idle: true,
             tail_loss_probe: true,
             dup_thresh: 3,

@@ -13,6 +13,8 @@ use crate::stack::{Ecn, PeerEcn};
 const ACE: u32 = 7;
 /// Initial packet counter: a zeroed field is detected (section 3.2.2.4).
 const INITIAL_PACKETS: u32 = 5;
+/// Initial byte counters: a zeroed option is detected (section 3.2.3.2.4).
+const INITIAL_BYTES: ByteCounters = ByteCounters { ect0: 1, ce: 0, ect1: 1 };
 /// Bits of a byte counter in the option.
 const COUNTER_BITS: u32 = 24;
 /// Mean packets per ACK above which ACKs are assumed to be thinned out, so that a large one is no sign of lost ACKs (Linux,
@@ -22,6 +24,8 @@ const THINNED: u32 = 4;
 const MEAN_SHIFT: u32 = 6;
 /// CE marks after which an ACK is sent, with unacknowledged data (section 3.2.2.5.1).
 const MARKS_PER_ACK: u32 = 2;
+/// CE marks of ACKs after which they are acknowledged, without unacknowledged data (section 3.2.2.5.1).
+const MARKS_PER_ACK_OF_ACKS: u32 = 3;
 
 /// The ECN field of an IP header (RFC 3168, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +49,8 @@ pub const SYN_FLAGS: u8 = 0b111;
 pub fn syn_ack_flags(flags: u8, arrived: Codepoint, server: PeerEcn) -> u8 {
     match (flags & SYN_FLAGS, server) {
         (0b000, _) | (_, PeerEcn::Off) => 0b000,
-        (0b011, _) | (_, PeerEcn::Classic) => 0b001,
+        (0b011, _) | (0b111, PeerEcn::Classic) => 0b001,
+        (_, PeerEcn::Classic) => 0b000, // RFC 3168, section 6.1.1: both CWR and ECE, and it does not know AE
         _ => handshake_encoding(arrived),
     }
 }
@@ -102,11 +107,25 @@ pub struct AccEcnFeedback {
     pub ace: u8,
     /// The option; `None` if the ACK has none.
     pub option: Option<AccEcnOption>,
+    /// The timestamp of the ACK is newer than those of all before it, so that it is not superseded though it delivers
+    /// nothing (appendix A.1, `newlyAckedT`). An endpoint that does not compare timestamps of ACKs leaves it unset.
+    pub newer: bool,
+}
+
+/// When a receiver sends the option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionUse {
+    /// Never.
+    Never,
+    /// Where a counter changed, in the more efficient order (section 3.2.3.3).
+    WhenChanged,
+    /// On each packet where it fits, in order 1 (Linux).
+    Always,
 }
 
 /// The counters of a receiver.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MarkCounters {
+pub struct MarkCounters {
     packets: u32,
     bytes: ByteCounters,
     /// Marks since the last ACK.
@@ -119,21 +138,51 @@ pub(crate) struct MarkCounters {
     used: Changes,
     /// The first option is still to be sent, which tests the path (section 3.2.3.2).
     first: bool,
+    /// A SYN-ACK had a mark.
+    syn_ack_marked: bool,
 }
 
 impl Default for MarkCounters {
     fn default() -> Self {
-        let bytes = ByteCounters { ect0: 1, ce: 0, ect1: 1 };
         let none = Changes::default();
-        let packets = INITIAL_PACKETS;
-        Self { packets, bytes, unreported: 0, was_marked: false, changed: none, used: none, first: true }
+        Self {
+            packets: INITIAL_PACKETS,
+            bytes: INITIAL_BYTES,
+            unreported: 0,
+            was_marked: false,
+            changed: none,
+            used: none,
+            first: true,
+            syn_ack_marked: false,
+        }
     }
 }
 
 impl MarkCounters {
+    /// Handles a SYN-ACK at the client. A mark counts once, however many SYN-ACKs have one (section 3.2.2.2).
+    pub fn on_syn_ack(&mut self, arrived: Codepoint) {
+        if arrived == Codepoint::Ce && !self.syn_ack_marked {
+            self.packets = self.packets.wrapping_add(1);
+            self.syn_ack_marked = true;
+        }
+    }
+
+    /// Packets that arrived with CE, and payload by codepoint, modulo 2²⁴.
+    #[must_use]
+    pub fn received(&self) -> MarkTotals {
+        MarkTotals::since_start(self.packets, self.bytes)
+    }
+
+    /// Whether ACKs with marks are to be acknowledged: three are unreported, and no data is unacknowledged (section
+    /// 3.2.2.5.1). The ACK of ACKs has no SACK blocks, which tells it from a duplicate ACK.
+    #[must_use]
+    pub fn acknowledges_acks(&self) -> bool {
+        self.unreported >= MARKS_PER_ACK_OF_ACKS
+    }
+
     /// Counts a packet with `len` bytes of payload. Returns whether an ACK is due: marking began, or two marks are
     /// unreported (section 3.2.2.5.1).
-    pub(crate) fn on_packet(&mut self, arrived: Codepoint, len: u32) -> bool {
+    pub fn on_packet(&mut self, arrived: Codepoint, len: u32) -> bool {
         let marked = arrived == Codepoint::Ce;
         let began = marked && !self.was_marked;
         self.was_marked = marked;
@@ -151,17 +200,42 @@ impl MarkCounters {
     }
 
     /// The feedback of the next ACK, which has `blocks` SACK blocks, and the number of blocks beside it. The option is left
-    /// out if it does not fit, or if no counter changed (section 3.2.3.3).
-    pub(crate) fn feedback(&mut self, blocks: u8, timestamps: bool, option: bool) -> (AccEcnFeedback, u8) {
+    /// out if it does not fit (section 3.2.3.3).
+    pub fn feedback(&mut self, blocks: u8, timestamps: bool, option: OptionUse) -> (AccEcnFeedback, u8) {
         self.unreported = 0;
         let ace = (self.packets & ACE) as u8;
-        let is_due = option && (self.first || self.changed != Changes::default());
-        let order = if self.used.ect0 && !self.used.ect1 { Order::Ect0First } else { Order::Ect1First };
+        let changed = self.first || self.changed != Changes::default();
+        let is_due = option == OptionUse::Always || option == OptionUse::WhenChanged && changed;
+        let ect0_first = option == OptionUse::WhenChanged && self.used.ect0 && !self.used.ect1;
+        let order = if ect0_first { Order::Ect0First } else { Order::Ect1First };
         let place = is_due.then(|| place(self.changed.required(order), blocks, timestamps)).flatten();
-        let Some(place) = place else { return (AccEcnFeedback { ace, option: None }, blocks) };
+        let Some(place) = place else { return (AccEcnFeedback { ace, option: None, newer: false }, blocks) };
         (self.first, self.changed) = (false, Changes::default());
         let option = AccEcnOption { order, fields: place.fields, size: place.size, counters: self.bytes };
-        (AccEcnFeedback { ace, option: Some(option) }, place.blocks)
+        (AccEcnFeedback { ace, option: Some(option), newer: false }, place.blocks)
+    }
+}
+
+/// Marked packets, and payload by codepoint, since the start of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MarkTotals {
+    /// Packets with CE.
+    pub packets: u32,
+    /// Payload by codepoint, modulo 2²⁴.
+    pub bytes: ByteCounters,
+}
+
+impl MarkTotals {
+    /// The totals behind counters, which do not begin at zero.
+    fn since_start(packets: u32, bytes: ByteCounters) -> Self {
+        let since = |value: u32, initial| value.wrapping_sub(initial) & ((1 << COUNTER_BITS) - 1);
+        let ByteCounters { ect0, ce, ect1 } = bytes;
+        let bytes = ByteCounters {
+            ect0: since(ect0, INITIAL_BYTES.ect0),
+            ce: since(ce, INITIAL_BYTES.ce),
+            ect1: since(ect1, INITIAL_BYTES.ect1),
+        };
+        Self { packets: packets.wrapping_sub(INITIAL_PACKETS), bytes }
     }
 }
 
@@ -199,7 +273,7 @@ pub(crate) struct Marks {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AceDecoder {
     packets: u32,
-    ce_bytes: u32,
+    bytes: ByteCounters,
     options: Options,
     /// Packets delivered, and marks reported by the ACE field, since the last counter of marked bytes.
     since_option: Delivered,
@@ -214,7 +288,7 @@ impl AceDecoder {
     pub(crate) fn new(mss: u32) -> Self {
         Self {
             packets: INITIAL_PACKETS,
-            ce_bytes: 0,
+            bytes: INITIAL_BYTES,
             options: Options::None,
             since_option: Delivered { packets: 0, bytes: Bytes::ZERO },
             marked_since_option: 0,
@@ -223,15 +297,31 @@ impl AceDecoder {
         }
     }
 
-    /// The marks that an ACK newly reports. An ACK that delivers nothing may be reordered, so that its counters wait for
-    /// the next one (Linux: no forward progress).
+    /// Counts the mark of the SYN-ACK, which the ACK of it reported (section 3.2.2.1, table 4).
+    pub(crate) fn count_syn_ack_mark(&mut self) {
+        self.packets = self.packets.wrapping_add(1);
+    }
+
+    /// Handles the option of a packet of the handshake, which tests the path (section 3.2.3.2.4).
+    pub(crate) fn on_handshake_option(&mut self, option: AccEcnOption) {
+        self.marked_bytes(Some(option));
+    }
+
+    /// The marks that ACKs reported so far.
+    pub(crate) fn reported(&self) -> MarkTotals {
+        MarkTotals::since_start(self.packets, self.bytes)
+    }
+
+    /// The marks that an ACK newly reports. An ACK that delivers nothing may be superseded, unless it is newer than all
+    /// others; otherwise its counters wait for the next one (appendix A.1; Linux: no forward progress).
     pub(crate) fn on_ack(&mut self, feedback: AccEcnFeedback, delivered: Delivered) -> Marks {
-        if delivered.packets == 0 {
+        if delivered.packets == 0 && !feedback.newer {
             return Marks::default();
         }
         let ce_bytes = self.marked_bytes(feedback.option);
         let sample = delivered.packets << MEAN_SHIFT;
         self.mean = match self.mean {
+            mean if sample == 0 => mean,
             0 => sample,
             mean => ((((mean << MEAN_SHIFT) - mean) + sample) >> MEAN_SHIFT).min(0xffff),
         };
@@ -256,9 +346,14 @@ impl AceDecoder {
         if self.options == Options::None {
             self.options = if option.is_zeroed() { Options::Ignored } else { Options::Used };
         }
-        let ce = option.ce().filter(|_| self.options == Options::Used)?;
-        let bytes = ce.wrapping_sub(self.ce_bytes) & ((1 << COUNTER_BITS) - 1);
-        self.ce_bytes = ce;
+        if self.options == Options::Ignored {
+            return None;
+        }
+        self.bytes.ect0 = option.ect0().unwrap_or(self.bytes.ect0);
+        self.bytes.ect1 = option.ect1().unwrap_or(self.bytes.ect1);
+        let ce = option.ce()?;
+        let bytes = ce.wrapping_sub(self.bytes.ce) & ((1 << COUNTER_BITS) - 1);
+        self.bytes.ce = ce;
         Some(bytes)
     }
 
@@ -301,7 +396,7 @@ mod tests {
     const MSS: u32 = 1000;
 
     fn ace(ace: u8) -> AccEcnFeedback {
-        AccEcnFeedback { ace, option: None }
+        AccEcnFeedback { ace, option: None, newer: false }
     }
 
     /// An option of order 1 with this counter of CE and number of counters.
@@ -311,7 +406,7 @@ mod tests {
     }
 
     fn with_option(ace: u8, ce: u32, fields: u8) -> AccEcnFeedback {
-        AccEcnFeedback { ace, option: Some(option(ce, fields)) }
+        AccEcnFeedback { ace, option: Some(option(ce, fields)), newer: false }
     }
 
     fn delivered(packets: u32) -> Delivered {
@@ -353,6 +448,10 @@ mod tests {
         let reply = |flags| syn_ack_flags(flags, Codepoint::NotEct, PeerEcn::Accurate);
         assert_eq!([0b011, 0b000].map(reply), [0b001, 0b000]);
         assert_eq!([0b001, 0b010, 0b100, 0b101, 0b110, 0b111].map(reply), [0b010; 6]);
+        // RFC 3168, section 6.1.1: a server of classic ECN needs both of its flags, and does not know AE.
+        let classic = |flags| syn_ack_flags(flags, Codepoint::NotEct, PeerEcn::Classic);
+        assert_eq!([0b011, 0b111].map(classic), [0b001; 2]);
+        assert_eq!([0b001, 0b010, 0b100, 0b101, 0b110].map(classic), [0b000; 5]);
     }
 
     /// RFC 9768, section 3.2.2.3, the three invalid transitions.
@@ -369,7 +468,7 @@ mod tests {
     /// RFC 9768, section 3.2.2: the first ACK without marks carries ACE = 5, and the counters of ECT begin at 1.
     #[test]
     fn counters_begin_with_values_that_show_zeroing() {
-        let (first, _) = MarkCounters::default().feedback(0, true, true);
+        let (first, _) = MarkCounters::default().feedback(0, true, OptionUse::WhenChanged);
         let option = first.option.expect("the first ACK tests the path");
         assert_eq!((first.ace, option.ect0(), option.ce(), option.ect1()), (0b101, Some(1), Some(0), Some(1)));
     }
@@ -380,11 +479,49 @@ mod tests {
         let mut counters = MarkCounters::default();
         assert!(!counters.on_packet(Codepoint::Ect1, MSS));
         assert!(counters.on_packet(Codepoint::Ce, MSS));
-        counters.feedback(0, true, false);
+        counters.feedback(0, true, OptionUse::Never);
         assert_eq!([(); 3].map(|()| counters.on_packet(Codepoint::Ce, MSS)), [false, true, true]);
-        counters.feedback(0, true, false);
+        counters.feedback(0, true, OptionUse::Never);
         assert!(!counters.on_packet(Codepoint::Ect0, MSS));
         assert!(counters.on_packet(Codepoint::Ce, MSS));
+    }
+
+    /// RFC 9768, section 3.2.2.5.1: marks of ACKs are acknowledged too, so that n is 3, at least 3 and at most 7.
+    #[test]
+    fn the_third_mark_of_an_ack_is_acknowledged() {
+        let mut counters = MarkCounters::default();
+        let due = [(); 3].map(|()| {
+            counters.on_packet(Codepoint::Ce, 0);
+            counters.acknowledges_acks()
+        });
+        assert_eq!(due, [false, false, true]);
+        counters.feedback(0, true, OptionUse::Never);
+        assert!(!counters.acknowledges_acks());
+    }
+
+    /// RFC 9768, section 3.2.2.2: of several marked SYN-ACKs one counts, and 3.2.2.1: other codepoints leave r.cep at 5.
+    #[test]
+    fn a_mark_of_the_syn_ack_counts_once() {
+        use Codepoint::{Ce, Ect0, Ect1, NotEct};
+        let ace = |syn_acks: &[Codepoint]| {
+            let mut counters = MarkCounters::default();
+            for &arrived in syn_acks {
+                counters.on_syn_ack(arrived);
+            }
+            (counters.feedback(0, true, OptionUse::Never).0.ace, counters.received().bytes)
+        };
+        assert_eq!(ace(&[NotEct, Ect0, Ect1]), (5, ByteCounters::default()));
+        assert_eq!(ace(&[Ce, Ect0, Ce]), (6, ByteCounters::default()));
+    }
+
+    /// Linux, `tcp_ecn_option` of 2: the option is on each packet, in order 1, also without a change.
+    #[test]
+    fn the_option_of_linux_is_on_each_packet() {
+        let mut counters = MarkCounters::default();
+        counters.on_packet(Codepoint::Ect0, MSS);
+        let options = [(); 2].map(|()| counters.feedback(0, true, OptionUse::Always).0.option);
+        assert!(options.iter().flatten().all(|option| option.order == Order::Ect1First && option.fields == 3));
+        assert_eq!(options.map(|option| option.and_then(|option| option.ect0())), [Some(MSS + 1); 2]);
     }
 
     /// RFC 9768, section 3.2.3: bytes by codepoint, payload only, modulo 2²⁴; a pure control packet counts in ACE.
@@ -397,7 +534,7 @@ mod tests {
         {
             counters.on_packet(codepoint, len);
         }
-        let (feedback, _) = counters.feedback(0, true, true);
+        let (feedback, _) = counters.feedback(0, true, OptionUse::WhenChanged);
         let option = feedback.option.expect("counters changed");
         assert_eq!((option.ect0(), option.ce(), option.ect1()), (Some(1), Some(0), Some(11)));
         assert_eq!(feedback.ace, 6);
@@ -408,7 +545,7 @@ mod tests {
     #[test]
     fn the_option_is_left_out_without_a_change_or_room() {
         let fields = |counters: &mut MarkCounters, blocks| {
-            let (feedback, blocks) = counters.feedback(blocks, true, true);
+            let (feedback, blocks) = counters.feedback(blocks, true, OptionUse::WhenChanged);
             (feedback.option.map(|option| option.fields), blocks)
         };
         let mut counters = MarkCounters::default();
@@ -420,7 +557,7 @@ mod tests {
         assert_eq!(fields(&mut counters, 1), (Some(3), 1));
         counters.on_packet(Codepoint::Ce, MSS);
         assert_eq!(fields(&mut counters, 3), (Some(2), 2), "ECT(1) and CE displace a block");
-        assert_eq!(counters.feedback(0, true, false).0.option, None);
+        assert_eq!(counters.feedback(0, true, OptionUse::Never).0.option, None);
     }
 
     /// RFC 9768, section 3.2.3: the order is the more efficient one, so that a flow with ECT(0) begins with its counter.
@@ -429,7 +566,7 @@ mod tests {
         for (codepoint, expected) in [(Codepoint::Ect0, Order::Ect0First), (Codepoint::Ect1, Order::Ect1First)] {
             let mut counters = MarkCounters::default();
             counters.on_packet(codepoint, MSS);
-            let (feedback, _) = counters.feedback(2, true, true);
+            let (feedback, _) = counters.feedback(2, true, OptionUse::WhenChanged);
             let option = feedback.option.expect("a counter changed");
             assert_eq!((option.order, option.fields, option.size), (expected, 2, 8));
         }
@@ -488,12 +625,12 @@ mod tests {
     fn a_cleared_option_is_ignored() {
         let mut decoder = AceDecoder { packets: 0, mean: 2 << MEAN_SHIFT, ..AceDecoder::new(MSS) };
         let cleared = AccEcnOption { counters: ByteCounters::default(), ..option(0, 3) };
-        assert_eq!(decoder.on_ack(AccEcnFeedback { ace: 0, option: Some(cleared) }, delivered(2)).packets, 0);
+        assert_eq!(decoder.on_ack(AccEcnFeedback { option: Some(cleared), ..ace(0) }, delivered(2)).packets, 0);
         assert_eq!(decoder.on_ack(with_option(0, 0, 3), delivered(8)).packets, 8);
         // Other initial values are a channel for the future: they are not tested.
         let mut decoder = AceDecoder { packets: 0, mean: 2 << MEAN_SHIFT, ..AceDecoder::new(MSS) };
         let other = AccEcnOption { counters: ByteCounters { ect0: 7, ce: 0, ect1: 9 }, ..option(0, 3) };
-        assert_eq!(decoder.on_ack(AccEcnFeedback { ace: 0, option: Some(other) }, delivered(8)).packets, 0);
+        assert_eq!(decoder.on_ack(AccEcnFeedback { option: Some(other), ..ace(0) }, delivered(8)).packets, 0);
     }
 
     /// RFC 9768, section 3.2.3.2.5: marked bytes without a marked packet are a contradiction if the ACE field cannot have
@@ -521,12 +658,35 @@ mod tests {
             (0..2).for_each(|_| {
                 counters.on_packet(Codepoint::Ce, MSS);
             });
-            let (feedback, _) = counters.feedback(0, true, false);
+            let (feedback, _) = counters.feedback(0, true, OptionUse::Never);
             if number % 3 == 2 {
                 marked += decoder.on_ack(feedback, delivered(6)).packets;
             }
         }
         assert_eq!(marked, 60);
+    }
+
+    /// RFC 9768, appendix A.1: an ACK that delivers nothing is read if its timestamp is newer, since the packet with the
+    /// mark may have no data.
+    #[test]
+    fn an_ack_without_progress_is_decoded_if_it_is_newer() {
+        let mut decoder = AceDecoder::new(MSS);
+        let marked = [false, true].map(|newer| {
+            let marks = decoder.on_ack(AccEcnFeedback { newer, ..ace(6) }, delivered(0));
+            (marks.packets, decoder.reported().packets)
+        });
+        assert_eq!(marked, [(0, 0), (1, 1)]);
+    }
+
+    /// RFC 9768, section 3.2.3.1: the sender's copies of the counters, less their initial values.
+    #[test]
+    fn the_sender_knows_the_bytes_by_codepoint() {
+        let mut decoder = AceDecoder::new(MSS);
+        let counters = ByteCounters { ect0: 1001, ce: 2000, ect1: 3001 };
+        let option = Some(AccEcnOption { counters, ..option(0, 3) });
+        decoder.on_ack(AccEcnFeedback { option, ..ace(7) }, delivered(6));
+        let bytes = ByteCounters { ect0: 1000, ce: 2000, ect1: 3000 };
+        assert_eq!(decoder.reported(), MarkTotals { packets: 2, bytes });
     }
 
     /// An older ACK, which delivers nothing, has no effect, though its counter is behind.

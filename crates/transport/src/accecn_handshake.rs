@@ -1,13 +1,15 @@
 //! The handshake of Accurate ECN where SYNs or SYN-ACKs are lost, so that several with different flags are sent (RFC 9768,
 //! sections 3.1.4 and 3.1.5).
 
-use crate::accecn::{syn_ack_flags, Codepoint, SYN_FLAGS};
+use crate::accecn::{handshake_encoding, syn_ack_flags, Codepoint, SYN_FLAGS};
 use crate::stack::{Ecn, PeerEcn};
 
 /// The flags of a SYN for classic ECN (RFC 3168, section 6.1.1).
 const CLASSIC_SYN: u8 = 0b011;
 /// Retransmitted SYNs that still request Accurate ECN (section 3.1.4.1).
 const REQUESTS_RETRANSMITTED: u32 = 1;
+/// Retransmitted SYN-ACKs that still agree to ECN (section 3.2.3.2.2).
+const ANSWERS_RETRANSMITTED: u32 = 1;
 
 /// The flags AE, CWR and ECE of a client's SYN after this number of retransmissions: the first one requests Accurate ECN
 /// again, later ones do not, in case a middlebox drops such SYNs.
@@ -17,6 +19,33 @@ pub fn syn_flags(retransmissions: u32) -> u8 {
         SYN_FLAGS
     } else {
         0
+    }
+}
+
+/// What the ACE field of the ACK of a SYN-ACK tells the server (section 3.2.2.1, table 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandshakeAck {
+    /// The SYN-ACK arrived with this codepoint.
+    Arrived(Codepoint),
+    /// 000: the client has no ECN, or the path clears the field. The server sends no ECT and ignores marks, but still feeds
+    /// back.
+    Cleared,
+    /// A value without a meaning.
+    Unused,
+}
+
+impl HandshakeAck {
+    /// Reads the ACE field of a packet without data and SACK blocks.
+    #[must_use]
+    pub fn read(ace: u8) -> Self {
+        let ace = ace & SYN_FLAGS;
+        let codepoints = [Codepoint::NotEct, Codepoint::Ect1, Codepoint::Ect0, Codepoint::Ce];
+        let arrived = codepoints.into_iter().find(|&one| handshake_encoding(one) == ace);
+        match (ace, arrived) {
+            (0b000, _) => Self::Cleared,
+            (_, Some(codepoint)) => Self::Arrived(codepoint),
+            (_, None) => Self::Unused,
+        }
     }
 }
 
@@ -42,13 +71,17 @@ pub struct ServerHandshake {
     mode: Option<Ecn>,
     /// SYNs without a request that arrived in the mode of Accurate ECN.
     without_request: u32,
+    /// SYN-ACKs that were not acknowledged in time.
+    timeouts: u32,
+    /// The codepoint of the latest SYN.
+    latest: Codepoint,
 }
 
 impl ServerHandshake {
     /// The handshake of a server that supports these forms of ECN.
     #[must_use]
     pub fn new(supports: PeerEcn) -> Self {
-        Self { supports, mode: None, without_request: 0 }
+        Self { supports, mode: None, without_request: 0, timeouts: 0, latest: Codepoint::NotEct }
     }
 
     /// The feedback mode; `None` before the first SYN. It never changes (section 3.1.5).
@@ -61,7 +94,18 @@ impl ServerHandshake {
     /// was received or sent (section 3.1.5).
     #[must_use]
     pub fn may_send_ect(&self) -> bool {
-        self.mode == Some(Ecn::AccEcn) && self.without_request == 0
+        self.mode == Some(Ecn::AccEcn) && self.without_request == 0 && self.timeouts <= ANSWERS_RETRANSMITTED
+    }
+
+    /// The flags of a SYN-ACK that is sent again because none was acknowledged in time, without the option: the first one
+    /// agrees again, later ones do not, in case a middlebox drops such SYN-ACKs (section 3.2.3.2.2).
+    pub fn on_timeout(&mut self) -> u8 {
+        self.timeouts += 1;
+        match self.mode {
+            Some(Ecn::AccEcn) if self.timeouts <= ANSWERS_RETRANSMITTED => handshake_encoding(self.latest),
+            Some(Ecn::Classic) if self.timeouts <= ANSWERS_RETRANSMITTED => 0b001,
+            _ => 0b000,
+        }
     }
 
     /// The answer to a SYN with these flags, which arrived with this codepoint. A first SYN without a request in the mode of
@@ -69,6 +113,7 @@ impl ServerHandshake {
     /// in case a middlebox drops it (section 3.2.3.2.2).
     pub fn on_syn(&mut self, flags: u8, arrived: Codepoint) -> Answer {
         let flags = flags & SYN_FLAGS;
+        self.latest = arrived;
         let plain = |flags| Answer::SynAck { flags, option: false };
         match (self.mode, flags) {
             (None, _) => {
@@ -139,6 +184,30 @@ mod tests {
         assert_eq!(answers, [0b010, 0]);
         assert_eq!(server.mode(), Some(Ecn::AccEcn));
         assert!(!server.may_send_ect());
+    }
+
+    /// RFC 9768, section 3.2.3.2.2: a SYN-ACK that times out is sent without the option, then without ECN; the mode remains,
+    /// and after the second one the server sends no ECT (section 3.1.5). The first one tells the field of the latest SYN.
+    #[test]
+    fn a_syn_ack_that_times_out_falls_back_in_two_steps() {
+        let mut server = server();
+        server.on_syn(0b111, Codepoint::NotEct);
+        server.on_syn(0b111, Codepoint::Ect0);
+        assert_eq!((server.on_timeout(), server.may_send_ect()), (0b100, true));
+        assert_eq!((server.on_timeout(), server.may_send_ect()), (0b000, false));
+        assert_eq!((server.on_timeout(), server.mode()), (0b000, Some(Ecn::AccEcn)));
+        let mut classic = ServerHandshake::new(PeerEcn::Classic);
+        classic.on_syn(0b011, Codepoint::NotEct);
+        assert_eq!([(); 2].map(|()| classic.on_timeout()), [0b001, 0b000]);
+    }
+
+    /// RFC 9768, table 4.
+    #[test]
+    fn the_ack_of_the_syn_ack_tells_the_codepoint_of_the_syn_ack() {
+        use Codepoint::{Ce, Ect0, Ect1, NotEct};
+        use HandshakeAck::{Arrived, Cleared, Unused};
+        let meanings = [Cleared, Unused, Arrived(NotEct), Arrived(Ect1), Arrived(Ect0), Unused, Arrived(Ce), Unused];
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(HandshakeAck::read), meanings);
     }
 
     /// RFC 9768, section 3.1.5: a server whose first SYN had no request stays without ECN, and answers later requests so.

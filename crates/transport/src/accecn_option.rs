@@ -13,6 +13,12 @@ const SACK_PADDING: u32 = 2;
 const KEPT_BLOCKS: u8 = 2;
 /// Byte counters of an option at most.
 const FIELDS: u8 = 3;
+/// Bytes of a counter.
+const FIELD: usize = 3;
+/// Bytes of kind and length.
+const HEAD: usize = 2;
+/// Bytes of the longest option, without padding.
+const LONGEST: usize = HEAD + FIELD * FIELDS as usize;
 /// Bytes of the option on a SYN-ACK, which has no SACK blocks: all counters, padded.
 pub const SYN_ACK_OPTION_SIZE: u32 = 12;
 
@@ -36,6 +42,17 @@ pub enum Order {
     Ect1First,
 }
 
+impl Order {
+    /// The kind of the option (section 3.2.3).
+    #[must_use]
+    pub fn kind(self) -> u8 {
+        match self {
+            Self::Ect0First => 172,
+            Self::Ect1First => 174,
+        }
+    }
+}
+
 /// An option of an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccEcnOption {
@@ -50,6 +67,36 @@ pub struct AccEcnOption {
 }
 
 impl AccEcnOption {
+    /// Reads an option of this kind from `body`, its bytes after kind and length. `None`: the kind is another one. It may
+    /// have any length: the whole counters that fit are read, and the rest is ignored (section 3.2.3).
+    #[must_use]
+    pub fn read(kind: u8, body: &[u8]) -> Option<Self> {
+        let order = [Order::Ect0First, Order::Ect1First].into_iter().find(|order| order.kind() == kind)?;
+        let mut values = [0; FIELDS as usize];
+        let mut fields = 0;
+        for (value, bytes) in values.iter_mut().zip(body.chunks_exact(FIELD)) {
+            *value = bytes.iter().fold(0, |value, &byte| value << 8 | u32::from(byte));
+            fields += 1;
+        }
+        let [first, ce, last] = values;
+        let (ect0, ect1) = if order == Order::Ect0First { (first, last) } else { (last, first) };
+        let size = (HEAD + body.len()).next_multiple_of(4) as u8;
+        Some(Self { order, fields, size, counters: ByteCounters { ect0, ce, ect1 } })
+    }
+
+    /// The option as on the wire, without padding.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let ByteCounters { ect0, ce, ect1 } = self.counters;
+        let counters = if self.order == Order::Ect0First { [ect0, ce, ect1] } else { [ect1, ce, ect0] };
+        let mut bytes = Vec::with_capacity(LONGEST);
+        bytes.extend([self.order.kind(), (HEAD + FIELD * usize::from(self.fields)) as u8]);
+        for value in &counters[..usize::from(self.fields)] {
+            bytes.extend(&value.to_be_bytes()[size_of::<u32>() - FIELD..]);
+        }
+        bytes
+    }
+
     /// The counter of payload with CE, if present.
     #[must_use]
     pub fn ce(&self) -> Option<u32> {
@@ -149,6 +196,34 @@ mod tests {
         assert_eq!(read(Order::Ect1First, 2), (None, Some(20), Some(30)));
         assert_eq!(read(Order::Ect1First, 1), (None, None, Some(30)));
         assert_eq!(read(Order::Ect1First, 0), (None, None, None));
+    }
+
+    /// RFC 9768, figure 4 and table 5: kind 172 or 174, a length by the counters present, and 24 bits of each, the high
+    /// byte first.
+    #[test]
+    fn kind_and_length_tell_which_counters_follow() {
+        let bytes = |order, fields| AccEcnOption { order, fields, size: 0, counters: COUNTERS }.to_bytes();
+        assert_eq!(bytes(Order::Ect0First, 3), [172, 11, 0, 0, 10, 0, 0, 20, 0, 0, 30]);
+        assert_eq!(bytes(Order::Ect1First, 2), [174, 8, 0, 0, 30, 0, 0, 20]);
+        assert_eq!(bytes(Order::Ect1First, 0), [174, 2]);
+        let counters = ByteCounters { ect0: 0x12_3456, ce: 0, ect1: 0 };
+        let option = AccEcnOption { order: Order::Ect0First, fields: 1, size: 8, counters };
+        assert_eq!(option.to_bytes(), [172, 5, 0x12, 0x34, 0x56]);
+        assert_eq!(AccEcnOption::read(172, &[0x12, 0x34, 0x56]), Some(option));
+    }
+
+    /// RFC 9768, section 3.2.3: of an option of another length the whole counters are used, and the rest is padding.
+    #[test]
+    fn of_other_lengths_whole_counters_are_read() {
+        let read = |kind, body: &[u8]| {
+            AccEcnOption::read(kind, body).map(|option| (option.ect0(), option.ce(), option.ect1()))
+        };
+        assert_eq!(read(172, &[0, 0, 9, 0, 1, 2, 0xff, 0xff]), Some((Some(9), Some(0x102), None)));
+        assert_eq!(read(174, &[0, 0, 9, 0]), Some((None, None, Some(9))));
+        assert_eq!(read(174, &[0xff, 0xff]), Some((None, None, None)));
+        let long = [0, 0, 1, 0, 0, 2, 0, 0, 3, 0, 0, 4, 5];
+        assert_eq!(read(174, &long), Some((Some(3), Some(2), Some(1))));
+        assert_eq!(read(173, &long), None);
     }
 
     /// RFC 9768, section 3.2.3.3: no counter that changed is left out. With order 1 the places are those of Linux

@@ -1,7 +1,8 @@
 //! The sender's ECN state: congestion echoes of the receiver, and the CWR bit that acknowledges them (RFC 3168; RFC
 //! 8257).
 
-use crate::accecn::{AceDecoder, Delivered};
+use crate::accecn::{AceDecoder, Delivered, MarkTotals};
+use crate::accecn_option::AccEcnOption;
 use crate::stack::{Ecn, Stack};
 use crate::wire::AckPacket;
 
@@ -10,6 +11,8 @@ use crate::wire::AckPacket;
 pub(crate) struct EcnEcho {
     /// The counters of Accurate ECN as on the wire, from the first ACK.
     ace: Option<Box<AceDecoder>>,
+    /// An ACE field after the handshake arrived, which was tested for zero.
+    tested: bool,
     /// The peer or the path does not return ECN feedback, or changes the ECN field: packets are not ECN-capable.
     disabled: bool,
     /// The feedback is not usable: marks are ignored.
@@ -26,11 +29,12 @@ impl EcnEcho {
         self.ce_count > 0
     }
 
-    /// Whether a segment may be ECN-capable. Retransmissions are only where all packets of L4S are (RFC 3168, section
-    /// 6.1.5; RFC 9331, section 4.1).
+    /// Whether a segment may be ECN-capable. Retransmissions are where all packets of L4S are (RFC 3168, section 6.1.5; RFC
+    /// 9331, section 4.1), and where ACKs are (Linux, `tcp_ecn_send`: with Accurate ECN all packets but SYNs).
     #[inline]
     pub(crate) fn sends_ect(&self, stack: &Stack, retransmission: bool) -> bool {
-        stack.ecn != Ecn::Off && (!retransmission || stack.ect1) && !self.disabled
+        let covers_all = || stack.ect1 || stack.ecn == Ecn::AccEcn && stack.ecn_acks;
+        stack.ecn != Ecn::Off && (!retransmission || covers_all()) && !self.disabled
     }
 
     /// Sends packets that are not ECN-capable from now on, since the path changes the ECN field.
@@ -41,6 +45,25 @@ impl EcnEcho {
     /// Sends packets that are not ECN-capable and ignores marks from now on: the handshake ended without ECN.
     pub(crate) fn turn_off(&mut self) {
         (self.disabled, self.ignored) = (true, true);
+    }
+
+    /// Handles the option of a packet of the handshake.
+    pub(crate) fn on_handshake_option(&mut self, option: AccEcnOption, mss: u32) {
+        self.decoder(mss).on_handshake_option(option);
+    }
+
+    /// Counts the mark of the SYN-ACK.
+    pub(crate) fn count_syn_ack_mark(&mut self, mss: u32) {
+        self.decoder(mss).count_syn_ack_mark();
+    }
+
+    /// The marks that ACKs reported so far, with Accurate ECN.
+    pub(crate) fn reported(&self) -> MarkTotals {
+        self.ace.as_ref().map(|decoder| decoder.reported()).unwrap_or_default()
+    }
+
+    fn decoder(&mut self, mss: u32) -> &mut AceDecoder {
+        self.ace.get_or_insert_with(|| Box::new(AceDecoder::new(mss)))
     }
 
     /// Whether the first ACK showed that the feedback is not usable.
@@ -71,14 +94,14 @@ impl EcnEcho {
     /// 3.2.2.4).
     fn on_accecn(&mut self, ack: &AckPacket, delivered: Delivered, mss: u32) -> u32 {
         let Some(feedback) = ack.accecn else { return 0 };
-        if self.ace.is_none() && feedback.ace == 0 {
+        if !self.tested && feedback.ace == 0 {
             self.turn_off();
         }
-        let decoder = self.ace.get_or_insert_with(|| Box::new(AceDecoder::new(mss)));
+        self.tested = true;
         if self.ignored {
             return 0;
         }
-        let marks = decoder.on_ack(feedback, delivered);
+        let marks = self.decoder(mss).on_ack(feedback, delivered);
         self.disabled |= marks.is_contradiction;
         marks.packets
     }
@@ -135,7 +158,7 @@ mod tests {
         let reports = |fields: [u8; 2]| {
             let mut echo = EcnEcho::default();
             let marked = fields.map(|ace| {
-                let accecn = Some(AccEcnFeedback { ace, option: None });
+                let accecn = Some(AccEcnFeedback { ace, option: None, newer: false });
                 echo.on_ack(Ecn::AccEcn, &AckPacket { accecn, ..ack(false, 0) }, one, 1000).0
             });
             (marked, echo.disabled)
@@ -152,7 +175,7 @@ mod tests {
     fn contradictory_feedback_ends_ecn() {
         let mut receiver = crate::accecn::MarkCounters::default();
         receiver.on_packet(crate::accecn::Codepoint::Ce, 1000);
-        let (feedback, _) = receiver.feedback(0, true, true);
+        let (feedback, _) = receiver.feedback(0, true, crate::accecn::OptionUse::Always);
         let mut echo = EcnEcho::default();
         let mut marks = |ace| {
             let accecn = Some(AccEcnFeedback { ace, ..feedback });
@@ -161,6 +184,36 @@ mod tests {
             (marked, echo.disabled)
         };
         assert_eq!([marks(5), marks(6)], [(0, true), (1, true)]);
+    }
+
+    /// RFC 3168, section 6.1.5: a retransmission is not ECN-capable. RFC 9331, section 4.1, and Linux with Accurate ECN
+    /// (`tcp_ecn_send`): it is.
+    #[test]
+    fn retransmissions_are_ecn_capable_where_acks_are() {
+        let echo = EcnEcho::default();
+        let sends = |ecn, ect1, ecn_acks| {
+            let stack = Stack { ecn, ecn_acks, ect1, ..crate::linux_stack::linux() };
+            [false, true].map(|retransmission| echo.sends_ect(&stack, retransmission))
+        };
+        assert_eq!(sends(Ecn::Classic, false, true), [true, false]);
+        assert_eq!(sends(Ecn::AccEcn, false, true), [true, true]);
+        assert_eq!(sends(Ecn::AccEcn, false, false), [true, false]);
+        assert_eq!(sends(Ecn::AccEcn, true, false), [true, true]);
+        assert_eq!(sends(Ecn::Off, false, true), [false, false]);
+    }
+
+    /// RFC 9768, section 3.2.2.2: the mark of the SYN-ACK counts once at the server, which the next ACE field includes.
+    #[test]
+    fn the_mark_of_the_syn_ack_is_counted_once() {
+        let mut echo = EcnEcho::default();
+        echo.count_syn_ack_mark(1000);
+        let one = Delivered { packets: 1, bytes: Bytes(1000) };
+        let mut marks = |ace| {
+            let accecn = Some(AccEcnFeedback { ace, option: None, newer: false });
+            echo.on_ack(Ecn::AccEcn, &AckPacket { accecn, ..ack(false, 0) }, one, 1000).0
+        };
+        assert_eq!([marks(6), marks(7)], [0, 1]);
+        assert_eq!(echo.reported().packets, 2);
     }
 
     /// RFC 3168, section 6.1.2: the first new segment after the reduction carries CWR, and none after it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cwndlab_control::Feedback;
 use cwndlab_units::{Bytes, Duration, Time};
 
-use crate::accecn::{Codepoint, MarkCounters};
+use crate::accecn::{Codepoint, MarkCounters, OptionUse};
 use crate::delayed_ack::{Arrival, DelayedAck};
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
@@ -318,8 +318,8 @@ impl Receiver {
             self.fill_blocks(&mut ack.blocks, duplicate);
         }
         if let Some(counters) = self.marks.as_deref_mut() {
-            let (timestamps, option) = (self.stack.timestamps, self.stack.accecn_option);
-            let (feedback, blocks) = counters.feedback(ack.blocks.len, timestamps, option);
+            let option = if self.stack.accecn_option { OptionUse::WhenChanged } else { OptionUse::Never };
+            let (feedback, blocks) = counters.feedback(ack.blocks.len, self.stack.timestamps, option);
             (ack.accecn, ack.blocks.len) = (Some(feedback), blocks);
         }
         out.ack(&ack);

@@ -230,8 +230,8 @@ pub struct Stack {
     pub peer_ecn: PeerEcn,
     /// With `ecn = "accecn"`, ACKs carry the AccECN option with byte counters (RFC 9768, section 3.2.3).
     pub accecn_option: bool,
-    /// With `ecn = "accecn"`, ACKs are ECN-capable, so that a queue marks them instead of dropping them (Linux,
-    /// `tcp_ecn_send`; draft-ietf-tcpm-generalized-ecn).
+    /// With `ecn = "accecn"`, ACKs and retransmissions are ECN-capable, so that a queue marks them instead of dropping them
+    /// (Linux, `tcp_ecn_send`; draft-ietf-tcpm-generalized-ecn).
     pub ecn_acks: bool,
     /// With `ecn = "accecn"`, packets carry ECT(1) (L4S, RFC 9331), also SYNs and retransmissions; set by the algorithm, not
     /// by a scenario.

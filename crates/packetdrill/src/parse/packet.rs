@@ -7,7 +7,7 @@ use winnow::prelude::*;
 use winnow::token::{take_till, take_while};
 
 use super::tokens::{expected, field, keyword, number, space, symbol, word, Input};
-use crate::script::{IpEcn, Packet, Protocol, TcpOption};
+use crate::script::{EcnCounter, IpEcn, Packet, Protocol, TcpOption, ECN_FLAGS};
 
 /// Reads a packet after its direction.
 pub(super) fn packet(input: &mut Input<'_>) -> ModalResult<Packet> {
@@ -88,11 +88,26 @@ fn other_protocol(input: &mut Input<'_>) -> ModalResult<Protocol> {
     Ok(protocol)
 }
 
-/// `S.`, `FP.`, `SEW`, `.`, or `-` for none; digits are the ACE field of accurate ECN.
+/// `S.`, `FP.`, `SEW`, `.`, or `-` for none. A digit is the ACE field of Accurate ECN, in place of the letters A, W and E.
 fn flags(input: &mut Input<'_>) -> ModalResult<String> {
-    let is_flag = |one: char| "FSRPUEWAC.".contains(one) || one.is_ascii_digit();
-    let flags = alt(("-".value(""), take_while(1.., is_flag)));
-    terminated(flags, (peek(not(":")), space)).map(str::to_owned).parse_next(input)
+    let is_flag = |one: char| "FSRPUEWAC.".contains(one) || ('0'..='7').contains(&one);
+    let flags = alt(("-".value(""), take_while(1.., is_flag).verify(has_one_ace)));
+    terminated(flags, (peek(not(":")), space)).map(with_letters).parse_next(input)
+}
+
+/// Whether flags have a digit, or letters of the ACE field, or neither.
+fn has_one_ace(flags: &str) -> bool {
+    let digits = flags.chars().filter(char::is_ascii_digit).count();
+    digits == 0 || digits == 1 && !flags.contains(ECN_FLAGS)
+}
+
+/// Flags with letters in place of a digit.
+fn with_letters(flags: &str) -> String {
+    let letters = |one: char| match one.to_digit(8) {
+        Some(ace) => (0..3).filter(|place| ace >> (2 - place) & 1 == 1).map(|place| ECN_FLAGS[place]).collect(),
+        None => one.to_string(),
+    };
+    flags.chars().map(letters).collect()
 }
 
 /// `1:1001(1000)`: the first sequence number and the payload.
@@ -131,7 +146,7 @@ fn tcp_option(input: &mut Input<'_>) -> ModalResult<TcpOption> {
         timestamps,
         preceded(alt((keyword("FOEXP"), keyword("FO"))), opt(word)).value(TcpOption::FastOpen),
         preceded(keyword("md5"), opt(word)).value(TcpOption::Md5),
-        preceded(keyword("ECN"), repeat(1.., accurate_ecn_counter)).map(|()| TcpOption::AccurateEcn),
+        preceded(keyword("ECN"), cut_err(accurate_ecn)).map(TcpOption::AccurateEcn),
     ))
     .context(expected("a TCP option such as 'mss 1000', 'sackOK', 'sack 1:2', 'TS val 1 ecr 2' or 'nop'"))
     .parse_next(input)
@@ -153,6 +168,24 @@ fn timestamps(input: &mut Input<'_>) -> ModalResult<TcpOption> {
     option.map(|(value, echo)| TcpOption::Timestamps(value, echo)).parse_next(input)
 }
 
-fn accurate_ecn_counter(input: &mut Input<'_>) -> ModalResult<()> {
-    (alt((keyword("e0b"), keyword("e1b"), keyword("ceb"))), number).void().parse_next(input)
+/// The counters of the option of Accurate ECN, in one of its two orders (RFC 9768, table 5).
+fn accurate_ecn(input: &mut Input<'_>) -> ModalResult<Vec<(EcnCounter, u32)>> {
+    let list: Vec<(EcnCounter, u32)> = repeat(1.., accurate_ecn_counter).parse_next(input)?;
+    let names: Vec<EcnCounter> = list.iter().map(|(name, _)| *name).collect();
+    let orders =
+        [[EcnCounter::Ect0, EcnCounter::Ce, EcnCounter::Ect1], [EcnCounter::Ect1, EcnCounter::Ce, EcnCounter::Ect0]];
+    if !orders.iter().any(|order| order.starts_with(&names)) {
+        return cut_err(fail.context(expected("the order 'e0b ceb e1b' or 'e1b ceb e0b'"))).parse_next(input);
+    }
+    Ok(list)
+}
+
+fn accurate_ecn_counter(input: &mut Input<'_>) -> ModalResult<(EcnCounter, u32)> {
+    let name = alt((
+        keyword("e0b").value(EcnCounter::Ect0),
+        keyword("e1b").value(EcnCounter::Ect1),
+        keyword("ceb").value(EcnCounter::Ce),
+    ));
+    let value = number.verify_map(|value| u32::try_from(value).ok().filter(|value| value >> 24 == 0));
+    (name, cut_err(value.context(expected("a number of 24 bits")))).parse_next(input)
 }

@@ -3,16 +3,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use cwndlab_control::{Path, RecoveryKind};
+use cwndlab_control::{Need, Path, RecoveryKind};
 use cwndlab_scenario::profile;
+use cwndlab_transport::accecn::{handshake_encoding, AccEcnFeedback, Codepoint, MarkTotals};
 use cwndlab_transport::sender::Sender;
 use cwndlab_transport::stack::{Ecn, IdleRestart, Pacing, Stack};
 use cwndlab_transport::wire::{AckPacket, Data, Output, SackBlocks, MAX_BLOCKS};
 use cwndlab_units::{Bytes, Duration, Time};
 
+use super::feedback::Feedback;
 use super::handshake::Negotiated;
 use super::segments::{PartOfSegment, Segments};
-use super::wire::Sent;
+use super::wire::{codepoint, read_accecn, Sent};
 use crate::script::{Packet, TcpOption};
 use crate::settings::Settings;
 
@@ -25,7 +27,20 @@ pub(super) struct Wire {
     pub(super) rcv_next: u64,
     /// The peer's latest timestamp, if timestamps are in use.
     pub(super) ts_recent: Option<u64>,
+    /// What packets report, with Accurate ECN.
+    feedback: Option<Feedback>,
+    /// The codepoint of ECN-capable packets.
+    ect: Codepoint,
     now: Time,
+    srtt: Duration,
+}
+
+impl Wire {
+    /// A packet that begins with this byte, without data.
+    fn packet(&mut self, seq: u64) -> Sent {
+        let (ace, accecn) = self.feedback.as_mut().map_or((0, None), |one| one.next(self.now, self.srtt));
+        Sent { ace, accecn, ..Sent::pure_ack(self.now, seq, self.rcv_next, self.ts_recent) }
+    }
 }
 
 impl Output for Wire {
@@ -37,8 +52,10 @@ impl Output for Wire {
             self.segments.record(data.seq, len);
             self.segments.start(data.seq)
         };
-        let base = Sent::pure_ack(self.now, seq, self.rcv_next, self.ts_recent);
-        self.queue.push_back(Sent { len, cwr: data.cwr, ecn_capable: data.ect, ..base });
+        let base = self.packet(seq);
+        let ace = base.ace | if data.cwr { CWR } else { 0 };
+        let ecn = if data.ect { self.ect } else { Codepoint::NotEct };
+        self.queue.push_back(Sent { ace, len, ecn, ..base });
     }
 
     fn ack(&mut self, _: &AckPacket) {}
@@ -48,6 +65,8 @@ impl Output for Wire {
     fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
 }
 
+/// The flag CWR of classic ECN.
+const CWR: u8 = 0b010;
 /// The tick of Linux' timers with HZ = 1000, which the scripts assume.
 const TICK: Duration = Duration::from_millis(1);
 
@@ -70,6 +89,10 @@ pub(super) struct Connection {
     dctcp: bool,
     /// Segments of ACKs with ECE, for DCTCP, whose receiver counts marks.
     marked: u32,
+    /// Segments delivered by ACKs with ECE of classic ECN (Linux, `tcp_count_delivered`).
+    echoed: u32,
+    /// The newest timestamp of the peer.
+    newest: Option<u64>,
 }
 
 /// The algorithm of a script in the text form of the catalogue: Linux' own variants.
@@ -95,9 +118,8 @@ fn stack(negotiated: &Negotiated, settings: &Settings) -> Stack {
         min_rto: settings.min_rto.unwrap_or(linux.min_rto),
         dup_thresh: settings.dup_thresh,
         ecn: match negotiated.ecn {
-            false => Ecn::Off,
-            true if dctcp => Ecn::Dctcp,
-            true => Ecn::Classic,
+            Ecn::Classic if dctcp => Ecn::Dctcp,
+            other => other,
         },
         pacing: if settings.paced { Pacing::Always } else { Pacing::Algorithm },
         pacing_quantum: settings.min_tso_segments,
@@ -109,21 +131,21 @@ fn stack(negotiated: &Negotiated, settings: &Settings) -> Stack {
 }
 
 impl Connection {
-    /// An established connection: our SYN or SYN-ACK left at `sent_at`; its answer arrives now.
+    /// A connection of which the handshake arrived.
     pub(super) fn new(
         negotiated: Negotiated,
         settings: &Settings,
-        sent_at: Time,
         now: Time,
-        window: Bytes,
         queue: VecDeque<Sent>,
+        feedback: Option<Feedback>,
     ) -> Self {
-        let stack = Arc::new(stack(&negotiated, settings));
         // Without SACK Linux uses NewReno, and no tail loss probes (tcp_identify_packet_loss).
         let kind = if negotiated.sack { RecoveryKind::Rack } else { RecoveryKind::NewReno };
         let algorithm = cwndlab_algorithms::catalogue()
             .parse(algorithm_text(&settings.algorithm))
             .expect("applicability::reasons has examined the algorithm");
+        let ect1 = negotiated.ecn == Ecn::AccEcn && algorithm.needs(Need::L4s);
+        let stack = Arc::new(Stack { ect1, ..stack(&negotiated, settings) });
         let control = algorithm.build(&Path {
             mss: stack.mss,
             initial_cwnd: stack.mss * u64::from(stack.initial_window),
@@ -137,9 +159,85 @@ impl Connection {
         let mut sender = Sender::new(control, kind, &stack).with_requirements(&algorithm);
         sender.set_nagle(settings.nagle);
         let segments = Segments::new(negotiated.mss);
-        let mut wire = Wire { queue, segments, rcv_next: 1, ts_recent: None, now };
-        sender.accept(Some(sent_at), now, window, &mut wire);
-        Self { sender, wire, negotiated, end: End::Open, dctcp: settings.algorithm == "dctcp", marked: 0 }
+        let ect = if ect1 { Codepoint::Ect1 } else { Codepoint::Ect0 };
+        let srtt = Duration::ZERO;
+        let wire = Wire { queue, segments, rcv_next: 1, ts_recent: None, feedback, ect, now, srtt };
+        let dctcp = settings.algorithm == "dctcp";
+        Self { sender, wire, negotiated, end: End::Open, dctcp, marked: 0, echoed: 0, newest: None }
+    }
+
+    /// Establishes the connection: our SYN or SYN-ACK left at `sent_at`, if there was only one.
+    pub(super) fn begin(&mut self, sent_at: Option<Time>, window: Bytes, ts_recent: Option<u64>) {
+        self.wire.ts_recent = ts_recent.filter(|_| self.negotiated.timestamps);
+        self.newest = self.wire.ts_recent;
+        self.sender.accept(sent_at, self.wire.now, window, &mut self.wire);
+    }
+
+    /// Hands the option of a packet of the handshake to the sender.
+    pub(super) fn take_option(&mut self, packet: &Packet) {
+        if let Some(option) = packet.options().find_map(read_accecn) {
+            self.sender.on_handshake_option(option);
+        }
+    }
+
+    /// Answers a SYN or a SYN-ACK in the established connection by a challenge ACK (RFC 9293, section 3.10.7.4).
+    fn challenge(&mut self, packet: &Packet) {
+        if packet.has('.') {
+            self.acknowledge_syn_ack(packet);
+        } else {
+            let ack = self.control(self.next_byte());
+            self.wire.queue.push_back(ack);
+        }
+    }
+
+    /// Whether a packet has a mark that classic ECN echoes, which the simulated receiver does not.
+    pub(super) fn owes_echo(&self, packet: &Packet) -> bool {
+        self.negotiated.ecn == Ecn::Classic && packet.len > 0 && codepoint(packet.ecn) == Codepoint::Ce
+    }
+
+    /// Acknowledges a SYN-ACK, also one that is repeated. With Accurate ECN the ACE field encodes its ECN field (RFC 9768,
+    /// section 3.2.2.1).
+    pub(super) fn acknowledge_syn_ack(&mut self, syn_ack: &Packet) {
+        if let Some(feedback) = &mut self.wire.feedback {
+            feedback.on_syn_ack(syn_ack);
+        }
+        let mut ack = self.control(self.next_byte());
+        if self.negotiated.ecn == Ecn::AccEcn {
+            ack.ace = handshake_encoding(codepoint(syn_ack.ecn));
+        }
+        self.wire.queue.push_back(ack);
+    }
+
+    /// Counts the ECN field of a packet that arrives.
+    pub(super) fn count(&mut self, packet: &Packet) {
+        if let Some(feedback) = &mut self.wire.feedback {
+            feedback.on_packet(packet);
+        }
+    }
+
+    /// The marks of our packets that the peer reported.
+    pub(super) fn delivered_marks(&self) -> MarkTotals {
+        match self.negotiated.ecn {
+            Ecn::AccEcn => self.sender.reported_marks(),
+            _ => MarkTotals { packets: self.echoed, ..MarkTotals::default() },
+        }
+    }
+
+    /// The marks of packets that arrived.
+    pub(super) fn received_marks(&self) -> MarkTotals {
+        self.wire.feedback.as_ref().map(Feedback::received).unwrap_or_default()
+    }
+
+    /// A packet without data. With Accurate ECN it is ECN-capable if data is (Linux, `tcp_ecn_send`).
+    fn control(&mut self, seq: u64) -> Sent {
+        let is_capable = self.negotiated.ecn == Ecn::AccEcn && self.sender.sends_ect();
+        let ecn = if is_capable { self.wire.ect } else { Codepoint::NotEct };
+        Sent { ecn, ..self.wire.packet(seq) }
+    }
+
+    fn set_now(&mut self, now: Time) {
+        self.wire.now = now;
+        self.wire.srtt = self.sender.rtt().srtt();
     }
 
     pub(super) fn negotiated(&self) -> &Negotiated {
@@ -154,7 +252,7 @@ impl Connection {
     /// Handles the next timer.
     pub(super) fn fire_timer(&mut self) {
         let now = self.next_timer();
-        self.wire.now = now;
+        self.set_now(now);
         if self.sender.pace_timer() <= now {
             self.sender.on_pace(now, &mut self.wire);
         } else {
@@ -165,21 +263,21 @@ impl Connection {
 
     /// The application writes.
     pub(super) fn write(&mut self, now: Time, bytes: Bytes) {
-        self.wire.now = now;
+        self.set_now(now);
         self.sender.supply(bytes, now, &mut self.wire);
         self.send_fin();
     }
 
     /// Turns Nagle's algorithm off or on; what it held back is sent.
     pub(super) fn set_nagle(&mut self, now: Time, nagle: bool) {
-        self.wire.now = now;
+        self.set_now(now);
         self.sender.set_nagle(nagle);
         self.sender.supply(Bytes::ZERO, now, &mut self.wire);
     }
 
     /// The application closes, or ends its direction.
     pub(super) fn close(&mut self, now: Time) {
-        self.wire.now = now;
+        self.set_now(now);
         if self.end == End::Open {
             self.end = End::Closing;
         }
@@ -207,7 +305,7 @@ impl Connection {
         if let Some(last) = self.wire.queue.back_mut().filter(with_data) {
             last.fin = true;
         } else {
-            let base = Sent::pure_ack(now, next, self.wire.rcv_next, self.wire.ts_recent);
+            let base = self.control(next);
             self.wire.queue.push_back(Sent { fin: true, ..base });
         }
         self.end = End::FinSent;
@@ -215,7 +313,12 @@ impl Connection {
 
     /// Handles an arriving packet. `echo` is when the segment was sent whose timestamp it echoes.
     pub(super) fn receive(&mut self, now: Time, packet: &Packet, echo: Option<Time>) -> Result<(), PartOfSegment> {
-        self.wire.now = now;
+        self.set_now(now);
+        if packet.has('S') {
+            self.challenge(packet);
+            return Ok(());
+        }
+        self.count(packet);
         let consumed = packet.len + u64::from(packet.has('F'));
         let in_order = packet.seq == self.wire.rcv_next;
         if in_order {
@@ -227,8 +330,9 @@ impl Connection {
         }
         self.send_fin();
         // The receiver is simulated: it acknowledges data and FIN at once, with data where some leaves.
-        if consumed > 0 && self.wire.queue.len() == sent {
-            let ack = Sent::pure_ack(now, self.next_byte(), self.wire.rcv_next, self.wire.ts_recent);
+        let acknowledges_acks = self.wire.feedback.as_ref().is_some_and(Feedback::acknowledges_acks);
+        if (consumed > 0 || acknowledges_acks) && self.wire.queue.len() == sent {
+            let ack = self.control(self.next_byte());
             self.wire.queue.push_back(ack);
         }
         Ok(())
@@ -243,18 +347,37 @@ impl Connection {
             self.marked += ack.saturating_sub(self.sender.una()) as u32;
         }
         let window = packet.window.unwrap_or_default() << self.negotiated.window_scale.unwrap_or_default();
-        let packet = AckPacket {
+        let ece = ece && self.negotiated.ecn == Ecn::Classic;
+        let ack = AckPacket {
             ack,
             window: Bytes(window),
             echo: echo.filter(|_| self.negotiated.timestamps).unwrap_or(Time::ZERO),
-            ece: ece && self.negotiated.ecn,
+            ece,
             ce_count: if self.dctcp { self.marked } else { 0 },
-            accecn: None,
+            accecn: self.accecn(packet),
             blocks: self.blocks(packet, byte),
             feedback: None,
         };
-        self.sender.on_ack(now, &packet, &mut self.wire);
+        let before = self.sender.state().delivered;
+        self.sender.on_ack(now, &ack, &mut self.wire);
+        if ece {
+            let delivered = self.sender.state().delivered.0 - before.0;
+            self.echoed += delivered.div_ceil(self.negotiated.mss) as u32;
+        }
         Ok(())
+    }
+
+    /// The feedback of Accurate ECN of an ACK.
+    fn accecn(&mut self, packet: &Packet) -> Option<AccEcnFeedback> {
+        let value =
+            packet
+                .options()
+                .find_map(|option| if let TcpOption::Timestamps(value, _) = option { Some(*value) } else { None });
+        let value = value.filter(|_| self.negotiated.timestamps);
+        let newer = value.is_some() && value > self.newest;
+        self.newest = self.newest.max(value);
+        let option = packet.options().find_map(read_accecn);
+        (self.negotiated.ecn == Ecn::AccEcn).then(|| AccEcnFeedback { ace: packet.ace(), option, newer })
     }
 
     /// The SACK blocks in segments. A first block below the acknowledgement or within the second one is a D-SACK (RFC

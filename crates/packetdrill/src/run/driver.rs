@@ -6,14 +6,14 @@ use cwndlab_units::{Bytes, Duration, Time};
 
 use super::connection::{since_start, Connection, START};
 use super::expect::difference;
-use super::handshake::{announced_mss, negotiate, Negotiated};
 use super::info::values;
+use super::opening::{Client, Context, Server, FIRST_BYTE};
 use super::timestamps::Timestamps;
 use super::wire::{describe, Sent};
 use crate::commands;
 use crate::report::{Code, Failure, Outcome, Reason, Report};
 use crate::script::{Action, Call, Event, EventTime, Expression, Packet, Script, TcpOption};
-use crate::settings::{EcnMode, Settings};
+use crate::settings::Settings;
 
 /// The part of the time since the last event by which an event may be early or late (packetdrill, config.c: 12.5 %).
 const TOLERANCE_SHARE: u64 = 8;
@@ -26,8 +26,8 @@ const MOST_LATER: usize = 1000;
 /// The time that an event takes. It orders what a script does at the same time, as the processing time does in
 /// packetdrill.
 const EVENT: Duration = Duration::from_micros(1);
-/// What the script's first segment follows: SYN and SYN-ACK have number 0.
-const FIRST_BYTE: u64 = 1;
+/// Why a script with both kinds of SYNs ends.
+const RESET: &str = "reset of a connection";
 
 /// Why the events end early.
 enum Stop {
@@ -39,14 +39,9 @@ enum Stop {
 enum Phase {
     Closed,
     /// Our SYN was sent.
-    SynSent {
-        at: Time,
-    },
+    SynSent(Client),
     /// The peer's SYN was answered.
-    SynReceived {
-        at: Time,
-        negotiated: Negotiated,
-    },
+    SynReceived(Server),
     Established(Box<Connection>),
 }
 
@@ -144,12 +139,30 @@ impl Driver {
         }
     }
 
+    /// When the next timer expires; `Time::MAX` if none runs.
+    fn next_timer(&self) -> Time {
+        match &self.phase {
+            Phase::Closed => Time::MAX,
+            Phase::SynSent(client) => client.timer,
+            Phase::SynReceived(server) => server.timer,
+            Phase::Established(connection) => connection.next_timer(),
+        }
+    }
+
+    /// Handles the next timer.
+    fn fire_timer(&mut self) {
+        match &mut self.phase {
+            Phase::Closed => {}
+            Phase::SynSent(client) => client.repeat(&self.settings, &mut self.queue),
+            Phase::SynReceived(server) => server.repeat(&self.settings, &mut self.queue),
+            Phase::Established(connection) => connection.fire_timer(),
+        }
+    }
+
     /// Advances to `until`; timers expire.
     fn advance(&mut self, until: Time) {
-        if let Some(connection) = self.connection() {
-            while connection.next_timer() < until {
-                connection.fire_timer();
-            }
+        while self.next_timer() < until {
+            self.fire_timer();
         }
         self.now = self.now.max(until);
     }
@@ -161,11 +174,10 @@ impl Driver {
                 self.now = self.now.max(sent.at);
                 return Some(sent);
             }
-            let connection = self.connection()?;
-            if connection.next_timer() > deadline {
+            if self.next_timer() > deadline {
                 return None;
             }
-            connection.fire_timer();
+            self.fire_timer();
         }
     }
 
@@ -255,6 +267,9 @@ impl Driver {
     }
 
     fn receive(&mut self, packet: &Packet) -> Result<(), Stop> {
+        if packet.has('R') {
+            return Ok(()); // the last event: `applicability` has examined it
+        }
         let echo = packet.options().find_map(|option| match option {
             TcpOption::Timestamps(value, echo) => {
                 self.ts_recent = Some(*value);
@@ -262,82 +277,58 @@ impl Driver {
             }
             _ => None,
         });
-        match &self.phase {
-            Phase::Closed if packet.has('S') => {
-                self.receive_syn(packet);
-                return Ok(());
-            }
-            Phase::SynSent { at } if packet.has('S') && packet.has('.') => {
-                let at = *at;
-                let negotiated = negotiate(packet, &self.settings);
-                // The window of a SYN is not scaled (RFC 7323, section 2.2).
-                self.establish(negotiated, at, packet.window.unwrap_or_default());
-                self.acknowledge_syn();
-                return Ok(());
-            }
-            Phase::SynReceived { at, negotiated } => {
-                let at = *at;
-                let negotiated = *negotiated;
-                let window = packet.window.unwrap_or_default() << negotiated.window_scale.unwrap_or_default();
-                self.establish(negotiated, at, window);
-                if packet.len == 0 && !packet.has('F') {
-                    return Ok(());
-                }
-            }
-            _ => {}
+        if self.open(packet)? {
+            return Ok(());
         }
         let now = self.now;
         let ts_recent = self.ts_recent;
         let Some(connection) = self.connection() else { return Ok(()) };
+        if connection.owes_echo(packet) {
+            return Err(Stop::NotApplicable("receiver-side check (echo of classic ECN)"));
+        }
         connection.wire.ts_recent = ts_recent;
         connection
             .receive(now, packet, echo)
             .map_err(|_| Stop::NotApplicable("acknowledges part of a segment: the transport counts whole segments"))
     }
 
-    fn receive_syn(&mut self, packet: &Packet) {
-        let negotiated = negotiate(packet, &self.settings);
-        let base = Sent::pure_ack(self.now, 0, FIRST_BYTE, self.ts_recent);
-        self.queue.push_back(Sent { syn: true, ece: negotiated.ecn, offer: Some(negotiated), ..base });
-        self.phase = Phase::SynReceived { at: self.now, negotiated };
-    }
-
-    fn establish(&mut self, negotiated: Negotiated, syn_at: Time, window: u64) {
-        let queue = std::mem::take(&mut self.queue);
-        let mut connection = Connection::new(negotiated, &self.settings, syn_at, self.now, Bytes(window), queue);
-        connection.wire.ts_recent = self.ts_recent.filter(|_| negotiated.timestamps);
-        self.phase = Phase::Established(Box::new(connection));
-    }
-
-    /// The ACK of the peer's SYN-ACK.
-    fn acknowledge_syn(&mut self) {
-        let ack = Sent::pure_ack(self.now, FIRST_BYTE, FIRST_BYTE, self.ts_recent);
-        self.queue().push_back(ack);
-    }
-
-    /// Sends our SYN.
-    fn connect(&mut self) {
-        let Settings { timestamps, sack, window_scaling, ecn, .. } = self.settings;
-        let requests = ecn == EcnMode::Request;
-        let window_scale = window_scaling.then_some(0);
-        let offer = Negotiated {
-            mss: 0,
-            announced_mss: announced_mss(&self.settings),
-            sack,
-            timestamps,
-            window_scale,
-            ecn: requests,
+    /// Handles a packet of the handshake. Returns whether nothing of it remains for the connection.
+    fn open(&mut self, packet: &Packet) -> Result<bool, Stop> {
+        let context = Context { settings: &self.settings, now: self.now, ts_recent: self.ts_recent };
+        let is_syn = packet.has('S') && !packet.has('.');
+        let (phase, is_done) = match std::mem::replace(&mut self.phase, Phase::Closed) {
+            Phase::Closed if is_syn => match Server::open(packet, &mut self.queue, &context) {
+                Some(server) => (Phase::SynReceived(server), true),
+                None => return Err(Stop::NotApplicable(RESET)),
+            },
+            Phase::SynSent(client) if packet.has('S') && packet.has('.') => {
+                let connection = client.establish(packet, std::mem::take(&mut self.queue), &context);
+                (Phase::Established(Box::new(connection)), true)
+            }
+            Phase::SynReceived(mut server) if is_syn => {
+                if !server.on_syn(packet, &mut self.queue, &context) {
+                    return Err(Stop::NotApplicable(RESET));
+                }
+                (Phase::SynReceived(server), true)
+            }
+            Phase::SynReceived(server) => {
+                let mut connection = server.establish(packet, std::mem::take(&mut self.queue), &context);
+                let is_pure = packet.len == 0 && !packet.has('F');
+                if is_pure {
+                    connection.count(packet);
+                }
+                (Phase::Established(Box::new(connection)), is_pure)
+            }
+            other => (other, false),
         };
-        let base = Sent::pure_ack(self.now, 0, 0, None);
-        let syn = Sent { syn: true, ack: None, ece: requests, cwr: requests, offer: Some(offer), ..base };
-        self.queue.push_back(syn);
-        self.phase = Phase::SynSent { at: self.now };
+        self.phase = phase;
+        Ok(is_done)
     }
 
     fn call(&mut self, call: &Call) -> Result<(), Stop> {
         let now = self.now;
         match call.name.as_str() {
-            "connect" => self.connect(),
+            "connect" => self.phase = Phase::SynSent(Client::open(now, &self.settings, &mut self.queue)),
             "write" | "send" | "sendto" | "sendmsg" | "writev" | "sendfile" => return self.write(call),
             "setsockopt" => self.set_option(call),
             "close" => {
@@ -411,7 +402,7 @@ impl Driver {
     fn collect(&mut self, line: u32, text: &str) {
         let time_ns = since_start(self.now).as_nanos();
         let values = match &self.phase {
-            Phase::Established(connection) => values(&connection.sender, connection.negotiated()),
+            Phase::Established(connection) => values(connection),
             _ => std::collections::BTreeMap::new(),
         };
         self.code.push(Code { line, time_ns, text: text.to_owned(), values });

@@ -16,6 +16,9 @@ pub(super) fn difference(sent: &Sent, packet: &Packet, negotiated: Option<&Negot
         return shown();
     }
     packet.options.as_ref()?;
+    if !sent.has_accecn_of(packet) {
+        return Some(format!("{sent} {}", sent.accecn_text()));
+    }
     let what = match &sent.offer {
         Some(offer) => offer_difference(offer, packet),
         None => timestamp_difference(sent, packet, negotiated),

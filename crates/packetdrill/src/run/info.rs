@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use cwndlab_transport::sender::Sender;
+use cwndlab_transport::accecn::MarkTotals;
 use cwndlab_units::Duration;
 
-use super::handshake::Negotiated;
+use super::connection::Connection;
 
 /// `TCP_INFINITE_SSTHRESH`.
 const INFINITE_SSTHRESH: i64 = 0x7fff_ffff;
 
 /// The names of all fields.
-pub(crate) const FIELDS: [&str; 19] = [
+pub(crate) const FIELDS: [&str; 27] = [
     "tcpi_ca_state",
     "tcpi_snd_cwnd",
     "tcpi_snd_ssthresh",
@@ -31,10 +31,19 @@ pub(crate) const FIELDS: [&str; 19] = [
     "tcpi_delivered",
     "tcpi_snd_mss",
     "tcpi_advmss",
+    "tcpi_delivered_ce",
+    "tcpi_delivered_ce_bytes",
+    "tcpi_delivered_e0_bytes",
+    "tcpi_delivered_e1_bytes",
+    "tcpi_received_ce",
+    "tcpi_received_ce_bytes",
+    "tcpi_received_e0_bytes",
+    "tcpi_received_e1_bytes",
 ];
 
 /// The values of all fields.
-pub(super) fn values(sender: &Sender, negotiated: &Negotiated) -> BTreeMap<&'static str, i64> {
+pub(super) fn values(connection: &Connection) -> BTreeMap<&'static str, i64> {
+    let (sender, negotiated) = (&connection.sender, connection.negotiated());
     let state = sender.state();
     let micros = |time: Duration| (time.as_nanos() / 1000).cast_signed();
     let mss = negotiated.mss;
@@ -59,5 +68,11 @@ pub(super) fn values(sender: &Sender, negotiated: &Negotiated) -> BTreeMap<&'sta
         mss.cast_signed(),
         negotiated.announced_mss.cast_signed(),
     ];
-    FIELDS.into_iter().zip(values).collect()
+    let marks = [connection.delivered_marks(), connection.received_marks()].into_iter().flat_map(counts);
+    FIELDS.into_iter().zip(values.into_iter().chain(marks)).collect()
+}
+
+/// Packets with CE, and payload with CE, ECT(0) and ECT(1).
+fn counts(marks: MarkTotals) -> [i64; 4] {
+    [marks.packets, marks.bytes.ce, marks.bytes.ect0, marks.bytes.ect1].map(i64::from)
 }

@@ -3,8 +3,10 @@
 mod connection;
 mod driver;
 mod expect;
+mod feedback;
 mod handshake;
 mod info;
+mod opening;
 mod segments;
 mod timestamps;
 mod wire;

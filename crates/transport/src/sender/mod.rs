@@ -1,5 +1,6 @@
 //! The sender of a connection: the processing order of ACKs, timers and new data.
 
+mod accecn;
 mod named_values;
 mod on_ack;
 mod on_timer;
@@ -11,15 +12,13 @@ use std::sync::Arc;
 use cwndlab_control::{Algorithm, CongestionControl, Feedback, RecoveryKind};
 use cwndlab_units::{Bytes, Duration, Rate, SenderCounters, Time};
 
-use crate::accecn::{client_mode, is_invalid, Codepoint};
-use crate::accecn_handshake::syn_flags;
 use crate::cwnd_validation::CwndValidation;
 use crate::pacer::Pacer;
 use crate::recovery::{with_negotiated_sack, Recovery};
 use crate::router_feedback::RouterFeedback;
 use crate::rtt::RttEstimator;
 pub use crate::send_buffer::ENDLESS;
-use crate::stack::{Ecn, Stack};
+use crate::stack::Stack;
 use crate::tcb::Tcb;
 use crate::tso::QueueBuffers;
 use crate::wire::Output;
@@ -117,29 +116,6 @@ impl Sender {
             None => self.syn_retransmissions = 1,
         }
         self.on_syn_ack(now, window, None, out);
-    }
-
-    /// Handles the flags of Accurate ECN of the SYN-ACK, the first of which decides the feedback mode (RFC 9768, section
-    /// 3.1.5). It also tells the ECN field with which the latest SYN arrived, and `sent` is the one of the first SYN
-    /// (section 3.2.2.3); a SYN without a request has none.
-    pub fn on_syn_ack_flags(&mut self, flags: u8, sent: Codepoint, out: &mut impl Output) {
-        if self.established || self.tcb.stack.ecn != Ecn::AccEcn {
-            return;
-        }
-        let may_be_fallback = syn_flags(self.syn_retransmissions) == 0;
-        let changed = |arrived| is_invalid(sent, arrived) && !(may_be_fallback && arrived == Codepoint::NotEct);
-        let cause = match client_mode(flags) {
-            (Ecn::AccEcn, arrived) if arrived.is_some_and(changed) => {
-                self.tcb.ecn.disable();
-                "the path changes the ECN field"
-            }
-            (Ecn::AccEcn, _) => return,
-            _ => {
-                self.tcb.ecn.turn_off();
-                "the SYN-ACK does not agree to Accurate ECN"
-            }
-        };
-        out.event("fallback", cause, self.tcb.cwnd, self.tcb.cwnd, f64::NAN);
     }
 
     /// Begins a connection whose handshake is data of the application, as QUIC's: it may send at once, without a sample of
