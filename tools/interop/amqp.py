@@ -53,6 +53,8 @@ def case(settlement: str) -> Case:
         "credit": 1000,
         "transfer": "37 B",
         "disposition": "25 B",
+        # RabbitMQ's writes of the set-up.
+        "separate_writes": True,
     }
     return Case(
         name=f"amqp, {settlement}",

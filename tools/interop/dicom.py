@@ -23,10 +23,11 @@ SIDE = 256
 IMAGES = 30
 #: The elements beside the pixels, in implicit little endian.
 ELEMENTS = 136
-#: Sizes of the clients' A-ASSOCIATE-RQ, of which storescu's offers all storage classes, and of storescp's answers.
-SIZES = {
-    "dcmtk": {"associate": "4088 B", "accept": "2017 B"},
-    "pynetdicom": {"associate": "223 B", "accept": "190 B"},
+#: Sizes of the clients' A-ASSOCIATE-RQ, of which storescu's offers all storage classes, and of storescp's answers; and
+#: what both ends write at once. The archive is storescp in both cases.
+CLIENTS = {
+    "dcmtk": {"associate": "4088 B", "accept": "2017 B", "writes": "headers", "archive_writes": "headers"},
+    "pynetdicom": {"associate": "223 B", "accept": "190 B", "writes": "pdus", "archive_writes": "headers"},
 }
 
 
@@ -87,8 +88,10 @@ def case(client: str, *, nagle: bool = False) -> Case:
         "image": f"{2 * SIDE * SIDE + ELEMENTS} B",
         "period": "100 s",
         "count": 1,
-        **SIZES[client],
+        **CLIENTS[client],
     }
+    if nagle:
+        workload["nagle"] = True
     return Case(
         name=f"dicom, {client}{', Nagle' if nagle else ''}",
         workload=workload,

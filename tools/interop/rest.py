@@ -62,13 +62,14 @@ def client(address: str, http: str, count: int, gap_s: float) -> None:
         os._exit(0)
 
 
-#: Sizes of header fields of httpx' requests and nginx' responses.
-SIZES = {
+#: Sizes of header fields of httpx' requests and nginx' responses, and what they write on their own.
+FIELDS = {
     "2": {
         "first_header": "114 B",
         "header": "35 B",
         "first_response_header": "132 B",
         "response_header": "100 B",
+        "separate_writes": True,
     },
     "1.1": {"first_header": "161 B", "first_response_header": "229 B"},
 }
@@ -79,7 +80,7 @@ def case(http: str) -> Case:
     workload = {"kind": "rest", "http": http, "response": f"{RESPONSE} B", "gap": f"{GAP_S} s", "count": COUNT}
     return Case(
         name=f"rest, HTTP/{http}",
-        workload=workload | SIZES[http],
+        workload=workload | FIELDS[http],
         module="interop.rest",
         arguments=(f"http={http}", f"count={COUNT}", f"gap={GAP_S}"),
         serve=serve,

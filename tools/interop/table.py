@@ -89,6 +89,8 @@ def causes(result: dict[str, Any]) -> list[str]:
             by_cause.setdefault(text, []).append(f"{WORDS[key]} {100 * row['quantities'][key][2]:+.0f} %")
         for text, quantities in by_cause.items():
             found.setdefault(text, []).append(f"{row['case']}: {', '.join(quantities)}")
+    if not found:
+        return ["No quantity of a case deviates by more than 5 %."]
     lines = [f"| {text} | {'; '.join(places)} |" for text, places in found.items()]
     return ["| cause | deviations beyond 5 % |", "|---|---|", *lines]
 

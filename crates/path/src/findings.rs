@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cwndlab_control::{Need, Value};
 use cwndlab_network::router_assist::Scheme;
 use cwndlab_records::findings::{
-    self, COUNTERS, HOST_QUEUE, IGNORED_MARKS, MISSING_AGENT, MISSING_ECN, NEVER_STARTS, NOTHING_DELIVERED,
+    self, COUNTERS, DOWNGRADED, HOST_QUEUE, IGNORED_MARKS, MISSING_AGENT, MISSING_ECN, NEVER_STARTS, NOTHING_DELIVERED,
     RECEIVE_WINDOW, REFUSED, STARTS_AFTER_WARM_UP, STARTS_LATE,
 };
 use cwndlab_records::rows::{FindingRow, FlowRow, Records};
@@ -17,6 +17,7 @@ use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_units::{Duration, FlowId, LinkId, Time};
 
 use crate::lifetimes::Lifetimes;
+use crate::medium_time::Downgrade;
 
 /// Round trips after its start in which a flow should deliver data, and the least time for them.
 const START_ROUND_TRIPS: u64 = 20;
@@ -37,6 +38,7 @@ fn seconds(ns: u64) -> f64 {
 /// Adds the findings on the plan, on its flows' lifetimes and on the tables of its run to the records, and sorts all findings.
 pub fn add(plan: &Plan, lifetimes: &Lifetimes, records: &mut Records) {
     let mut found: Vec<FindingRow> = lifetimes.refused.iter().map(|&one| refusal(plan, one)).collect();
+    found.extend(lifetimes.downgraded.iter().map(|one| downgrade(plan, one)));
     let refused: BTreeSet<FlowId> = lifetimes.refused.iter().map(|&(flow, ..)| flow).collect();
     let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
     let echoes = Echoes::by_flow(records);
@@ -65,6 +67,18 @@ fn refusal(plan: &Plan, (flow, time, link): (FlowId, Time, LinkId)) -> FindingRo
     let (name, link) = (&plan.flows[flow].name, plan.link_name(link));
     let text = format!("{name} was refused at {:.3} s: {link} had no room for its rate", seconds(time.as_nanos()));
     FindingRow { time_ns: Some(time.as_nanos()), ..REFUSED.of_flow(flow, text) }
+}
+
+/// A flow that uses a lower access category.
+fn downgrade(plan: &Plan, one: &Downgrade) -> FindingRow {
+    let (name, medium) = (&plan.flows[one.flow].name, &plan.media[one.medium as usize].name);
+    let category = one.category.name();
+    let text = if one.unasked {
+        format!("{name} reserves no medium time on {medium}, and uses the category {category}")
+    } else {
+        format!("{medium} has no medium time for {name}, which uses the category {category}")
+    };
+    FindingRow { time_ns: Some(one.at.as_nanos()), ..DOWNGRADED.of_flow(one.flow, text) }
 }
 
 /// Findings that follow from the scenario alone.

@@ -37,6 +37,7 @@ mod link_report;
 pub mod link_snapshot;
 mod look_ahead;
 pub mod losses;
+pub mod medium_time;
 pub mod network;
 mod owner;
 pub mod packet;

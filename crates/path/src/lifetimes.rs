@@ -6,13 +6,15 @@
 //! link of its route. Otherwise it is refused, and sends nothing.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_traffic::sampling::sample_pause;
 use cwndlab_traffic::NEVER;
 use cwndlab_units::{Duration, FlowId, IndexVec, LinkId, Time};
+
+use crate::medium_time::{self, Downgrade};
 
 /// The time in which a flow's application runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub struct Lifetimes {
     pub of: IndexVec<FlowId, Lifetime>,
     /// The flows that were refused, in the order of their starts, and the link that had no room.
     pub refused: Vec<(FlowId, Time, LinkId)>,
+    /// The flows that have no medium time in an access category for which admission is mandatory.
+    pub downgraded: Vec<Downgrade>,
 }
 
 impl Lifetimes {
@@ -44,9 +48,16 @@ impl Lifetimes {
             });
             Lifetime { start, stop: stop.min(held).max(start) }
         });
-        let mut lifetimes = Self { of: each.collect(), refused: Vec::new() };
+        let mut lifetimes = Self { of: each.collect(), ..Self::default() };
         if plan.links.iter().any(|link| link.admission.is_some()) {
             lifetimes.admit(plan);
+        }
+        if medium_time::is_controlled(plan) {
+            let refused: BTreeSet<FlowId> = lifetimes.refused.iter().map(|&(flow, ..)| flow).collect();
+            let all = lifetimes.of.enumerate().filter(|(flow, _)| !refused.contains(flow));
+            let mut times: Vec<(Time, Time, FlowId)> = all.map(|(flow, one)| (one.start, one.stop, flow)).collect();
+            times.sort_by_key(|&(start, _, flow)| (start, flow));
+            lifetimes.downgraded = medium_time::downgrades(plan, &times);
         }
         lifetimes
     }

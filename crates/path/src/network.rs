@@ -453,11 +453,12 @@ impl Network {
     /// Adds a packet to the queue of a link with a server.
     fn enqueue(&mut self, now: Time, link: LinkId, packet: Packet) {
         let server = self.server_of[link];
-        let one = self.owners[packet.connection()].queued(now, packet);
+        let owner = self.owners[packet.connection()];
+        let one = owner.queued(now, packet);
         let next = match &mut self.servers[server] {
             Server::Line(aqm_link) => aqm_link.offer(now, one, &mut self.dropped),
             Server::Wifi(wifi) => {
-                wifi.offer(now, link, one, &mut self.dropped);
+                wifi.offer(now, link, owner.flow, one, &mut self.dropped);
                 wifi.arm()
             }
             Server::Cell(cell) => {

@@ -17,10 +17,12 @@ use cwndlab_records::rows::StationRow;
 use cwndlab_scenario::plan::{
     AccessPlan, ChannelPlan, EdcaPlan, MediumPlan, NeighbourhoodPlan, Plan, RateAdaptation, StandardPlan,
 };
-use cwndlab_units::{Duration, IndexVec, LinkId, Time};
+use cwndlab_units::{Duration, FlowId, IndexVec, LinkId, Time};
 
 use crate::build_links::limit;
+use crate::lifetimes::Lifetimes;
 use crate::link_snapshot::LinkSnapshot;
+use crate::medium_time;
 use crate::packet::Packet;
 
 /// The stations of a medium, or of all media with a channel.
@@ -54,6 +56,8 @@ pub(crate) struct WifiMedium {
     marked: Vec<u64>,
     /// The medium and the node of each station.
     names: Vec<(String, String)>,
+    /// By link and flow, the category of packets without admitted medium time.
+    downgraded: Downgraded,
     /// The earliest entry on the agenda.
     armed: Time,
     /// Buffer for packets that have left the medium.
@@ -161,11 +165,23 @@ pub(crate) fn build(plan: &Plan, seed: u64, queue: BuildQueue<'_>) -> (Vec<WifiM
             names: stations.iter().map(name).collect(),
             marked: vec![0; links.len()],
             paths: Arc::clone(&paths),
+            downgraded: downgraded(plan, seed),
             armed: NEVER,
             taken: Vec::new(),
         }
     });
     (media.collect(), index_of)
+}
+
+/// By link and flow, the category of the packets of flows without admitted medium time in this run.
+type Downgraded = Option<Box<BTreeMap<(LinkId, FlowId), AccessCategory>>>;
+
+fn downgraded(plan: &Plan, seed: u64) -> Downgraded {
+    if !medium_time::is_controlled(plan) {
+        return None;
+    }
+    let all = medium_time::categories(plan, &Lifetimes::new(plan, seed).downgraded);
+    (!all.is_empty()).then(|| Box::new(all))
 }
 
 /// The queues of the sending node of a link, one for each access category.
@@ -270,10 +286,14 @@ impl WifiMedium {
         &mut self,
         now: Time,
         link: LinkId,
-        one: QueuedPacket<Packet>,
+        flow: FlowId,
+        mut one: QueuedPacket<Packet>,
         dropped: &mut Vec<QueuedPacket<Packet>>,
     ) {
         let path = self.paths[link];
+        if let Some(category) = self.downgraded.as_ref().and_then(|all| all.get(&(link, flow))) {
+            one.dscp = category.example(); // on this medium only: the next queue has the flow's
+        }
         either!(&mut self.air, air => air.offer(now, path, one, dropped));
     }
 

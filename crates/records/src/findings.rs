@@ -94,6 +94,8 @@ codes! {
     NEVER_STARTS, "never-starts", Warning;
     /// A link with admission control had no room for a flow, which never starts.
     REFUSED, "refused", Note;
+    /// A flow has no medium time in the access category of its DSCP, for which admission is mandatory, and uses a lower one.
+    DOWNGRADED, "downgraded", Note;
     /// A flow starts in the last tenth of the run.
     STARTS_LATE, "starts-late", Warning;
     /// A flow starts after the end of the warm-up; metrics include the time before its start.

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use cwndlab_config::Faults;
 use cwndlab_control::{Algorithm, Catalogue};
-use cwndlab_units::{Fault, FlowId};
+use cwndlab_units::{Fault, FlowId, LinkId};
 use serde_json::Value;
 
 use crate::perturbation;
@@ -77,7 +77,7 @@ pub fn plan(schema: &Schema, catalogue: &Catalogue, scenario_hash: String) -> Re
         size_queues(&mut network, &routed, &mut notes, &mut faults);
         radio_links::join_queues(&mut network.links);
     }
-    let subscribers = if faults.0.is_empty() { check_flows(&routed, &network, &mut faults) } else { BTreeMap::new() };
+    let subscribers = check_flows(&routed, &network, &media, &mut faults);
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
@@ -199,10 +199,18 @@ fn reject_long_routes(routed: &[RoutedFlow<'_>], faults: &mut Faults) {
     }
 }
 
-/// Checks the flows of a complete network; returns the flows that send on the messages of each flow.
-fn check_flows(routed: &[RoutedFlow<'_>], network: &Network, faults: &mut Faults) -> BTreeMap<FlowId, Vec<FlowId>> {
+/// Checks the flows of a network without faults; returns the flows that send on the messages of each flow.
+fn check_flows(
+    routed: &[RoutedFlow<'_>],
+    network: &Network,
+    media: &[MediumPlan],
+    faults: &mut Faults,
+) -> BTreeMap<FlowId, Vec<FlowId>> {
+    if !faults.0.is_empty() {
+        return BTreeMap::new();
+    }
     reject_loads_without_line(routed, network, faults);
-    reject_reservations_without_admission(routed, network, faults);
+    reject_reservations_without_admission(routed, network, media, faults);
     forwarding::subscribers(routed, network, faults)
 }
 
@@ -217,15 +225,30 @@ fn check_controls(schema: &Schema, faults: &mut Faults) {
     }
 }
 
-/// Rejects a reservation on a route without a link that has a rate and admission control.
-fn reject_reservations_without_admission(routed: &[RoutedFlow<'_>], network: &Network, faults: &mut Faults) {
+/// Rejects a reservation on a route without a link that has admission control, and the size of its packets without it.
+fn reject_reservations_without_admission(
+    routed: &[RoutedFlow<'_>],
+    network: &Network,
+    media: &[MediumPlan],
+    faults: &mut Faults,
+) {
     for RoutedFlow { single, forward, .. } in routed.iter().filter(|routed| routed.single.number == 0) {
-        if single.flow.reserve.is_some() && forward.iter().all(|&link| network.links[link].admission.is_none()) {
+        let flow = &single.flow;
+        let is_asked = |&link: &LinkId| {
+            let link = &network.links[link];
+            let edca = link.radio.and_then(|radio| media[radio.medium as usize].edca);
+            let controls = edca.is_some_and(|edca| edca.categories[edca.dscp_mapping.category(flow.dscp) as usize].acm);
+            link.admission.is_some() || controls
+        };
+        if flow.reserve.is_some() && !forward.iter().any(is_asked) {
             faults.add(
-                format!("{}.reserve", single.flow.path),
+                format!("{}.reserve", flow.path),
                 "no link of the flow's route has admission control",
-                "write 'admission = 0.75' at a link with a rate",
+                "write 'admission = 0.75' at a link with a rate, or 'acm = true' at its access category",
             );
+        }
+        if flow.msdu.is_some() && flow.reserve.is_none() {
+            faults.add(format!("{}.msdu", flow.path), "the flow reserves no rate", "write 'reserve = \"100 kbps\"'");
         }
     }
 }

@@ -28,7 +28,7 @@ mod cells;
 mod neighbourhood;
 mod schedule;
 
-pub use access::{AccessPlan, CategoryPlan, EdcaPlan};
+pub use access::{AccessPlan, CategoryPlan, EdcaPlan, MediumTimePlan};
 pub use cells::{CellPlan, UserChannelPlan};
 pub use neighbourhood::{ChannelPlan, NeighbourhoodPlan, RateAdaptation};
 pub use schedule::{Decibels, FilledStep, SchedulePlan, StepPlan};
@@ -424,6 +424,8 @@ pub struct FlowKind {
     pub hold: Option<Distribution>,
     /// Rate that links with admission control reserve.
     pub reserve: Option<Rate>,
+    /// Size of its packets for the medium time of that rate; `None`: a full segment with its headers.
+    pub msdu: Option<Bytes>,
     /// Workload.
     pub workload: Workload,
     /// Class of its packets.

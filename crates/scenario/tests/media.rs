@@ -3,7 +3,7 @@
 use cwndlab_algorithms::catalogue;
 use cwndlab_network::wifi::phy::{Format, Mode};
 use cwndlab_network::wifi::{DscpMapping, Protection};
-use cwndlab_scenario::plan::{Capacity, CategoryPlan, EdcaPlan, Plan, StandardPlan};
+use cwndlab_scenario::plan::{Capacity, CategoryPlan, EdcaPlan, MediumTimePlan, Plan, StandardPlan};
 use cwndlab_scenario::Scenario;
 use cwndlab_units::{Duration, LinkId, Rate};
 
@@ -62,7 +62,8 @@ fn edca_is_a_mapping_or_a_table() {
         EdcaPlan {
             dscp_mapping: DscpMapping::Precedence,
             protection: Protection::Single,
-            categories: Default::default()
+            categories: Default::default(),
+            admission: MediumTimePlan { limit: Duration::from_millis(750), surplus: 9011 },
         }
     );
     assert_eq!(edca("edca = { dscp_mapping = \"precedence\" }"), Some(short));

@@ -491,8 +491,9 @@ impl Connection {
 
     /// Writes data of an application that answers: its segments carry the ACKs of the connection in the other direction.
     pub(crate) fn supply_answer(&mut self, other: &mut Self, bytes: Bytes, now: Time, network: &mut Network) {
+        let rtt = self.sender.rtt().estimate();
         let sink = sink!(self, network, now);
-        let mut sink = AnswerSink { sink, receiver: &mut other.receiver, acks: &other.format };
+        let mut sink = AnswerSink { sink, receiver: &mut other.receiver, acks: &other.format, rtt };
         self.sender.supply(bytes, now, &mut sink);
     }
 

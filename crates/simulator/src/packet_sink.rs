@@ -7,6 +7,7 @@ use cwndlab_scenario::plan::{Ecn, FlowPlan, Stack};
 use cwndlab_transport::accecn_handshake::syn_flags;
 use cwndlab_transport::accecn_option::SYN_ACK_OPTION_SIZE;
 use cwndlab_transport::receiver::Receiver;
+use cwndlab_transport::rtt::Estimate;
 use cwndlab_transport::wire::{AckPacket, Data, Output, PlainAck};
 use cwndlab_units::{Bytes, ConnectionId, Duration, Rate, Time};
 
@@ -238,11 +239,13 @@ pub(crate) struct AnswerSink<'a> {
     pub(crate) receiver: &'a mut Receiver,
     /// The packet format of that connection.
     pub(crate) acks: &'a WireFormat,
+    /// The estimates of the endpoint's sender.
+    pub(crate) rtt: Estimate,
 }
 
 impl Output for AnswerSink<'_> {
     fn data(&mut self, segment: &Data) {
-        match self.receiver.on_data_sent(self.sink.now) {
+        match self.receiver.on_data_sent(self.sink.now, self.rtt) {
             Some(ack) => {
                 self.sink.data_with_ack(segment, Packet::plain_ack(self.acks.tag, ack, self.acks.window_shift, 0));
             }

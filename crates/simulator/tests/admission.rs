@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use cwndlab_network::wifi::AccessCategory;
 use cwndlab_path::lifetimes::Lifetimes;
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::plan::Plan;
@@ -83,4 +84,70 @@ fn a_reservation_needs_a_link_with_admission() {
     let scenario = Scenario::from_json(&document.to_string(), None).expect("the fields are valid");
     let faults = scenario.plan(&catalogue()).expect_err("a fault");
     assert_eq!(faults[0].place, "flow[0].reserve");
+}
+
+/// Calls of 80 kbit/s in packets of 200 B, upload, each with 106 µs on the air; and a bulk flow, on a cell of 802.11g.
+fn cell(edca: &Value, calls: &Value) -> Value {
+    let mut call = json!({ "name": "call", "transport": "udp", "rtt": "20 ms", "dscp": "EF", "direction": "upload",
+        "start_jitter": "0 s", "workload": { "kind": "cbr", "rate": "80 kbps", "packet": "200 B" } });
+    call.as_object_mut().expect("a table").extend(calls.as_object().expect("a table").clone());
+    let bulk = json!({ "name": "bulk", "algorithm": "cubic", "rtt": "20 ms", "direction": "upload" });
+    json!({ "schema_version": 1, "duration": "4 s", "flow": [call, bulk],
+        "wlan": { "standard": "802.11g", "edca": edca, "wire": { "rate": "100 Mbps" } } })
+}
+
+/// hostapd, `wmm_process_tspec`, and IEEE 802.11-2016, clause 18, by hand: a frame of 238 B at 54 Mbit/s takes 20 + 9 · 4 + 6 =
+/// 62 µs, SIFS 10, an ACK at 24 Mbit/s 20 + 2 · 4 + 6 = 34; 50 packets a second of 106 µs with a surplus of 1.1 are 5.83 ms of
+/// each second. Of 12 ms two calls have room, the third one when one of them has stopped. mac80211: a call without time uses
+/// video, the next category without ACM, or best effort if video has it too.
+#[test]
+fn calls_are_admitted_while_their_medium_time_fits() {
+    let reserve =
+        json!({ "reserve": "80 kbps", "msdu": "200 B", "count": 4, "start_step": "500 ms", "hold": "1300 ms" });
+    let voice = json!({ "dscp_mapping": "rfc8325", "voice": { "acm": true }, "medium_time": "12 ms" });
+    let downgraded = |document: &Value| {
+        let downgraded = Lifetimes::new(&plan(document), 1).downgraded;
+        downgraded.iter().map(|one| (one.flow.index(), one.category)).collect::<Vec<_>>()
+    };
+    assert_eq!(downgraded(&cell(&voice, &reserve)), [(2, AccessCategory::Video)]);
+    let mut both = voice.clone();
+    both["video"] = json!({ "acm": true });
+    assert_eq!(downgraded(&cell(&both, &reserve)), [(2, AccessCategory::BestEffort)]);
+    for (time, refused) in [("5.829 ms", 4), ("5.84 ms", 2), ("17.6 ms", 0)] {
+        let mut edca = voice.clone();
+        edca["medium_time"] = json!(time);
+        assert_eq!(downgraded(&cell(&edca, &reserve)).len(), refused, "{time}");
+    }
+    let records = simulate(&cell(&voice, &reserve));
+    let found: Vec<_> = records.findings.iter().filter(|row| row.code == "downgraded").collect();
+    assert_eq!((found.len(), found[0].flow, found[0].time_ns), (1, Some(2), Some(1_000_000_000)));
+    assert_eq!(found[0].text, "wlan has no medium time for call-3, which uses the category video");
+}
+
+/// A call that asks for no time where all other categories want it uses background: its packets leave as those of a call
+/// with CS1 do where none wants it.
+#[test]
+fn a_call_without_medium_time_is_sent_in_a_lower_category() {
+    let all = json!({ "dscp_mapping": "rfc8325", "voice": { "acm": true }, "video": { "acm": true },
+        "best_effort": { "acm": true }, "medium_time": "1 s" });
+    let mut asked = cell(&all, &json!({ "count": 2 }));
+    asked["flow"][1]["reserve"] = json!("1 Mbps");
+    let free = cell(&json!("rfc8325"), &json!({ "count": 2, "dscp": "CS1" }));
+    let [asked, free] = [asked, free].map(|one| simulate(&one));
+    let delays = |records: &Records| -> Vec<_> { records.flows.iter().map(|row| row.mean_delay_ns).collect() };
+    assert_eq!(delays(&asked), delays(&free));
+    let voice = simulate(&cell(&json!("rfc8325"), &json!({ "count": 2 })));
+    assert!(delays(&voice)[0] < delays(&asked)[0], "{:?} {:?}", delays(&voice), delays(&asked));
+    assert_eq!(asked.findings.iter().filter(|row| row.code == "downgraded").count(), 2);
+}
+
+#[test]
+fn a_packet_size_needs_a_reservation_and_a_reservation_a_controlled_category() {
+    let place = |document: &Value| {
+        let scenario = Scenario::from_json(&document.to_string(), None).expect("the fields are valid");
+        scenario.plan(&catalogue()).expect_err("a fault")[0].place.clone()
+    };
+    let voice = json!({ "dscp_mapping": "rfc8325", "voice": { "acm": true } });
+    assert_eq!(place(&cell(&voice, &json!({ "msdu": "200 B" }))), "flow[0].msdu");
+    assert_eq!(place(&cell(&voice, &json!({ "reserve": "80 kbps", "dscp": "AF41" }))), "flow[0].reserve");
 }

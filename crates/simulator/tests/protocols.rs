@@ -148,6 +148,55 @@ fn a_dicom_study_takes_a_round_trip_and_the_storage_for_each_image() {
     assert_eq!(records.flows[0].end_ns, Some(associated + 3 * image));
 }
 
+/// DICOM PS3.8, 9.3.5, with the writes of pynetdicom and DCMTK: each has segments of its own. With Nagle's algorithm the data of
+/// a response wait for the ACK of its headers, a round trip more for an image (RFC 9293, 3.7.4); an image that fills its
+/// segments does not wait.
+#[test]
+fn what_a_dicom_end_writes_at_once_decides_its_segments() {
+    let study = |fields: Value| {
+        let mut workload = json!({ "kind": "dicom", "images": 3, "period": "1 s", "count": 1, "storage": "30 ms",
+            "associate": "1460 B", "accept": "1460 B" });
+        workload.as_object_mut().expect("a table").extend(fields.as_object().expect("a table").clone());
+        times(&simulate(&workload).transfers[0]).1
+    };
+    let associated = first(&[1460]) + answer(&[1460]);
+    let pdus = answer(&[162, 10_012]) + 30 * MS + send(&[12, 150]);
+    let took = study(json!({ "image": "10000 B", "writes": "pdus", "archive_writes": "headers" }));
+    assert_eq!(took, associated + 3 * pdus);
+    let headers = answer(&[12, 150, 12, 10_000]) + 30 * MS + send(&[162]);
+    let took = study(json!({ "image": "10000 B", "writes": "headers" }));
+    assert_eq!(took, associated + 3 * headers);
+    let waits = answer(&[10_220]) + 30 * MS + send(&[12]) + answer(&[]) + send(&[150]);
+    let took = study(json!({ "image": "10046 B", "archive_writes": "headers", "nagle": true }));
+    assert_eq!(took, associated + 3 * waits);
+}
+
+/// Round trips of 40 ms before a page of two of them, on a new connection: TCP 1, TLS 1.3 another one (RFC 8446, 2), TLS 1.2
+/// two (RFC 5246, 7.3), QUIC 1 in all (RFC 9001), with 0-RTT none. Later pages have their own two. The bytes of the flights
+/// take less than 11 ms on the line.
+#[test]
+fn a_page_waits_for_the_round_trips_of_its_version() {
+    let trips = [
+        ("2", "none", 3),
+        ("2", "1.3", 4),
+        ("2", "1.2", 5),
+        ("2", "1.3-0rtt", 3),
+        ("3", "1.3", 3),
+        ("3", "1.3-0rtt", 2),
+    ];
+    for (http, tls, first) in trips {
+        let records = simulate(&json!({ "kind": "page-loads", "main": "1000 B", "object": "500 B", "objects": 3,
+            "parse": "0 s", "think": "1 s", "count": 2, "http": http, "tls": tls }));
+        for (row, trips) in records.transfers.iter().zip([first, 2]) {
+            let took = row.end_ns - row.start_ns;
+            let least = trips * 40 * MS;
+            assert!((least..least + 11 * MS).contains(&took), "HTTP/{http}, TLS {tls}: {took} ns");
+            assert_eq!(row.size_bytes, 2500);
+        }
+        assert_eq!(records.transfers.len(), 2);
+    }
+}
+
 /// REST over HTTP/2 with TLS 1.3 and 0-RTT: the request of 33 + 509 bytes follows the first flight of TLS, 200 bytes,
 /// in one segment; the response of 1000 bytes, with 18 + 509 + 9 more, follows the server's flight of 194. After 2 s
 /// the connection is open, header fields are short; after an idle time-out of 1 s it is not.

@@ -106,6 +106,16 @@ pub trait Dialogue: fmt::Debug + Send {
 /// protects can be read only with the keys of the handshake.
 pub(crate) const FLIGHT: u8 = u8::MAX;
 
+/// Kind of the parts of a message before the last one. They have no meaning without it, and no application reads them.
+pub(crate) const PART: u8 = u8::MAX - 1;
+
+/// Sends a message in parts, each written on its own: without Nagle's algorithm the last segment of each is short.
+pub(crate) fn send_in_parts(parts: &[Bytes], message: Message, actions: &mut Vec<Action>) {
+    let Some((&last, before)) = parts.split_last() else { return };
+    actions.extend(before.iter().map(|&bytes| Action::Send(bytes, Message { kind: PART, ..message })));
+    actions.push(Action::Send(last, message));
+}
+
 /// The messages of one direction of a connection.
 #[derive(Debug, Default)]
 pub struct MessageQueue {
@@ -213,6 +223,7 @@ impl MessageQueue {
             let read = self.streams.as_mut().map(|streams| &mut streams.read);
             match read.filter(|read| read.front() == Some(&end)) {
                 Some(read) => drop(read.pop_front()),
+                None if message.kind == PART => {}
                 None => self.received.push_back(message),
             }
         }
@@ -240,7 +251,9 @@ impl MessageQueue {
             if let Err(at) = streams.read.binary_search(&end) {
                 if streams.contains(start, end.0) {
                     streams.read.insert(at, end);
-                    self.received.push_back(message);
+                    if message.kind != PART {
+                        self.received.push_back(message);
+                    }
                 } else if message.kind == FLIGHT {
                     break;
                 }
@@ -303,6 +316,27 @@ mod tests {
         assert!(queue.read().is_none() && !queue.is_readable());
         assert!(queue.on_delivered(Bytes(150)));
         assert_eq!(queue.read(), Some(message(2)));
+    }
+
+    /// By hand: of a message of 12 and 88 bytes nothing is read before its last byte, and then once.
+    #[test]
+    fn parts_of_a_message_are_not_read() {
+        let message = Message { kind: 1, size: Bytes(7), since: Time::ZERO };
+        let mut actions = Vec::new();
+        send_in_parts(&[Bytes(12), Bytes(88)], message, &mut actions);
+        for streams in [false, true] {
+            let mut queue = MessageQueue::default();
+            if streams {
+                queue.use_streams();
+            }
+            for action in &actions {
+                let Action::Send(bytes, message) = *action else { panic!("{action:?}") };
+                queue.write(bytes, message);
+            }
+            assert!(!queue.on_arrived(Bytes::ZERO, Bytes(12)) && !queue.on_delivered(Bytes(99)));
+            assert!(queue.on_delivered(Bytes(100)));
+            assert_eq!([queue.read(), queue.read()], [Some(message), None]);
+        }
     }
 
     /// RFC 9000, section 2.2: a stream is delivered in order, whatever is missing of others. By hand: messages of 100 bytes;

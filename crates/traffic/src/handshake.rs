@@ -9,7 +9,7 @@
 use cwndlab_config::{fields, words, Faults, Reader};
 use cwndlab_units::{Bytes, Time};
 
-use crate::dialogue::{Action, Dialogue, End, Message, FLIGHT};
+use crate::dialogue::{send_in_parts, Action, Dialogue, End, Message, FLIGHT};
 use crate::quic;
 
 words! {
@@ -121,11 +121,14 @@ impl Tls {
     }
 }
 
+/// The sizes of what an end writes, one after the other, in a flight.
+pub(crate) type Writes = Vec<Bytes>;
+
 /// The flights before the first message of a dialogue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Handshake {
-    /// Sizes of the flights, in turn from the opener and from the other end.
-    flights: Vec<Bytes>,
+    /// In turn from the opener and from the other end.
+    flights: Vec<Writes>,
     /// The flight with which the opener's first message may be sent: one that it sends, or the last one that it receives.
     ready: usize,
     /// Bytes that protection adds to each record.
@@ -137,7 +140,7 @@ pub(crate) struct Handshake {
 impl Handshake {
     /// Appends TLS, which protects all that follows.
     pub(crate) fn secure(mut self, tls: &Tls) -> Self {
-        let flights: Vec<Bytes> = tls.flights().into_iter().map(Bytes).collect();
+        let flights: Vec<Writes> = tls.flights().into_iter().map(|bytes| vec![Bytes(bytes)]).collect();
         let (ready, record) = match tls.tls {
             TlsVersion::None => return self,
             TlsVersion::Tls13 => (2, RECORD_13),
@@ -154,15 +157,21 @@ impl Handshake {
     pub(crate) fn quic(tls: &Tls) -> Self {
         let sizes = tls.flights();
         let (Some(&hello), Some(&server)) = (sizes.first(), sizes.get(1)) else { return Self::default() };
-        let flights = quic::flights(hello, server);
+        let flights: Vec<Writes> = quic::flights(hello, server).into_iter().map(|bytes| vec![bytes]).collect();
         let ready = if tls.tls == TlsVersion::EarlyData { 0 } else { flights.len() - 2 };
         Self { flights, ready, record: 0, again: None }
     }
 
     /// Appends an even number of flights, the first one from the opener.
-    pub(crate) fn then(mut self, flights: &[Bytes]) -> Self {
-        let protected: Vec<Bytes> = flights.iter().map(|&flight| self.protect(flight)).collect();
-        self.append(&protected, flights.len() - 1);
+    pub(crate) fn then(self, flights: &[Bytes]) -> Self {
+        self.then_in_parts(flights.iter().map(|&bytes| vec![bytes]))
+    }
+
+    /// The same with the writes of each flight.
+    pub(crate) fn then_in_parts(mut self, flights: impl IntoIterator<Item = Writes>) -> Self {
+        let protect = |one: Writes| one.into_iter().map(|bytes| self.protect(bytes)).collect();
+        let protected: Vec<Writes> = flights.into_iter().map(protect).collect();
+        self.append(&protected, protected.len() - 1);
         self
     }
 
@@ -172,11 +181,17 @@ impl Handshake {
     }
 
     /// The first of these flights goes with the one after which the opener may send messages.
-    fn append(&mut self, flights: &[Bytes], ready: usize) {
+    fn append(&mut self, flights: &[Writes], ready: usize) {
         let first = if self.flights.is_empty() { 0 } else { self.ready + self.ready % 2 };
-        self.flights.resize(self.flights.len().max(first + flights.len()), Bytes::ZERO);
+        self.flights.resize(self.flights.len().max(first + flights.len()), Writes::new());
         for (flight, more) in self.flights[first..].iter_mut().zip(flights) {
-            *flight += *more;
+            match (flight.last_mut(), more.split_first()) {
+                (Some(last), Some((&bytes, rest))) => {
+                    *last += bytes;
+                    flight.extend_from_slice(rest);
+                }
+                _ => flight.extend_from_slice(more),
+            }
         }
         self.ready = first + ready;
     }
@@ -233,8 +248,8 @@ impl WithHandshake {
 
     /// Sends a flight, if there is one with this number.
     fn send_flight(&mut self, number: usize, now: Time, actions: &mut Vec<Action>) {
-        let Some(&bytes) = self.handshake.flights.get(number) else { return };
-        actions.push(Action::Send(bytes, Message { kind: FLIGHT, size: Bytes(number as u64), since: now }));
+        let Some(writes) = self.handshake.flights.get(number) else { return };
+        send_in_parts(writes, Message { kind: FLIGHT, size: Bytes(number as u64), since: now }, actions);
         if number == self.handshake.ready && number.is_multiple_of(2) {
             self.on_ready(now, actions);
         }
@@ -323,7 +338,7 @@ pub(crate) mod testing {
     /// The sizes of the flights of a first connection, and of a later one.
     pub(crate) fn flight_sizes(handshake: &Handshake) -> [Vec<u64>; 2] {
         [handshake, handshake.again.as_deref().unwrap_or(handshake)]
-            .map(|one| one.flights.iter().map(|flight| flight.0).collect())
+            .map(|one| one.flights.iter().map(|flight| flight.iter().map(|write| write.0).sum()).collect())
     }
 
     fn is_flight(action: &Action) -> bool {

@@ -28,6 +28,7 @@ pub mod dtls;
 pub mod exchange;
 pub mod flow_context;
 pub mod handshake;
+pub mod http;
 pub mod media;
 pub mod message_log;
 mod mqtt;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
-use crate::dialogue::{Action, Message};
+use crate::dialogue::{send_in_parts, Action, Message};
 use crate::distribution::Distribution;
 use crate::flow_context::FlowContext;
 use crate::sampling::sample_pause;
@@ -18,8 +18,8 @@ pub(crate) struct Server {
     times: Stream,
     /// End of the processing of all requests so far.
     free: Time,
-    /// Responses, each with the time at which it is ready.
-    responses: VecDeque<(Time, Bytes, Message)>,
+    /// Responses, each with the time at which it is ready and the sizes of its parts.
+    responses: VecDeque<(Time, Vec<Bytes>, Message)>,
 }
 
 impl Server {
@@ -31,24 +31,29 @@ impl Server {
 
     /// Responds with `bytes` to a request that arrived at `now`, at once or after the processing time.
     pub(crate) fn respond(&mut self, bytes: Bytes, message: Message, now: Time, actions: &mut Vec<Action>) {
+        self.respond_in_parts(&[bytes], message, now, actions);
+    }
+
+    /// The same in parts, each written on its own.
+    pub(crate) fn respond_in_parts(&mut self, parts: &[Bytes], message: Message, now: Time, actions: &mut Vec<Action>) {
         let processing = sample_pause(&self.processing, &mut self.times);
         if processing == Duration::ZERO && self.responses.is_empty() {
-            actions.push(Action::Send(bytes, message));
-            return;
+            return send_in_parts(parts, message, actions);
         }
         self.free = self.free.max(now) + processing;
-        self.responses.push_back((self.free, bytes, message));
+        self.responses.push_back((self.free, parts.to_vec(), message));
     }
 
     /// Time at which the next response is ready.
     pub(crate) fn due(&self) -> Time {
-        self.responses.front().map_or(NEVER, |&(due, ..)| due)
+        self.responses.front().map_or(NEVER, |(due, ..)| *due)
     }
 
     /// Sends the responses that are ready at `now`.
     pub(crate) fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
         while self.due() <= now {
-            actions.extend(self.responses.pop_front().map(|(_, bytes, message)| Action::Send(bytes, message)));
+            let Some((_, parts, message)) = self.responses.pop_front() else { break };
+            send_in_parts(&parts, message, actions);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use cwndlab_units::{rto, Bytes, Duration, Time};
 
+use crate::rtt::Estimate;
 use crate::stack::{Rules, Stack};
 
 /// Longest delay of an ACK in Linux (`TCP_DELACK_MAX`).
@@ -55,6 +56,8 @@ pub(crate) struct DelayedAck {
     /// RTT of the handshake; before the first arrival the delay of the SYN-ACK. A receiver sends no data and has no other
     /// sample.
     rtt: Duration,
+    /// RTO of the same endpoint's sender in a dialogue, in whole ticks; zero if none has sent.
+    sender_rto: Duration,
     /// Arrivals that are still acknowledged one by one (quick ACKs).
     quick: u32,
     /// A segment below this size is acknowledged at once; 0 if none is.
@@ -78,6 +81,7 @@ impl DelayedAck {
             timeout: Duration::ZERO,
             armed: Time::MAX,
             rtt: Duration::ZERO,
+            sender_rto: Duration::ZERO,
             quick: 0,
             full: if reads_at_once { stack.mss.0 as u16 } else { 0 },
             pushes: reads_at_once && stack.ack_every == 2, // another one than Linux' is another receiver
@@ -134,9 +138,15 @@ impl DelayedAck {
         waits
     }
 
-    /// Handles a segment that the endpoint sends in the other direction: within the delay of an ACK after an arrival, it is
-    /// an answer (Linux, tcp_event_data_sent; `tcp_pingpong_thresh` is 1).
-    pub(crate) fn on_data_sent(&mut self, now: Time, stack: &Stack) {
+    /// Handles a segment that the endpoint sends in the other direction, where it has these estimates: within the delay of
+    /// an ACK after an arrival, it is an answer (Linux, tcp_event_data_sent; `tcp_pingpong_thresh` is 1).
+    pub(crate) fn on_data_sent(&mut self, now: Time, rtt: Estimate, stack: &Stack) {
+        if rtt.srtt > Duration::ZERO {
+            // The estimator is the connection's, not that of a direction; usecs_to_jiffies rounds up.
+            let tick = stack.tick().max(Duration::from_nanos(1));
+            self.rtt = rtt.srtt;
+            self.sender_rto = tick * rtt.rto.as_nanos().div_ceil(tick.as_nanos());
+        }
         if stack.rules == Rules::Linux && self.answers == Answers::No && now - self.last_arrival < self.timeout {
             self.answers = Answers::Yes;
             self.quick = 0; // not used in this mode
@@ -223,16 +233,20 @@ impl DelayedAck {
         self.pending += len;
     }
 
-    /// Whether the arrivals are acknowledged immediately: by a quick ACK, or since they are more than a full segment (RFC
-    /// 5681, section 4.2: at least every second full-sized segment).
+    /// Whether the arrivals are acknowledged immediately: by a quick ACK, which an end that answers does not have (Linux,
+    /// tcp_in_quickack_mode), or since they are more than a full segment (RFC 5681, section 4.2: at least every second
+    /// full-sized segment).
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        self.quick > 0 || self.pending > self.most_pending
+        self.quick > 0 && self.answers == Answers::No || self.pending > self.most_pending
     }
 
-    /// The RTO after the handshake's sample (RFC 6298, section 2.2, with Linux' floor on the variance).
+    /// The RTO of the endpoint's sender, or that after the handshake's sample (RFC 6298, section 2.2, with Linux' floor on the
+    /// variance).
     fn rto(&self) -> Duration {
-        if self.rtt == Duration::ZERO {
+        if self.sender_rto > Duration::ZERO {
+            self.sender_rto
+        } else if self.rtt == Duration::ZERO {
             rto::INITIAL // a receiver may have no sample
         } else {
             self.rtt + (self.rtt * 2).max(rto::LINUX_MIN)
@@ -301,6 +315,8 @@ mod tests {
     use crate::linux_stack::linux;
 
     const WINDOW: Bytes = Bytes(64_240);
+    /// The estimates of a sender without a sample.
+    const UNKNOWN: Estimate = Estimate { srtt: Duration::ZERO, rto: rto::INITIAL };
 
     fn ms(count: u64) -> Duration {
         Duration::from_millis(count)
@@ -416,7 +432,7 @@ mod tests {
             let mut ack = DelayedAck::new(&stack);
             assert_eq!(small(&mut ack, 1), None);
             ack.on_ack_sent(&stack);
-            ack.on_data_sent(at(1 + after), &stack);
+            ack.on_data_sent(at(1 + after), UNKNOWN, &stack);
             ack
         };
         let mut ack = answered(0);
@@ -427,6 +443,40 @@ mod tests {
         assert_eq!(small(&mut answered(40), 60), None);
     }
 
+    /// Linux, tcp_grow_window and tcp_in_quickack_mode: a segment that opens the window is acknowledged at once, but not by an end
+    /// that answers.
+    #[test]
+    fn an_end_that_answers_has_no_quick_ack_for_its_window() {
+        let stack = Stack { quick_acks: 0, ..stack() };
+        for answers in [false, true] {
+            let mut ack = DelayedAck::new(&stack);
+            deliver(&mut ack, 1, stack.mss, false, &stack);
+            ack.on_ack_sent(&stack);
+            if answers {
+                ack.on_data_sent(at(2), UNKNOWN, &stack);
+            }
+            ack.acknowledge_now();
+            assert_eq!(deliver(&mut ack, 11, stack.mss, false, &stack).is_none(), !answers);
+        }
+    }
+
+    /// Linux, tcp_event_data_recv: quick ACKs begin again after a gap of more than the connection's RTO, of which both
+    /// directions give samples, in ticks. By hand: after the handshake's 100 ms it is 300 ms; a request whose answer takes 101
+    /// ms may have 301 ms, 304 in ticks of 4 ms. A gap of 302 ms is longer than the first one only.
+    #[test]
+    fn the_gap_before_quick_acks_is_the_rto_of_the_endpoint() {
+        let stack = Stack { quick_acks: 16, rto_granularity: ms(4), ..stack() };
+        for (estimate, quick) in [(UNKNOWN, 16), (Estimate { srtt: ms(101), rto: ms(301) }, 0)] {
+            let mut ack = DelayedAck::new(&stack);
+            ack.on_established(ms(100));
+            deliver(&mut ack, 100, stack.mss, false, &stack);
+            ack.quick = 0;
+            ack.on_data_sent(at(301), estimate, &stack);
+            deliver(&mut ack, 402, stack.mss, false, &stack);
+            assert_eq!(ack.quick, quick, "{estimate:?}");
+        }
+    }
+
     /// Linux, tcp_delack_timer_handler: an ACK that no answer took ends ping-pong mode, and its delay is the shortest again.
     #[test]
     fn an_ack_without_an_answer_ends_the_mode() {
@@ -434,7 +484,7 @@ mod tests {
         let mut ack = DelayedAck::new(&stack);
         deliver(&mut ack, 1, Bytes(10), true, &stack);
         ack.on_ack_sent(&stack);
-        ack.on_data_sent(at(1), &stack);
+        ack.on_data_sent(at(1), UNKNOWN, &stack);
         assert_eq!(deliver(&mut ack, 11, Bytes(10), true, &stack), Some(at(51)));
         ack.on_expired(&stack);
         ack.on_ack_sent(&stack);

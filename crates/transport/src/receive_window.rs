@@ -11,6 +11,54 @@ const EXTRA_SEGMENTS: u64 = 16;
 /// Segments of the first round, above which the window grows (Linux, `TCP_INIT_CWND` in tcp_init_buffer_space).
 const FIRST_ROUND: u64 = 10;
 
+/// The RTT of a receiver that also answers (`piggyback`), as Linux measures it: a full segment with a new timestamp gives a
+/// sample (tcp_rcv_rtt_measure_ts), or else the time in which a window of data arrives (tcp_rcv_rtt_measure). Segments of one
+/// burst echo the same timestamp: behind a short first one, none gives a sample.
+#[derive(Debug)]
+struct MeasuredRtt {
+    /// Before the first sample `None`.
+    rtt: Option<Duration>,
+    /// When the last segment was sent.
+    last_sent: Time,
+    received: Bytes,
+    /// The number of received bytes at which the window ends, and when it began.
+    window: Option<(Bytes, Time)>,
+}
+
+impl MeasuredRtt {
+    fn new() -> Self {
+        Self { rtt: None, last_sent: Time::MAX, received: Bytes::ZERO, window: None }
+    }
+
+    /// Handles a segment with the delay of the other direction; `advertised`: the window, `full`: a full segment's payload.
+    /// Returns the RTT.
+    fn on_data(
+        &mut self,
+        now: Time,
+        bytes: Bytes,
+        sent: Time,
+        back: Duration,
+        advertised: Bytes,
+        full: Bytes,
+    ) -> Option<Duration> {
+        if sent != self.last_sent && bytes >= full {
+            let sample = back + (now - sent);
+            let smoothed = |rtt: Duration| Duration::from_nanos((7 * rtt.as_nanos() + sample.as_nanos()) / 8);
+            self.rtt = Some(self.rtt.map_or(sample, smoothed));
+        }
+        self.last_sent = sent;
+        self.received += bytes;
+        let ended = self.window.filter(|&(end, _)| self.received >= end);
+        if let Some((_, since)) = ended {
+            self.rtt = Some(self.rtt.map_or(now - since, |rtt| rtt.min(now - since)));
+        }
+        if self.window.is_none() || ended.is_some() {
+            self.window = Some((self.received + advertised, now));
+        }
+        self.rtt
+    }
+}
+
 /// The receive window. Its parameters are in the connection's stack.
 #[derive(Debug)]
 #[repr(C)]
@@ -28,6 +76,8 @@ pub(crate) struct ReceiveWindow {
     space: Bytes,
     /// The delay of the SYN-ACK, and a moving average of the delays of segments: together the RTT.
     delays: (Duration, Duration),
+    /// The RTT in their place.
+    measured: Option<Box<MeasuredRtt>>,
     /// Data not yet read at `drained_at`.
     buffered: Bytes,
     drained_at: Time,
@@ -47,6 +97,7 @@ impl ReceiveWindow {
             round_bytes: Bytes::ZERO,
             space: (stack.mss * FIRST_ROUND).min(size), // tcp_init_buffer_space
             delays: (Duration::ZERO, Duration::ZERO),
+            measured: (opens && stack.piggyback).then(|| Box::new(MeasuredRtt::new())),
             buffered: Bytes::ZERO,
             drained_at: Time::ZERO,
         }
@@ -85,8 +136,11 @@ impl ReceiveWindow {
             Duration::from_nanos((7 * forward.as_nanos() + delay.as_nanos()) / 8)
         };
         self.delays.1 = forward;
-        // The RTT that timestamps show (Linux, tcp_rcv_rtt_measure_ts).
-        if now - self.round_start >= back + forward {
+        let rtt = match &mut self.measured {
+            None => Some(back + forward), // the RTT that timestamps show (Linux, tcp_rcv_rtt_measure_ts)
+            Some(measured) => measured.on_data(now, bytes, sent, back, self.open, stack.mss),
+        };
+        if rtt.is_some_and(|rtt| now - self.round_start >= rtt) {
             self.tune(stack);
             self.round_start = now;
         }
@@ -214,6 +268,26 @@ mod tests {
         assert_eq!(window.advertised(), FIRST_WINDOW);
         let opens = (0..3000).filter(|ms| window.on_data(at(100 + ms), stack.mss, at(50 + ms), &stack)).count();
         assert_eq!((opens, window.advertised()), (2065, Bytes(1 << 22)));
+    }
+
+    /// tcp_rcv_rtt_measure_ts, by hand: responses of 109, 1448 and 561 bytes each 302 ms, sent together, give no sample, since the
+    /// first segment is short. 65,535 bytes after it end with the 31st response (109 + 65,535 ≤ 31 · 2118), so that the time
+    /// until then counts as a round trip, in which more than the first 14,480 bytes arrived: the window grows. With 1448 and 670 bytes each response gives a sample of 100 ms, and no round has 14,480.
+    #[test]
+    fn a_short_segment_before_a_full_one_hides_the_round_trip() {
+        let stack = Stack { receive_window: Bytes(1 << 20), auto_tuning: true, piggyback: true, ..linux() };
+        let stack = Stack { mss: Bytes(1448), initial_receive_window: FIRST_WINDOW, ..stack };
+        for (response, opens_in) in [(vec![109, 1448, 561], Some(31)), (vec![1448, 670], None)] {
+            let mut window = ReceiveWindow::new(&stack);
+            window.on_established(Duration::from_millis(50));
+            let mut opens = |number: u64| {
+                let sent = at(302 * number);
+                let arrive =
+                    |bytes: &u64| window.on_data(sent + Duration::from_millis(50), Bytes(*bytes), sent, &stack);
+                response.iter().map(arrive).filter(|&one| one).count() > 0
+            };
+            assert_eq!((1..=50).find(|&number| opens(number)), opens_in, "{response:?}");
+        }
     }
 
     /// tcp_rcv_space_adjust, by hand: a round of 20,000 bytes, twice the first 10,000, gives (2 · 20,000 + 16 · 1000) · 3 =

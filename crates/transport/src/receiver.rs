@@ -9,6 +9,7 @@ use crate::accecn::{Codepoint, MarkCounters, OptionUse};
 use crate::delayed_ack::{Arrival, DelayedAck};
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
+use crate::rtt::Estimate;
 use crate::stack::{Ecn, Rules, Stack};
 use crate::ticks;
 use crate::wire::{AckPacket, Data, Output, PlainAck, SackBlocks, MAX_BLOCKS};
@@ -343,10 +344,11 @@ impl Receiver {
         AckPacket { ce_count: self.ce_count, feedback, ..self.next_plain_ack(now).into() }
     }
 
-    /// Handles a segment that the endpoint sends in the other direction of a dialogue. Returns the ACK that leaves with it:
+    /// Handles a segment that the endpoint sends in the other direction of a dialogue, where it has these
+    /// estimates. Returns the ACK that leaves with it:
     /// the one that is delayed, if it has no options.
-    pub fn on_data_sent(&mut self, now: Time) -> Option<PlainAck> {
-        self.acks.on_data_sent(now, &self.stack);
+    pub fn on_data_sent(&mut self, now: Time, rtt: Estimate) -> Option<PlainAck> {
+        self.acks.on_data_sent(now, rtt, &self.stack);
         let waits = self.acks.is_pending() && self.reassembly.is_none() && self.sends_plain_acks();
         waits.then(|| self.acknowledge(now))
     }

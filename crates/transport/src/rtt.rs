@@ -38,6 +38,15 @@ pub struct RttEstimator {
     initial: Duration,
 }
 
+/// The estimates that an endpoint uses in both directions.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Duration,
+    /// The timeout, back-off included.
+    pub rto: Duration,
+}
+
 /// Window of the minimum filter (Linux, `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 /// Timeout at the start of the data transfer, if the SYN was retransmitted (RFC 6298, 5.7).
@@ -170,6 +179,12 @@ impl RttEstimator {
     pub(crate) fn reset_backoff(&mut self) {
         self.backoff = 0;
         self.update_rto();
+    }
+
+    /// SRTT and RTO.
+    #[must_use]
+    pub fn estimate(&self) -> Estimate {
+        Estimate { srtt: self.srtt, rto: self.rto }
     }
 
     /// Smoothed RTT; zero before the first sample.

@@ -82,7 +82,8 @@ class Flow(Table):
         Time from the start of each flow to the stop of its application, such as that of a call (default: until
         ``stop``).
     reserve
-        Rate that links with ``admission`` reserve for each flow (default: it is not asked).
+        Rate that links with ``admission`` reserve for each flow, and media on whose access category ``acm`` is
+        set (default: it is not asked).
     start_jitter
         Maximum of the uniform random delay of the start (default: the scenario's ``start_jitter``).
     count

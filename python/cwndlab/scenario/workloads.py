@@ -601,6 +601,8 @@ class Amqp(Workload):
     credit
         Link credit: number of messages that the broker accepts; it grants it again when half of it is used
         (default: ``100``).
+    separate_writes
+        The broker writes each frame of the set-up on its own, as RabbitMQ does (default: false).
     pipelined
         Open, begin and attach are sent together; false: one after the other, each with a round trip (default:
         ``true``).
@@ -646,6 +648,7 @@ class Amqp(Workload):
     burst: int | None = None
     burst_max: int | None = None
     credit: int | None = None
+    separate_writes: bool | None = None
     pipelined: bool | None = None
     idle_timeout: str | None = None
     max_frame: str | None = None
@@ -831,6 +834,14 @@ class Dicom(Workload):
         Size of the command set of a C-STORE request (default: ``"150 B"``).
     response
         Size of the command set of a C-STORE response (default: ``"150 B"``).
+    writes
+        What the modality writes at once; without Nagle's algorithm the last segment of each write is short
+        (default: messages).
+    archive_writes
+        What the archive writes at once (default: messages).
+    nagle
+        Nagle's algorithm, which DCMTK leaves on: a short segment waits for the ACK of the last one (default:
+        false).
     tls
         TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2)
         with each record of up to 16384 bytes (default: none).
@@ -860,6 +871,9 @@ class Dicom(Workload):
     accept: str | None = None
     command: str | None = None
     response: str | None = None
+    writes: Literal["messages", "pdus", "headers"] | None = None
+    archive_writes: Literal["messages", "pdus", "headers"] | None = None
+    nagle: bool | None = None
     tls: Literal["none", "1.3", "1.3-0rtt", "1.2"] | None = None
     tls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
     tls_chain: str | None = None
@@ -891,6 +905,9 @@ class Rest(Workload):
         Header fields of the responses to them (default: ``first_header``).
     response_header
         Header fields of further responses with HTTP/2 and HTTP/3 (default: ``header``).
+    separate_writes
+        With HTTP/2 the client writes its preface on its own, as httpx does, and the server the header fields of
+        each response, as nginx does (default: false).
     parallel
         Requests that are sent together, not with HTTP/1.1 (default: ``1``).
     gap
@@ -926,6 +943,7 @@ class Rest(Workload):
     header: str | None = None
     first_response_header: str | None = None
     response_header: str | None = None
+    separate_writes: bool | None = None
     parallel: int | None = None
     gap: str | Distribution
     processing: str | Distribution | None = None
@@ -1239,10 +1257,11 @@ class Hosted(Workload):
 
 @dataclass(frozen=True)
 class PageLoads(Workload):
-    """Page loads over HTTP/2: the flow's receiver is the browser. It requests the main object of a page, parses it,
-    requests all embedded objects at once, multiplexed over one connection (frames of RFC 9113), and waits for a
-    think time before the next page. A transfer is a page. The default distributions are from the web browsing model
-    of IEEE 802.16m-08/004r5 (TCP).
+    """Page loads over HTTP/2 or HTTP/3: the flow's receiver is the browser. It requests the main object of a page,
+    parses it, requests all embedded objects at once, multiplexed over one connection (frames of RFC 9113; with
+    HTTP/3 each object on a stream of its own, RFC 9114), and waits for a think time before the next page. A
+    transfer is a page. The default distributions are from the web browsing model of IEEE 802.16m-08/004r5 (TCP, or
+    QUIC).
 
     Parameters
     ----------
@@ -1264,6 +1283,15 @@ class PageLoads(Workload):
         Total number (default: unlimited).
     new_connection
         A separate connection for each (default: ``false``).
+    http
+        Version of HTTP, 2 or 3 (default: 2).
+    tls
+        TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2)
+        with each record of up to 16384 bytes (default: none).
+    tls_authentication
+        Authentication of the TLS handshake (default: certificates; psk-ecdhe with 0-RTT).
+    tls_chain
+        Certificates of the server's chain beside its own (default: 2 kB).
 
     Examples
     --------
@@ -1283,6 +1311,10 @@ class PageLoads(Workload):
     think: str | Distribution | None = None
     count: int | None = None
     new_connection: bool | None = None
+    http: Literal["2", "3", "1.1"] | None = None
+    tls: Literal["none", "1.3", "1.3-0rtt", "1.2"] | None = None
+    tls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
+    tls_chain: str | None = None
 
 
 @dataclass(frozen=True)

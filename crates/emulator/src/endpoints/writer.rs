@@ -13,6 +13,7 @@
 //! covers an initial window and the latency of a thread's wake-up, so that the connection never lacks data; the second
 //! lets the kernel send the data before the end, also with a quarter of the line. A supply without an end has no limit.
 
+use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
@@ -75,11 +76,23 @@ impl Backlog {
     }
 }
 
+/// Removes bytes from the first of several writes.
+fn take(writes: &mut VecDeque<u64>, bytes: u64) {
+    if let Some(first) = writes.front_mut() {
+        *first = first.saturating_sub(bytes);
+    }
+    while writes.front() == Some(&0) {
+        writes.pop_front();
+    }
+}
+
 /// A connection and the data that the application has written to it.
 #[derive(Debug)]
 pub(crate) struct Writer {
     socket: Arc<TcpStream>,
     backlog: Backlog,
+    /// Sizes of what is left of the application's writes, each of which the kernel gets on its own.
+    writes: VecDeque<u64>,
     limit: SupplyLimit,
     /// The limit that the socket has.
     current: Option<Bytes>,
@@ -89,7 +102,7 @@ impl Writer {
     /// A connection of the endpoint, without data.
     pub(crate) fn new(endpoint: &Endpoint<'_>, socket: Arc<TcpStream>) -> Self {
         let limit = SupplyLimit { mss: endpoint.plan.stack.mss, rate: endpoint.line_rate };
-        Self { socket, backlog: Backlog::default(), limit, current: None }
+        Self { socket, backlog: Backlog::default(), writes: VecDeque::new(), limit, current: None }
     }
 
     /// The socket.
@@ -100,6 +113,7 @@ impl Writer {
     /// Appends a number of bytes.
     pub(crate) fn append(&mut self, bytes: Bytes) {
         self.backlog.finite = self.backlog.finite.saturating_add(bytes.0);
+        self.writes.extend((bytes > Bytes::ZERO).then_some(bytes.0));
     }
 
     /// Begins an endless supply, which ends at `end` or by [`Self::end_supply`].
@@ -149,12 +163,16 @@ impl Writer {
             if self.backlog.supply_end.is_some_and(|end| end <= now) {
                 return Ok(()); // the application's timer is due, at which it ends the supply
             }
-            let room = self.room(now)?.min(PAYLOAD.len() as u64) as usize;
+            let next = self.writes.front().copied().unwrap_or(u64::MAX);
+            let room = self.room(now)?.min(next).min(PAYLOAD.len() as u64) as usize;
             if room == 0 {
                 return Ok(());
             }
             match socket::write_now(&self.socket, &PAYLOAD[..room]) {
-                Ok(written) => self.backlog.take(written.0),
+                Ok(written) => {
+                    self.backlog.take(written.0);
+                    take(&mut self.writes, written.0);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if is_timeout(&error) => return Ok(()),
                 Err(error) => return Err(error),
@@ -198,6 +216,19 @@ mod tests {
         assert_eq!([10_000, 32, 16, 4, 0].map(|ms| at(80, ms)), [80_000, 80_000, 40_000, 10_000, 2_000]);
         assert_eq!([10_000, 320, 176, 32, 0].map(|ms| at(1, ms)), [10_000, 10_000, 5_000, 2_000, 2_000]);
         assert_eq!(SupplyLimit { mss: MSS, rate: Rate(u64::MAX) }.at(Duration::MAX).0 % 1_000, 0);
+    }
+
+    /// By hand: a part of a write leaves its rest, and what the kernel takes beyond the writes is of the endless supply.
+    #[test]
+    fn a_write_is_complete_before_the_next_one() {
+        let mut writes = VecDeque::from([12, 16_378]);
+        take(&mut writes, 12);
+        assert_eq!(writes, [16_378]);
+        take(&mut writes, 16_000);
+        assert_eq!(writes, [378]);
+        take(&mut writes, 378);
+        take(&mut writes, 1_000);
+        assert!(writes.is_empty());
     }
 
     /// Data written before an endless supply, and after it, are not part of it.

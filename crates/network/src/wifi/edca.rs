@@ -26,6 +26,28 @@ impl AccessCategory {
     /// All of them, in order of priority.
     pub const ALL: [Self; Self::COUNT] = [Self::Background, Self::BestEffort, Self::Video, Self::Voice];
 
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Background => "background",
+            Self::BestEffort => "best effort",
+            Self::Video => "video",
+            Self::Voice => "voice",
+        }
+    }
+
+    /// A codepoint of the category, by each mapping.
+    #[must_use]
+    pub fn example(self) -> Dscp {
+        match self {
+            Self::Background => Dscp::Cs1,
+            Self::BestEffort => Dscp::Cs0,
+            Self::Video => Dscp::Af41,
+            Self::Voice => Dscp::Cs6,
+        }
+    }
+
     /// The category of a user priority (table 10-1).
     #[must_use]
     pub fn of_user_priority(priority: u8) -> Self {
@@ -74,7 +96,8 @@ impl DscpMapping {
     }
 
     /// The category of a packet.
-    pub(super) fn category(self, dscp: Dscp) -> AccessCategory {
+    #[must_use]
+    pub fn category(self, dscp: Dscp) -> AccessCategory {
         AccessCategory::of_user_priority(self.user_priority(dscp))
     }
 }

@@ -108,6 +108,7 @@ impl<'a> FlowPlans<'a> {
             stop: flow.stop,
             hold: flow.hold.clone(),
             reserve: flow.reserve,
+            msdu: flow.msdu,
             workload,
             dscp: flow.dscp,
             service: flow.service.clone().map(Arc::new),

@@ -38,6 +38,8 @@ fields! {
         cw_max: Option<u32> = absent("the category's") in 0..=32_767,
         /// maximum duration of a transmission opportunity; zero: one frame exchange
         txop_limit: Option<Duration> = absent("the category's"),
+        /// admission control is mandatory: a flow without admitted medium time uses the next lower category without it
+        acm: bool = absent("false", false),
     }
     check
 }
@@ -65,6 +67,34 @@ pub struct EdcaPlan {
     pub protection: Protection,
     /// Background, best effort, video and voice.
     pub categories: [CategoryPlan; AccessCategory::COUNT],
+    /// Limits of categories with `acm`.
+    pub admission: MediumTimePlan,
+}
+
+/// Admission control of EDCA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediumTimePlan {
+    /// Medium time in each second that admitted flows may have together.
+    pub limit: Duration,
+    /// Surplus bandwidth allowance in units of 1/8192, as in a TSPEC: medium time over that without retransmissions.
+    pub surplus: u16,
+}
+
+impl EdcaPlan {
+    /// Whether admission control is mandatory for a category.
+    #[must_use]
+    pub fn is_controlled(&self) -> bool {
+        self.categories.iter().any(|one| one.acm)
+    }
+
+    /// The category that packets of `category` use without admitted medium time: the next lower one in which admission is not
+    /// mandatory, or else background (mac80211, `ieee80211_downgrade_queue`).
+    #[must_use]
+    pub fn without_admission(&self, category: AccessCategory) -> AccessCategory {
+        let lower = AccessCategory::ALL.into_iter().rev().filter(|&one| one <= category);
+        let is_free = |one: &AccessCategory| !self.categories[*one as usize].acm;
+        lower.into_iter().find(is_free).unwrap_or(AccessCategory::Background)
+    }
 }
 
 impl AccessPlan {

@@ -8,7 +8,7 @@ use cwndlab_traffic::distribution_fields::PositiveTimes;
 use cwndlab_traffic::workloads::UDP_EXAMPLE;
 use cwndlab_traffic::Workload;
 use cwndlab_transport::recovery::with_negotiated_sack;
-use cwndlab_units::{Duration, Rate};
+use cwndlab_units::{Bytes, Duration, Rate};
 
 use super::field_types::{Direction, FlowWorkload, Jitter, Overrides, Profile, StartStep};
 use super::table::tables;
@@ -41,8 +41,10 @@ fields! {
         stop: Option<Duration> = absent("never"),
         /// time from the start of each flow to the stop of its application, such as that of a call
         hold: Option<PositiveTimes> = absent("until `stop`"),
-        /// rate that links with `admission` reserve for each flow
+        /// rate that links with `admission` reserve for each flow, and media on whose access category `acm` is set
         reserve: Option<Positive<Rate>> = absent("it is not asked"),
+        /// size of its packets, for the medium time of `reserve` on a medium of 802.11
+        msdu: Option<Positive<Bytes>> = absent("a full segment with its headers"),
         /// maximum of the uniform random delay of the start
         start_jitter: Option<Jitter> = absent("the scenario's `start_jitter`"),
         /// number of flows; with more than one, names have the suffixes `-1`, `-2`, …

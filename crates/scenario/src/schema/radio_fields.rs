@@ -6,7 +6,9 @@ use cwndlab_units::{Bytes, Duration, Rate};
 use serde_json::{json, Value};
 
 use super::table::tables;
-use crate::plan::{AccessPlan, BeaconPlan, CategoryPlan, EdcaPlan, GuardPlan, RateAdaptation, StandardPlan};
+use crate::plan::{
+    AccessPlan, BeaconPlan, CategoryPlan, EdcaPlan, GuardPlan, MediumTimePlan, RateAdaptation, StandardPlan,
+};
 
 /// The largest frame, bytes.
 const MAX_FRAME: u64 = 2304;
@@ -183,6 +185,27 @@ fields! {
         video: Option<CategoryPlan> = absent("AIFSN 2, windows from (cw_min + 1) / 2 - 1 to cw_min, 3.008 ms"),
         /// AC_VO, user priorities 6 and 7
         voice: Option<CategoryPlan> = absent("AIFSN 2, windows from a quarter to a half of cw_min + 1, less 1; 1.504 ms"),
+        /// medium time in each second that admitted flows of all categories with `acm` may have together
+        medium_time: Duration = absent("750 ms, hostapd's limit", Duration::from_millis(750)),
+        /// surplus bandwidth allowance of a flow's TSPEC, from 1 to 8: its medium time over that without retransmissions
+        surplus: Surplus = absent("1.1", (UNITY * 1.1) as u16),
+    }
+}
+
+/// 1 as a surplus bandwidth allowance.
+const UNITY: f64 = 8192.0;
+
+/// A surplus bandwidth allowance, which a TSPEC has in units of 1/8192.
+#[derive(Debug)]
+pub(super) enum Surplus {}
+
+impl FieldType for Surplus {
+    type Value = u16;
+
+    const KIND: Kind = Kind::Number(1.0, 7.999);
+
+    fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<u16> {
+        table.number(name, faults).map(|value: f64| (value * UNITY).round() as u16)
     }
 }
 
@@ -201,10 +224,14 @@ impl FieldType for EdcaField {
         let short = json!({ "dscp_mapping": value });
         let value = if value.is_string() { &short } else { value };
         let inner = Reader::new(value, table.at(name), &EDCA, faults)?;
-        let EdcaFields { dscp_mapping, protection, background, best_effort, video, voice } =
+        let EdcaFields { dscp_mapping, protection, background, best_effort, video, voice, medium_time, surplus } =
             EdcaFields::read(&inner, faults)?;
         let categories = [background, best_effort, video, voice].map(Option::unwrap_or_default);
-        Some(EdcaPlan { dscp_mapping, protection, categories })
+        if medium_time > Duration::from_secs(1) {
+            faults.add(inner.at("medium_time"), "is more than a second of each second", "at most \"1 s\"");
+        }
+        let admission = MediumTimePlan { limit: medium_time, surplus };
+        Some(EdcaPlan { dscp_mapping, protection, categories, admission })
     }
 }
 

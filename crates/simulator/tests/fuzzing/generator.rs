@@ -165,8 +165,12 @@ impl Generator {
             5 => json!({ "kind": "request-response", "request": self.size(), "response": self.size(),
                 "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
             6 => self.protocol(),
-            7 => json!({ "kind": "page-loads", "main": self.size(), "object": self.size(), "parse": self.time(MS, S),
-                "think": self.time(MS, S), "new_connection": self.bernoulli(0.5) }),
+            7 => {
+                let http = self.choose(&["2", "3"]);
+                json!({ "kind": "page-loads", "main": self.size(), "object": self.size(), "parse": self.time(MS, S),
+                    "think": self.time(MS, S), "new_connection": self.bernoulli(0.5), "http": http,
+                    "tls": if http == "3" { "1.3" } else { self.choose(&["none", "1.3", "1.2"]) } })
+            }
             8 => self.call(rate),
             _ => json!({ "kind": "bulk" }),
         };
@@ -213,7 +217,9 @@ impl Generator {
                 json!({ "kind": "hl7", "period": period, "message": self.size(), "processing": self.time(MS, S) })
             }
             3 => json!({ "kind": "dicom", "period": period, "images": 1 + self.below(20), "image": self.size(),
-                "window": 1 + self.below(4), "storage": self.time(MS, S) }),
+                "window": 1 + self.below(4), "storage": self.time(MS, S), "nagle": self.bernoulli(0.3),
+                "writes": self.choose(&["messages", "pdus", "headers"]),
+                "archive_writes": self.choose(&["messages", "pdus", "headers"]) }),
             4 => json!({ "kind": "rest", "gap": period, "client": self.choose(&["receiver", "sender"]),
                 "http": self.choose(&["2", "1.1", "3"]), "parallel": 1 + self.below(10), "request": self.size(), "response": self.size(),
                 "processing": self.time(MS, S), "idle_timeout": self.time(MS, S) }),
@@ -221,7 +227,8 @@ impl Generator {
                 "payload": self.size(), "max_message_size": self.choose(&["1152 B", "16 kB"]),
                 "processing": self.time(1e3, S), "keep_alive": self.time(S, 10.0 * S) }),
             _ => json!({ "kind": "amqp", "settlement": self.choose(&["settled", "first", "second"]), "period": period,
-                "payload": self.size(), "credit": 1 + self.below(100), "idle_timeout": self.time(2.0 * MS, 10.0 * S) }),
+                "payload": self.size(), "credit": 1 + self.below(100), "idle_timeout": self.time(2.0 * MS, 10.0 * S),
+                "separate_writes": self.bernoulli(0.3) }),
         };
         workload["tls"] = json!(self.choose(&["none", "1.2", "1.3", "1.3-0rtt"]));
         if workload["http"] == "3" {
@@ -231,6 +238,8 @@ impl Generator {
             }
         } else if workload["http"] == "1.1" {
             workload["parallel"] = json!(1);
+        } else if workload["http"] == "2" {
+            workload["separate_writes"] = json!(self.bernoulli(0.3));
         }
         workload
     }

@@ -77,12 +77,22 @@ fn use_edca(draw: &mut Draw, scenario: &mut Value) {
     let mut edca = json!({ "dscp_mapping": draw.choose(&["rfc8325", "precedence"]) });
     for category in ["background", "best_effort", "video", "voice"] {
         if draw.bernoulli(0.2) {
-            edca[category] = match draw.between(0, 3) {
+            edca[category] = match draw.between(0, 4) {
                 0 => json!({ "aifsn": draw.between(1, 15) }),
                 1 => json!({ "cw_min": 0, "cw_max": draw.between(0, 31) }),
                 2 => json!({ "cw_min": draw.between(0, 2000) }),
+                3 => json!({ "acm": true }),
                 _ => json!({ "txop_limit": format!("{} us", draw.between(0, 8000)) }),
             };
+        }
+    }
+    if scenario.get("wlan").is_some() && draw.bernoulli(0.2) {
+        // All flows use the medium, and ask for time in whatever category they have.
+        for category in ["background", "best_effort", "video", "voice"] {
+            edca[category]["acm"] = json!(true);
+        }
+        for flow in scenario["flow"].as_array_mut().into_iter().flatten() {
+            flow["reserve"] = json!(format!("{} kbps", draw.between(1, 10_000)));
         }
     }
     if let Some(wlan) = scenario.get_mut("wlan") {

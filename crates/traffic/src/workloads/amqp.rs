@@ -64,6 +64,8 @@ fields! {
         schedule: Schedule,
         /// link credit: number of messages that the broker accepts; it grants it again when half of it is used
         credit: u32 = 100 in 1..=1_000_000,
+        /// the broker writes each frame of the set-up on its own, as RabbitMQ does
+        separate_writes: bool = absent("false", false),
         /// open, begin and attach are sent together; false: one after the other, each with a round trip
         pipelined: bool = true,
         /// `idle-time-out` that both ends announce; after half of it without a frame an end sends an empty one, as
@@ -107,14 +109,27 @@ impl Config {
     /// The set-up after TLS: SASL's headers and mechanisms, its initial response and outcome, then AMQP's header with the
     /// open frame, begin and attach, whose answer has the first credit.
     fn handshake(&self) -> Handshake {
-        let handshake =
-            Handshake::default().secure(&self.tls).then(&[HEADER, HEADER + self.sasl, self.sasl, self.sasl]);
+        let whole = |frames: &[Bytes]| vec![frames.iter().fold(Bytes::ZERO, |sum, &frame| sum + frame)];
+        let broker = |frames: &[Bytes]| if self.separate_writes { frames.to_vec() } else { whole(frames) };
+        let handshake = Handshake::default().secure(&self.tls).then_in_parts([
+            whole(&[HEADER]),
+            broker(&[HEADER, self.sasl]),
+            whole(&[self.sasl]),
+            whole(&[self.sasl]),
+        ]);
         if self.pipelined {
-            let all = HEADER + self.open + self.begin + self.attach;
-            return handshake.then(&[all, all + self.flow]);
+            let all = [HEADER, self.open, self.begin, self.attach, self.flow];
+            return handshake.then_in_parts([whole(&all[..4]), broker(&all)]);
         }
-        let open = HEADER + self.open;
-        handshake.then(&[open, open, self.begin, self.begin, self.attach, self.attach + self.flow])
+        let open = [HEADER, self.open];
+        handshake.then_in_parts([
+            whole(&open),
+            broker(&open),
+            whole(&[self.begin]),
+            whole(&[self.begin]),
+            whole(&[self.attach]),
+            broker(&[self.attach, self.flow]),
+        ])
     }
 
     /// Size of a message in its transfer frames.
@@ -302,6 +317,7 @@ impl Dialogue for Amqp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialogue::PART;
     use crate::handshake::testing::sent_sizes;
 
     fn config(settlement: Settlement) -> Config {
@@ -310,6 +326,7 @@ mod tests {
             payload: Distribution::Fixed(100.0),
             schedule: Schedule::each(Duration::from_secs(10)),
             credit: 100,
+            separate_writes: false,
             pipelined: true,
             idle_timeout: Duration::ZERO,
             max_frame: Bytes(65_536),
@@ -367,6 +384,34 @@ mod tests {
         assert_eq!(set_up(&pipelined), [[8, 58], [50, 50], [298, 331]]);
         let one_by_one = Config { pipelined: false, ..pipelined };
         assert_eq!(set_up(&one_by_one), [[8, 58], [50, 50], [108, 108], [40, 40], [150, 183]]);
+    }
+
+    /// By hand: the broker writes header and mechanisms, the outcome, then header, open, begin, attach and the credit, or the
+    /// answers to each, on their own; the client does not.
+    #[test]
+    fn a_broker_may_write_each_frame_on_its_own() {
+        let separate = Config { separate_writes: true, ..config(Settlement::First) };
+        let sums = |config: &Config| -> Vec<Vec<u64>> {
+            let Application::Dialogue(mut dialogue) = config.application(&context()) else { panic!("a dialogue") };
+            let mut actions = Vec::new();
+            dialogue.on_timer(at(0), &mut actions);
+            let mut flights = Vec::new();
+            loop {
+                let sent = actions.drain(..).filter_map(|action| match action {
+                    Action::Send(bytes, message) if message.kind >= PART => Some((bytes.0, message)),
+                    _ => None,
+                });
+                let (sizes, messages): (Vec<u64>, Vec<Message>) = sent.unzip();
+                let Some(&last) = messages.last() else { return flights };
+                flights.push(sizes);
+                dialogue.on_message(last, at(0), &mut actions);
+            }
+        };
+        let sasl = [vec![8], vec![8, 50], vec![50], vec![50]];
+        assert_eq!(sums(&separate), [&sasl[..], &[vec![298], vec![8, 100, 40, 150, 33]]].concat());
+        let one_by_one = Config { pipelined: false, ..separate };
+        let rest = [vec![108], vec![8, 100], vec![40], vec![40], vec![150], vec![150, 33]];
+        assert_eq!(sums(&one_by_one), [&sasl[..], &rest].concat());
     }
 
     /// Receiver settle modes of part 2: a settled message needs no disposition, mode `first` one, and mode `second` two.

@@ -14,13 +14,13 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_config::{fields, Faults, Reader, Table};
+use cwndlab_config::{fields, words, Faults, Reader, Table};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Time};
 
 use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::configuration::Configuration;
-use crate::dialogue::{Action, Dialogue, End, Message};
+use crate::dialogue::{send_in_parts, Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{PositiveSizes, Times};
 use crate::flow_context::FlowContext;
@@ -46,6 +46,18 @@ const RELEASE_BYTES: Bytes = Bytes(10);
 /// Smallest `max_pdu`: the shortest that DCMTK accepts.
 const SMALLEST_PDU: Bytes = Bytes(4096);
 
+words! {
+    /// What an end writes at once.
+    pub enum Writes {
+        /// a message: command set and data set
+        Messages = "messages",
+        /// each PDU, as pynetdicom does
+        Pdus = "pdus",
+        /// the headers of each PDU, then its data, as DCMTK does
+        Headers = "headers",
+    }
+}
+
 fields! {
     /// The configuration of the workload.
     #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +82,12 @@ fields! {
         command: Bytes = "150 B",
         /// size of the command set of a C-STORE response
         response: Bytes = "150 B",
+        /// what the modality writes at once; without Nagle's algorithm the last segment of each write is short
+        writes: Writes = absent("messages", Writes::Messages),
+        /// what the archive writes at once
+        archive_writes: Writes = absent("messages", Writes::Messages),
+        /// Nagle's algorithm, which DCMTK leaves on: a short segment waits for the ACK of the last one
+        nagle: bool = absent("false", false),
         /// TLS
         tls: Tls,
     }
@@ -87,6 +105,26 @@ impl Config {
     fn with_pdus(&self, bytes: Bytes) -> Bytes {
         let pdus = bytes.0.div_ceil((self.max_pdu - PDV_HEADER).0);
         bytes + (PDU_HEADER + PDV_HEADER) * pdus
+    }
+
+    /// Sizes of the writes of a message with these command and data sets.
+    fn parts(&self, writes: Writes, sets: &[Bytes]) -> Vec<Bytes> {
+        if writes == Writes::Messages {
+            return vec![sets.iter().fold(Bytes::ZERO, |sum, &set| sum + self.with_pdus(set))];
+        }
+        let mut parts = Vec::new();
+        for &set in sets {
+            let mut left = set;
+            while left > Bytes::ZERO {
+                let fragment = left.min(self.max_pdu - PDV_HEADER);
+                left -= fragment;
+                match writes {
+                    Writes::Headers => parts.extend([PDU_HEADER + PDV_HEADER, fragment]),
+                    _ => parts.push(PDU_HEADER + PDV_HEADER + fragment),
+                }
+            }
+        }
+        parts
     }
 }
 
@@ -178,8 +216,8 @@ impl Dicom {
     fn send_image(&mut self, actions: &mut Vec<Action>) {
         let Some(study) = self.waiting.front_mut() else { return };
         if let Some(size) = study.images.pop_front() {
-            let bytes = self.config.with_pdus(self.config.command) + self.config.with_pdus(size);
-            actions.push(Action::Send(bytes, Message { kind: STORE, size, since: study.since }));
+            let parts = self.config.parts(self.config.writes, &[self.config.command, size]);
+            send_in_parts(&parts, Message { kind: STORE, size, since: study.since }, actions);
         }
     }
 
@@ -192,7 +230,8 @@ impl Dicom {
             }
         }
         let response = Message { kind: STORED, ..message };
-        self.archive.respond(self.config.with_pdus(self.config.response), response, now, actions);
+        let parts = self.config.parts(self.config.archive_writes, &[self.config.response]);
+        self.archive.respond_in_parts(&parts, response, now, actions);
     }
 
     /// Handles a response at the modality; after the last one the association is released.
@@ -212,6 +251,10 @@ impl Dicom {
 impl Dialogue for Dicom {
     fn opener(&self) -> End {
         OPENER
+    }
+
+    fn nagle(&self) -> bool {
+        self.config.nagle
     }
 
     fn due(&self) -> Time {
@@ -258,6 +301,7 @@ mod tests {
     use cwndlab_units::Duration;
 
     use super::*;
+    use crate::dialogue::PART;
     use crate::handshake::testing::sent_sizes;
     use crate::NEVER;
 
@@ -273,6 +317,9 @@ mod tests {
             accept: Bytes(1000),
             command: Bytes(150),
             response: Bytes(130),
+            writes: Writes::Messages,
+            archive_writes: Writes::Messages,
+            nagle: false,
             tls: Tls::NONE,
         }
     }
@@ -297,6 +344,31 @@ mod tests {
     fn a_data_set_has_twelve_bytes_for_each_pdu() {
         let sizes = [1, 16_378, 16_379, 524_288].map(|size| config(1, 0.0).with_pdus(Bytes(size)).0);
         assert_eq!(sizes, [13, 16_390, 16_403, 524_684]);
+    }
+
+    /// PS3.8, 9.3.5, by hand: a command of 150 bytes in one PDU, a data set of 16,379 in two. DCMTK writes the 12 bytes of
+    /// headers of each on their own (dulfsm.cc, `writeDataPDU`), and the same total.
+    #[test]
+    fn writes_are_messages_pdus_or_headers_and_data() {
+        let sets = [Bytes(150), Bytes(16_379)];
+        let sizes = |writes| config(1, 0.0).parts(writes, &sets).iter().map(|part| part.0).collect::<Vec<_>>();
+        assert_eq!(sizes(Writes::Messages), [16_565]);
+        assert_eq!(sizes(Writes::Pdus), [162, 16_390, 13]);
+        assert_eq!(sizes(Writes::Headers), [12, 150, 12, 16_378, 12, 1]);
+    }
+
+    /// An image and its response are messages whose meaning is that of their last part.
+    #[test]
+    fn the_last_part_has_the_meaning() {
+        let config = Config { writes: Writes::Pdus, archive_writes: Writes::Headers, ..config(1, 0.0) };
+        let mut modality = Dicom::new(&config, &context());
+        let mut actions = Vec::new();
+        modality.on_timer(at(0), &mut actions);
+        let part = |bytes, message| Action::Send(Bytes(bytes), Message { kind: PART, ..message });
+        let store = Message { kind: STORE, size: Bytes(16_379), since: at(0) };
+        assert_eq!(actions[2..], [part(162, store), part(16_390, store), Action::Send(Bytes(13), store)]);
+        let stored = Message { kind: STORED, ..store };
+        assert_eq!(at_message(&mut modality, store, 1), [part(12, stored), Action::Send(Bytes(130), stored)]);
     }
 
     /// PS3.8, 7.1: the association takes one round trip after that of TCP.

@@ -1,19 +1,20 @@
-//! Page loads over HTTP/2: the main object of a page, then its embedded objects, multiplexed over one connection.
+//! Page loads over HTTP/2 or HTTP/3: the main object of a page, then its embedded objects, multiplexed over one connection.
 //!
 //! Source of the distributions: the web browsing model of the IEEE 802.16m Evaluation Methodology Document (IEEE
 //! 802.16m-08/004r5, 2009, section 10.1; J. J. Lee et al., IEEE C802.16m-07/182r3), which 3GPP and NGMN also use.
-//! Framing: RFC 9113, 4.1 and 4.2.
+//! Framing: RFC 9113, 4.1 and 4.2; RFC 9114, 7.1.
 //!
 //! ```text
 //! number of objects = min(X, 55) − 2, X Pareto of index 1.1 from 2: mean 5.64                 (1)
-//! bytes of an object on the connection = size + 9 · ⌈size / 16384⌉                            (2)
+//! bytes of an object on the connection = size + 9 · ⌈size / 16384⌉, HTTP/3: 1 + v(size) + size   (2)
 //! ```
 //!
 //! The duration of a load is the time from the request for the main object to the last byte of the last object. The
 //! requests for the embedded objects are sent together, so that the order in which the server multiplexes them does not
-//! affect the duration. The source discards sizes above 2 MB; here they are limited to 2 MB.
+//! affect the duration. With HTTP/3 each object has a stream of its own, so that a lost packet delays one of them only, and
+//! the load ends with the last one. The source discards sizes above 2 MB; here they are limited to 2 MB.
 
-use cwndlab_config::{fields, Positive, Table};
+use cwndlab_config::{fields, Faults, Positive, Reader, Table};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Time};
 
@@ -23,21 +24,18 @@ use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{PositiveSizes, Times};
 use crate::flow_context::FlowContext;
+use crate::handshake::{Handshake, Tls};
+use crate::http::{frame, in_frames, Version};
 use crate::repetition::Repetition;
 use crate::sampling::{sample, sample_size};
 
 /// The declaration of the workload.
 pub static SPEC: Table = Table::new(
     "page-loads",
-    "Page loads over HTTP/2: the flow's receiver is the browser. It requests the main object of a page, parses it, requests all embedded objects at once, multiplexed over one connection (frames of RFC 9113), and waits for a think time before the next page. A transfer is a page. The default distributions are from the web browsing model of IEEE 802.16m-08/004r5 (TCP).",
+    "Page loads over HTTP/2 or HTTP/3: the flow's receiver is the browser. It requests the main object of a page, parses it, requests all embedded objects at once, multiplexed over one connection (frames of RFC 9113; with HTTP/3 each object on a stream of its own, RFC 9114), and waits for a think time before the next page. A transfer is a page. The default distributions are from the web browsing model of IEEE 802.16m-08/004r5 (TCP, or QUIC).",
     &[Config::FIELDS],
 )
 .class("PageLoads");
-
-/// Largest payload of a frame (RFC 9113, 4.2: the initial value of `SETTINGS_MAX_FRAME_SIZE` is 2¹⁴).
-const FRAME: u64 = 16_384;
-/// Header of a frame (RFC 9113, 4.1).
-const FRAME_HEADER: u64 = 9;
 
 fields! {
     /// The configuration of the workload.
@@ -67,6 +65,32 @@ fields! {
         count: Option<Positive<u64>> = absent("unlimited"),
         /// a separate connection for each
         new_connection: bool = false,
+        /// version of HTTP, 2 or 3
+        http: Version = absent("2", Version::Http2),
+        /// TLS
+        tls: Tls,
+    }
+    check
+}
+
+impl Config {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        match self.http {
+            Version::Http2 => {}
+            Version::Http3 => self.tls.check_quic(table, faults),
+            Version::Http11 => {
+                faults.add(table.at("http"), "has no streams for the objects of a page", "write 'http = \"2\"' or \"3\"");
+            }
+        }
+    }
+
+    /// (2).
+    fn framed(&self, size: Bytes) -> Bytes {
+        if self.http == Version::Http3 {
+            frame(size)
+        } else {
+            in_frames(size)
+        }
     }
 }
 
@@ -79,7 +103,13 @@ impl Configuration for Config {
     }
 
     fn application(&self, flow: &FlowContext) -> Application {
-        Application::Dialogue(Box::new(PageLoads::new(self, flow)))
+        let handshake =
+            if self.is_quic() { Handshake::quic(&self.tls) } else { Handshake::default().secure(&self.tls) };
+        Application::Dialogue(handshake.wrap(Box::new(PageLoads::new(self, flow))))
+    }
+
+    fn is_quic(&self) -> bool {
+        self.http == Version::Http3
     }
 
     fn secondary_connections(&self) -> u32 {
@@ -95,11 +125,9 @@ const MAIN: u8 = 1;
 const OBJECT_REQUESTS: u8 = 2;
 /// All embedded objects of a page.
 const OBJECTS: u8 = 3;
-
-/// (2).
-fn framed(size: Bytes) -> Bytes {
-    Bytes(size.0 + FRAME_HEADER * size.0.div_ceil(FRAME))
-}
+/// With HTTP/3 the request for an embedded object, with its number, and that object.
+const OBJECT_REQUEST: u8 = 4;
+const OBJECT: u8 = 5;
 
 /// The state of browser and server.
 #[derive(Debug)]
@@ -110,8 +138,11 @@ struct PageLoads {
     pages: Repetition,
     /// The main object in parsing: start time of its load, and its size.
     parsed: Option<(Time, Bytes)>,
-    /// Size of the page's embedded objects with frame headers.
-    framed_objects: Bytes,
+    /// Sizes of the page's embedded objects with frame headers.
+    objects: Vec<Bytes>,
+    /// With HTTP/3 the size of the page, and the number of its objects that have not arrived.
+    total: Bytes,
+    missing: u64,
 }
 
 impl PageLoads {
@@ -122,7 +153,9 @@ impl PageLoads {
             numbers: flow.stream(Purpose::Other),
             pages: Repetition::new(config.count, config.new_connection, &config.think, flow),
             parsed: None,
-            framed_objects: Bytes::ZERO,
+            objects: Vec::new(),
+            total: Bytes::ZERO,
+            missing: 0,
         }
     }
 
@@ -148,16 +181,29 @@ impl PageLoads {
             self.pages.complete(since, main, now, actions);
             return;
         }
-        let mut total = main;
-        let mut with_frames = Bytes::ZERO;
+        self.total = main;
+        self.objects.clear();
         for _ in 0..number {
             let size = sample_size(&self.config.object, &mut self.sizes).min(self.config.largest);
-            total += size;
-            with_frames += framed(size);
+            self.total += size;
+            self.objects.push(self.config.framed(size));
         }
-        self.framed_objects = with_frames;
-        let requests = Message { kind: OBJECT_REQUESTS, size: total, since };
+        if self.config.http == Version::Http3 {
+            self.missing = number;
+            let request = |number| Message { kind: OBJECT_REQUEST, size: Bytes(number), since };
+            actions.extend((0..number).map(|number| Action::Send(self.config.request, request(number))));
+            return;
+        }
+        let requests = Message { kind: OBJECT_REQUESTS, size: self.total, since };
         actions.push(Action::Send(self.config.request * number, requests));
+    }
+
+    /// Handles an embedded object at the browser; the last one completes the page.
+    fn on_object(&mut self, since: Time, now: Time, actions: &mut Vec<Action>) {
+        self.missing -= 1;
+        if self.missing == 0 {
+            self.pages.complete(since, self.total, now, actions);
+        }
     }
 }
 
@@ -183,12 +229,24 @@ impl Dialogue for PageLoads {
 
     fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
         match message.kind {
-            MAIN_REQUEST => actions.push(Action::Send(framed(message.size), Message { kind: MAIN, ..message })),
+            MAIN_REQUEST => {
+                let bytes = self.config.framed(message.size);
+                actions.push(Action::Send(bytes, Message { kind: MAIN, ..message }));
+            }
             MAIN => {
                 self.parsed = Some((message.since, message.size));
                 self.pages.pause(&self.config.parse, now);
             }
-            OBJECT_REQUESTS => actions.push(Action::Send(self.framed_objects, Message { kind: OBJECTS, ..message })),
+            OBJECT_REQUESTS => {
+                let bytes = self.objects.iter().fold(Bytes::ZERO, |sum, &object| sum + object);
+                actions.push(Action::Send(bytes, Message { kind: OBJECTS, ..message }));
+            }
+            OBJECT_REQUEST => {
+                if let Some(&bytes) = self.objects.get(message.size.0 as usize) {
+                    actions.push(Action::Send(bytes, Message { kind: OBJECT, ..message }));
+                }
+            }
+            OBJECT => self.on_object(message.since, now, actions),
             _ => self.pages.complete(message.since, message.size, now, actions),
         }
     }
@@ -197,10 +255,12 @@ impl Dialogue for PageLoads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::handshake::testing::sent_sizes;
+    use crate::handshake::TlsVersion;
     use crate::NEVER;
 
-    fn browser(objects: Option<u64>, count: u64) -> PageLoads {
-        let config = Config {
+    fn config(objects: Option<u64>, count: u64) -> Config {
+        Config {
             main: Distribution::Fixed(16_385.0),
             object: Distribution::Fixed(1_000.0),
             objects,
@@ -210,8 +270,21 @@ mod tests {
             think: Distribution::Fixed(700.0),
             count: Some(count),
             new_connection: false,
-        };
-        PageLoads::new(&config, &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(40) })
+            http: Version::Http2,
+            tls: Tls::NONE,
+        }
+    }
+
+    fn load(config: &Config) -> PageLoads {
+        PageLoads::new(config, &context())
+    }
+
+    fn context() -> FlowContext {
+        FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(40) }
+    }
+
+    fn browser(objects: Option<u64>, count: u64) -> PageLoads {
+        load(&config(objects, count))
     }
 
     fn at_timer(browser: &mut PageLoads, now: u64) -> Vec<Action> {
@@ -246,6 +319,39 @@ mod tests {
         let complete = [Action::Deliver(Time::ZERO), Action::Record(Time::ZERO, Bytes(19_385))];
         assert_eq!(at_message(&mut browser, objects, 90), complete);
         assert_eq!(browser.due(), Time::from_nanos(790));
+    }
+
+    /// RFC 9114, 7.1, by hand: a main object of 16,385 bytes is a frame with 1 + 4 bytes before them, one of 1,000 bytes has 1 +
+    /// 2. Each object has a request, and the page ends with the last one of them, in whatever order they arrive.
+    #[test]
+    fn over_http_3_each_object_is_a_message() {
+        let mut browser = load(&Config { http: Version::Http3, ..config(Some(2), 2) });
+        let message = |kind, size| Message { kind, size: Bytes(size), since: Time::ZERO };
+        at_timer(&mut browser, 0);
+        let main = message(MAIN, 16_385);
+        assert_eq!(at_message(&mut browser, message(MAIN_REQUEST, 16_385), 10), [Action::Send(Bytes(16_390), main)]);
+        assert_eq!(at_message(&mut browser, main, 20), []);
+        let request = |number| Action::Send(Bytes(400), message(OBJECT_REQUEST, number));
+        assert_eq!(at_timer(&mut browser, 70), [request(0), request(1)]);
+        for number in [1, 0] {
+            let object = Action::Send(Bytes(1_003), message(OBJECT, number));
+            assert_eq!(at_message(&mut browser, message(OBJECT_REQUEST, number), 80), [object]);
+        }
+        assert_eq!(at_message(&mut browser, message(OBJECT, 1), 90), []);
+        let complete = [Action::Deliver(Time::ZERO), Action::Record(Time::ZERO, Bytes(18_385))];
+        assert_eq!(at_message(&mut browser, message(OBJECT, 0), 95), complete);
+        assert_eq!(browser.due(), Time::from_nanos(795));
+    }
+
+    /// RFC 8446, 2, and RFC 9001, 4: one round trip before the request, with the flights of `handshake` and `quic`.
+    #[test]
+    fn tls_takes_a_round_trip_before_the_page() {
+        let secure = |http| {
+            let tls = Tls { tls: TlsVersion::Tls13, ..Tls::NONE };
+            sent_sizes(Config { http, tls, ..config(Some(1), 1) }.application(&context()))
+        };
+        assert_eq!(secure(Version::Http2), [[253, 3367], [79, 0]]);
+        assert_eq!(secure(Version::Http3), [[1166, 3466], [1166, 0]]);
     }
 
     #[test]

@@ -30,6 +30,7 @@ use crate::distribution::Distribution;
 use crate::distribution_fields::{Sizes, Times};
 use crate::flow_context::FlowContext;
 use crate::handshake::{Handshake, Tls};
+use crate::http::{frame, in_frames, Version, FRAME_HEADER};
 use crate::repetition::Repetition;
 use crate::sampling::sample_size;
 use crate::server::Server;
@@ -42,26 +43,10 @@ pub static SPEC: Table = Table::new(
 )
 .class("Rest");
 
-/// Header of a frame of HTTP/2 (RFC 9113, 4.1), and a SETTINGS frame without settings (6.5).
-const FRAME_HEADER: Bytes = Bytes(9);
-/// Largest payload of a frame (RFC 9113, 4.2).
-const FRAME: u64 = 16_384;
 /// A control stream of HTTP/3: its type, and a SETTINGS frame without settings (RFC 9114, 6.2.1 and 7.2.4).
 const CONTROL_STREAM: Bytes = Bytes(3);
 /// The client's connection preface without its SETTINGS (RFC 9113, 3.4).
 const PREFACE: Bytes = Bytes(24);
-
-words! {
-    /// Version of HTTP.
-    pub enum Version {
-        /// HTTP/2: frames, short header fields after the first message
-        Http2 = "2",
-        /// HTTP/3: the same over QUIC, with each message on a stream of its own
-        Http3 = "3",
-        /// HTTP/1.1: all header fields with each message
-        Http11 = "1.1",
-    }
-}
 
 words! {
     /// The end that sends requests.
@@ -94,6 +79,9 @@ fields! {
         first_response_header: Option<Positive<Bytes>> = absent("`first_header`"),
         /// header fields of further responses with HTTP/2 and HTTP/3
         response_header: Option<Positive<Bytes>> = absent("`header`"),
+        /// with HTTP/2 the client writes its preface on its own, as httpx does, and the server the header fields of each response,
+        /// as nginx does
+        separate_writes: bool = absent("false", false),
         /// requests that are sent together, not with HTTP/1.1
         parallel: u64 = 1 in 1..=100,
         /// time from a response, the last one to requests that were sent together, to the next request
@@ -119,6 +107,9 @@ impl Config {
             let what = "needs streams, which HTTP/1.1 does not have";
             faults.add(table.at("parallel"), what, "write 'http = \"2\"' or \"3\"");
         }
+        if self.http != Version::Http2 && self.separate_writes {
+            faults.add(table.at("separate_writes"), "exists only with HTTP/2", "write 'http = \"2\"'");
+        }
     }
 
     fn opener(&self) -> End {
@@ -133,14 +124,19 @@ impl Config {
         self.message_bytes(body, if full { self.first_header } else { self.header })
     }
 
-    /// Size of a response with this body.
-    fn response_bytes(&self, body: Bytes, full: bool) -> Bytes {
+    /// Sizes of the parts of a response with this body, of which the first follows `before` bytes.
+    fn response_parts(&self, before: Bytes, body: Bytes, full: bool) -> Vec<Bytes> {
         let header = if full {
             self.first_response_header.unwrap_or(self.first_header)
         } else {
             self.response_header.unwrap_or(self.header)
         };
-        self.message_bytes(body, header)
+        let whole = before + self.message_bytes(body, header);
+        if !self.separate_writes || body == Bytes::ZERO {
+            return vec![whole];
+        }
+        let first = before + FRAME_HEADER + header;
+        vec![first, whole - first]
     }
 
     /// Whether a message has all header fields: of the request with this number on a new connection, or on an open one.
@@ -155,7 +151,7 @@ impl Config {
     fn message_bytes(&self, body: Bytes, header: Bytes) -> Bytes {
         match self.http {
             Version::Http11 => header + body,
-            Version::Http2 => FRAME_HEADER + header + body + FRAME_HEADER * body.0.div_ceil(FRAME), // (1)
+            Version::Http2 => FRAME_HEADER + header + in_frames(body), // (1)
             Version::Http3 if body == Bytes::ZERO => frame(header),
             Version::Http3 => frame(header) + frame(body), // (2)
         }
@@ -170,17 +166,6 @@ impl Config {
             Version::Http3 => [CONTROL_STREAM; 2],
         }
     }
-}
-
-/// A frame of HTTP/3 with this payload.
-fn frame(payload: Bytes) -> Bytes {
-    let length = match payload.0 {
-        0..0x40 => 1,
-        0x40..0x4000 => 2,
-        0x4000..0x4000_0000 => 4,
-        _ => 8,
-    };
-    Bytes(1 + length) + payload
 }
 
 impl Configuration for Config {
@@ -219,6 +204,9 @@ const RESPONSE: u8 = 2;
 const FIRST_RESPONSE: u8 = 3;
 /// Acknowledgement of the server's SETTINGS.
 const SETTINGS_ACK: u8 = 4;
+/// The client's preface on its own, and the server's.
+const CLIENT_PREFACE: u8 = 5;
+const SERVER_PREFACE: u8 = 6;
 
 /// A request and its response.
 #[derive(Clone, Copy, Debug)]
@@ -275,10 +263,17 @@ impl Rest {
         let first = opens && number == 0;
         self.exchanges.new_connection = first;
         self.exchanges.begin(now, self.size(one), actions);
-        let before = if first { self.config.prefaces()[0] } else { Bytes::ZERO };
-        let kind = if first { FIRST_REQUEST } else { REQUEST };
-        let bytes = before + self.config.request_bytes(request, one.full);
-        actions.push(Action::Send(bytes, Message { kind, size: Bytes(number), since: now }));
+        let message = Message { kind: REQUEST, size: Bytes(number), since: now };
+        let bytes = self.config.request_bytes(request, one.full);
+        let preface = self.config.prefaces()[0];
+        if !first {
+            actions.push(Action::Send(bytes, message));
+        } else if self.config.separate_writes {
+            let preface = Action::Send(preface, Message { kind: CLIENT_PREFACE, ..message });
+            actions.extend([preface, Action::Send(bytes, message)]);
+        } else {
+            actions.push(Action::Send(preface + bytes, Message { kind: FIRST_REQUEST, ..message }));
+        }
     }
 }
 
@@ -319,9 +314,16 @@ impl Dialogue for Rest {
                 }
                 let first = message.kind == FIRST_REQUEST;
                 let before = if first { self.config.prefaces()[1] } else { Bytes::ZERO };
-                let bytes = before + self.config.response_bytes(one.response, one.full);
+                let parts = self.config.response_parts(before, one.response, one.full);
                 let kind = if first { FIRST_RESPONSE } else { RESPONSE };
-                self.server.respond(bytes, Message { kind, ..message }, now, actions);
+                self.server.respond_in_parts(&parts, Message { kind, ..message }, now, actions);
+            }
+            CLIENT_PREFACE => {
+                let [_, preface] = self.config.prefaces();
+                actions.push(Action::Send(preface, Message { kind: SERVER_PREFACE, ..message }));
+            }
+            SERVER_PREFACE => {
+                actions.push(Action::Send(FRAME_HEADER, Message { kind: SETTINGS_ACK, ..message }));
             }
             RESPONSE | FIRST_RESPONSE => {
                 if message.kind == FIRST_RESPONSE && self.config.http == Version::Http2 {
@@ -350,6 +352,7 @@ mod tests {
             header: Bytes(60),
             first_response_header: None,
             response_header: None,
+            separate_writes: false,
             parallel: 1,
             gap: Distribution::Fixed(gap),
             processing: Distribution::Fixed(0.0),
@@ -416,6 +419,33 @@ mod tests {
         assert_eq!((sizes(&first.0), sizes(&first.1)), (vec![542], vec![20_274]));
         let second = exchange(&mut client, 11, 12);
         assert_eq!((sizes(&second.0), sizes(&second.1)), (vec![69], vec![20_062]));
+    }
+
+    /// RFC 9113, 3.4, by hand: the preface of 33 bytes is on its own, and the server's 18 bytes answer it, which the client
+    /// acknowledges with 9. A response of 20,000 bytes is 9 + 500, then 20,000 in two frames, 20,018; one without a body is not
+    /// divided.
+    #[test]
+    fn prefaces_and_header_fields_are_writes_of_their_own() {
+        let separate = Config { separate_writes: true, ..config(Version::Http2, 10e9) };
+        assert_eq!(separate.response_parts(Bytes::ZERO, Bytes::ZERO, true), [Bytes(509)]);
+        let mut client = client(&separate);
+        let mut requests = Vec::new();
+        client.on_timer(at(0), &mut requests);
+        assert_eq!(sizes(&requests), [33, 509]);
+        let (mut answers, mut after) = (Vec::new(), Vec::new());
+        let sent = |actions: &[Action]| -> Vec<Message> {
+            let sent = actions.iter();
+            sent.filter_map(|one| if let Action::Send(_, message) = *one { Some(message) } else { None }).collect()
+        };
+        for message in sent(&requests) {
+            client.on_message(message, at(1), &mut answers);
+        }
+        assert_eq!(sizes(&answers), [18, 509, 20_018]);
+        for message in sent(&answers) {
+            client.on_message(message, at(2), &mut after);
+        }
+        assert_eq!(sizes(&after), [9]);
+        assert_eq!(after[1..], [Action::Deliver(at(0)), Action::Record(at(0), Bytes(20_000))]);
     }
 
     /// RFC 9112: each message has all header fields.
