@@ -283,7 +283,7 @@ def show_attack(result: AttackResult, confirmation: Confirmation | None, format:
     _write_presented(result.table(), format, wrap=("event",))
     if format is Format.table and (decisions := result.decisions()):
         write("")
-        for line in ("first reductions of the window after each change:", *decisions):
+        for line in ("largest reduction of the window between each two changes:", *decisions):
             write(visible(line))
 
 

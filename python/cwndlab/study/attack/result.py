@@ -138,13 +138,19 @@ class AttackResult:
         return Table(f"{self.algorithm} attacked", header, rows, 0, values, words=("event",))
 
     def decisions(self) -> list[str]:
-        """After each change of the path the first event at which the attacked algorithm reduced its window, if it did
-        so before the next change: time, event, window, and the place in the algorithm's source."""
+        """Between each two changes of the path the event at which the attacked algorithm reduced its window most: time,
+        event, window, and the place in the algorithm's source."""
+        samples = run(self.scenario, seed=STORY_SEED).rows("samples")
+        windows = [(one["time_ns"] / 1e9, one["cwnd_bytes"]) for one in samples if one["flow"] == 0]
         said = []
         for start, end in pairwise(self.world.boundaries_s(self.events)):
-            view = look(self.scenario, at_s=start, next="reduction", flow="attacked", seed=STORY_SEED)
-            moment = view.moment
-            if moment is None or moment.time_ns >= end * 1e9:
+            within = pairwise(one for one in windows if start <= one[0] <= end and one[1])
+            drops = ((at, after / before) for (at, before), (_, after) in within)
+            at_s, remaining = min(drops, default=(start, 1.0), key=lambda one: one[1])
+            if remaining >= 1:
+                continue
+            moment = look(self.scenario, at_s=at_s, next="reduction", flow="attacked", seed=STORY_SEED).moment
+            if moment is None:
                 continue
             places = "; ".join(f"{one.entry}: {one.method} in {one.file}:{one.line}" for one in moment.places)
             said.append(
