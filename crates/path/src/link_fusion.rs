@@ -42,7 +42,7 @@ pub(crate) fn fused_links(
         Feeder::Link(from) => {
             let at_its_time = plan.links[link].sampled || answering[link];
             !at_its_time && server_of[link] == COMPUTED && !links[from].reorders()
-        },
+        }
         _ => false,
     });
     fused.collect()

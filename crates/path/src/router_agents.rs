@@ -1,6 +1,6 @@
 //! The router agents of a network's links.
 
-use cwndlab_network::router_assist::{Agent, Arrival, Header};
+use cwndlab_network::router_assist::{Agent, Arrival, Config, Header};
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{ConnectionId, IndexVec, LinkId, Time};
 
@@ -11,7 +11,7 @@ use crate::build_links::build_agents;
 pub(crate) fn answering_links(plan: &Plan) -> IndexVec<LinkId, bool> {
     let mut nodes = vec![false; plan.nodes.len()];
     for link in plan.links.iter().filter(|link| link.rate.is_some()) {
-        nodes[link.from as usize] |= link.agents.iter().any(|agent| agent.answers());
+        nodes[link.from as usize] |= link.agents.iter().any(Config::answers);
     }
     plan.links.iter().map(|link| nodes[link.from as usize]).collect()
 }

@@ -165,7 +165,10 @@ impl Routes {
     pub(crate) fn links(&self, connection: ConnectionId, direction: usize) -> impl Iterator<Item = LinkId> + '_ {
         let first = self.first[connection][direction] as usize;
         let mut ended = false;
-        self.hops[first..].iter().take_while(move |hop| !std::mem::replace(&mut ended, hop.is_last())).map(|hop| hop.link)
+        self.hops[first..]
+            .iter()
+            .take_while(move |hop| !std::mem::replace(&mut ended, hop.is_last()))
+            .map(|hop| hop.link)
     }
 
     /// The index of the packet's current hop; the remaining hops of its route follow.

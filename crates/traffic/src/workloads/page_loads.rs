@@ -79,7 +79,11 @@ impl Config {
             Version::Http2 => {}
             Version::Http3 => self.tls.check_quic(table, faults),
             Version::Http11 => {
-                faults.add(table.at("http"), "has no streams for the objects of a page", "write 'http = \"2\"' or \"3\"");
+                faults.add(
+                    table.at("http"),
+                    "has no streams for the objects of a page",
+                    "write 'http = \"2\"' or \"3\"",
+                );
             }
         }
     }
