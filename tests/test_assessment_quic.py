@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 
 import cwndlab
@@ -13,10 +11,10 @@ from cwndlab.assessment import quic
 from cwndlab.assessment.criteria import criteria, families
 from cwndlab.assessment.selected import document, points, selection
 from cwndlab.cli.app import status
+from cwndlab.engine import stack_program
 
 SELECTED = document(quic.FILE)
 PROGRAM = f"cwndlab-stack-{quic.STACK}"
-FOLDERS = os.pathsep.join(filter(None, (os.environ.get("CWNDLAB_STACKS"), os.environ.get("PATH"))))
 
 
 def test_each_family_of_a_row_is_selected_or_says_why_not() -> None:
@@ -72,7 +70,7 @@ def test_an_algorithm_without_a_controller_in_quic_is_not_assessed_there(
     assert custom.rows[0]["environments"] == ["simulated"]
 
 
-@pytest.mark.skipif(shutil.which(PROGRAM, path=FOLDERS) is None, reason=f"{quic.STACK} is not built: make hosts")
+@pytest.mark.skipif(stack_program(quic.STACK) is None, reason=f"{quic.STACK} is not built: make hosts")
 def test_a_cell_in_the_stack_is_in_the_row_of_the_simulated_ones(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

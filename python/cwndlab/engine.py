@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import queue
+import shutil
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -84,6 +85,12 @@ MediaSession = _engine.MediaSession
 Path = _engine.Path
 Sent = _engine.Sent
 Window = _engine.Window
+
+
+def stack_program(stack: str) -> str | None:
+    """The program of a hosted stack that the engine starts: in a folder of ``CWNDLAB_STACKS`` or ``PATH``, or None."""
+    folders = os.pathsep.join(filter(None, (os.environ.get(name) for name in ("CWNDLAB_STACKS", "PATH"))))
+    return shutil.which(f"cwndlab-stack-{stack}", path=folders)
 
 
 def _takes_linux(*_: Any, **__: Any) -> NoReturn:

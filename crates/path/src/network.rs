@@ -3,6 +3,7 @@
 //! The departure from a link is computed when a packet arrives at it. Links with a queue discipline or a medium, which
 //! decide later, have a server with its own events.
 
+mod agents;
 mod end;
 mod media;
 
@@ -10,7 +11,6 @@ use std::collections::VecDeque;
 
 use cwndlab_network::aqm::QueuedPacket;
 use cwndlab_network::link::{Link, Offer, Outcome};
-use cwndlab_network::router_assist::Arrival;
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{ConnectionId, Duration, EventSource, FlowId, IndexVec, LinkId, ServerId, Time};
@@ -23,7 +23,7 @@ use crate::event_sources::{EventSources, Owner};
 use crate::look_ahead::LookAhead;
 use crate::losses::{Losses, UpcomingLosses};
 use crate::owner::PacketOwner;
-use crate::packet::{Packet, DATA, ECN, MAX_CONNECTIONS, SYN, SYN_ACK};
+use crate::packet::{Packet, DATA, ECN, MAX_CONNECTIONS, SYN_ACK};
 use crate::packet_options::PacketOptions;
 use crate::router_agents::RouterAgents;
 use crate::routes::{Hop, HopKind, NextStep, Routes, ARRIVED};
@@ -368,37 +368,6 @@ impl Network {
         let ect = packet.is_ecn_capable();
         let outcome = self.links[link].offer(now, Offer { size: u32::from(packet.size), ect, payload });
         self.cross_wire(now, link, last, packet, outcome)
-    }
-
-    /// Passes a packet to the router agents of a link.
-    fn consult_agents(&mut self, now: Time, link: LinkId, last: bool, packet: Packet) {
-        let arrival = Arrival {
-            now,
-            size: u32::from(packet.size),
-            connection: packet.connection(),
-            hop: packet.hop,
-            backlog: self.backlog_time(now, link),
-            syn: packet.kind() == SYN,
-            router: packet.hop > 0 || last,
-        };
-        let header = self.original(packet).options().filter(|_| packet.is_forward());
-        self.agents.on_packet(link, arrival, header.and_then(|index| self.options.header_mut(index)));
-    }
-
-    /// Passes the router header of a SYN-ACK at the start of a link to the agents of the link on which the SYN left.
-    fn answer(&mut self, now: Time, link: LinkId, connection: ConnectionId, header: u32) {
-        if let Some(header) = self.options.header_mut(header) {
-            let crossed = self.routes.links(connection, 0);
-            self.agents.on_syn_ack(now, link, connection, crossed, header);
-        }
-    }
-
-    /// Passes the router header of a SYN-ACK that has reached the sender to the agents of the sender's own link.
-    pub fn answer_at_sender(&mut self, now: Time, connection: ConnectionId, header: u32) {
-        let own = self.routes.links(connection, 0).next();
-        if let Some(link) = own {
-            self.answer(now, link, connection, header);
-        }
     }
 
     /// Applies the outcome of a link to a packet that arrived at the link at `since`.

@@ -344,9 +344,8 @@ impl Receiver {
         AckPacket { ce_count: self.ce_count, feedback, ..self.next_plain_ack(now).into() }
     }
 
-    /// Handles a segment that the endpoint sends in the other direction of a dialogue, where it has these
-    /// estimates. Returns the ACK that leaves with it:
-    /// the one that is delayed, if it has no options.
+    /// Handles a segment that the endpoint sends in the other direction of a dialogue, where it has these estimates.
+    /// Returns the ACK that leaves with it: the one that is delayed, if it has no options.
     pub fn on_data_sent(&mut self, now: Time, rtt: Estimate) -> Option<PlainAck> {
         self.acks.on_data_sent(now, rtt, &self.stack);
         let waits = self.acks.is_pending() && self.reassembly.is_none() && self.sends_plain_acks();

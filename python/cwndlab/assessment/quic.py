@@ -7,8 +7,6 @@ controls; the other flows are those of the cell.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from cwndlab.assessment.selected import (
     document,
     entries,
 )
+from cwndlab.engine import stack_program
 from cwndlab.errors import ArgumentError, Fault, Parameter
 from cwndlab.study.executor import threads
 
@@ -45,8 +44,7 @@ def missing(algorithm: str) -> str:
     ArgumentError
         There is no program of the stack.
     """
-    folders = os.pathsep.join(filter(None, (os.environ.get("CWNDLAB_STACKS"), os.environ.get("PATH"))))
-    if shutil.which(f"cwndlab-stack-{STACK}", path=folders) is None:
+    if stack_program(STACK) is None:
         what = f"there is no cwndlab-stack-{STACK} in CWNDLAB_STACKS or PATH"
         raise ArgumentError(Fault(Parameter("quic"), what, f"make hosts ONLY={STACK}, CWNDLAB_STACKS=build/stacks/bin"))
     if any(entry.agents for entry in catalogue.entries_of(algorithm)):

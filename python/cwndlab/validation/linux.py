@@ -6,13 +6,12 @@ is lines of ``linux.csv`` in a folder, where a second call resumes.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cwndlab.engine import stack_program
 from cwndlab.errors import Fault, RecordsError, ScenarioError
 from cwndlab.linux import CONTROLLERS, with_kernels
 from cwndlab.simulate import run, run_jobs
@@ -66,8 +65,7 @@ def release() -> str | None:
     >>> kernel is None or kernel.startswith("6.")
     True
     """
-    folders = os.pathsep.join(filter(None, (os.environ.get(name) for name in ("CWNDLAB_STACKS", "PATH"))))
-    if shutil.which("cwndlab-stack-linux", path=folders) is None:
+    if stack_program("linux") is None:
         return None
     line = {"rate": "10 Mbps", "delay": "1 ms", "queue": {"capacity": "10 packets"}}
     document = {"schema_version": 1, "duration": "1 ms", "dumbbell": {"bottleneck": line}}
