@@ -93,10 +93,10 @@ def test_readings_are_texts_of_the_algorithm() -> None:
     assert flows["native agent"]["algorithm"] == "iotcc(increase=literal, mode=literal, pacing=off, alpha=4)/newreno"
 
 
-def stamps_of(start_s: float) -> list[float]:
+def stamps_of(start_s: float, stamped: iot_paths.Stamped = "syn") -> list[float]:
     """What routers stamp on a flow's handshake beside the background, bit/s, of eight seeds."""
     flows = [iot_paths.flow((PROPOSED, {}), 100, start_s=start_s), *iot_paths.background(1000, 100)]
-    document = iot_paths.scenario(flows, delay_ms=50, duration_s=6) | {"sample_interval": "20 ms"}
+    document = iot_paths.scenario(flows, delay_ms=50, duration_s=6, stamped=stamped) | {"sample_interval": "20 ms"}
     stamps = []
     for seed in range(1, 9):
         records = records_of(document, seed)
@@ -108,12 +108,15 @@ def stamps_of(start_s: float) -> list[float]:
 
 def test_the_handshake_meets_the_background() -> None:
     """By hand: 1000 kbit/s of payload in packets of 1000 bytes are 1.03 Mbit/s with IP and UDP headers, half of it of
-    varying rate, so that about 0.47 of 1.5 Mbit/s are left. A flow that starts with the background is mostly stamped
-    its access link's 1 Mbit/s, since its SYN finds the line empty."""
+    varying rate, so that about 0.47 of 1.5 Mbit/s are left. A SYN that starts with the background is mostly stamped its
+    access link's 1 Mbit/s, since it finds the line empty. The load of one round trip, that of the SYN-ACK, has
+    the same mean."""
     together, later = stamps_of(0.0), stamps_of(iot_paths.FIRST_S)
     assert sum(stamp > 0.99e6 for stamp in together) > len(together) / 2
     assert max(later) < 0.9e6
     assert 0.4e6 < sum(later) / len(later) < 0.7e6
+    answered = stamps_of(iot_paths.FIRST_S, "syn-ack")
+    assert 0.4e6 < sum(answered) / len(answered) < 0.7e6
 
 
 def test_exits_where_mu_matters_are_counted_on_the_side_of_mu_1() -> None:
