@@ -13,23 +13,13 @@ from pathlib import Path
 
 from cwndlab import engine
 from cwndlab.assessment.criteria import MINE, Criterion
-from cwndlab.assessment.runs import simulated, study_of, values_of
-from cwndlab.assessment.selected import (
-    SIMULATED_SEEDS,
-    Cells,
-    Part,
-    Progress,
-    cells_of,
-    common,
-    control_outcomes,
-    document,
-    entries,
-)
+from cwndlab.assessment.runs import study_of, values_of
+from cwndlab.assessment.selected import Cells, Part, Progress, document
 from cwndlab.emulation import LATE_S
 from cwndlab.errors import ArgumentError, Fault, Parameter, RunError
 from cwndlab.files import json_text
 from cwndlab.records import Records
-from cwndlab.study.executor import Executor, Plan, Results, Task, execute, threads
+from cwndlab.study.executor import Executor, Plan, Results, Task, execute
 from cwndlab.study.result import Result
 from cwndlab.study.spec import Job, Row, Study
 from cwndlab.study.store import Store
@@ -109,22 +99,14 @@ def emulated(
         return Part.absent(measures, lacking)
     selected = document(FILE)
     cells = Cells.of(selected, measures, name, lambda algorithm: not missing(algorithm))
-    real, same = cells.points(f"Linux {platform.release()}"), cells.points("")
+    real = cells.points(f"Linux {platform.release()}")
     study = study_of(real, selected["runs"], {})
     result, late = _emulate(study, None if out is None else out / "runs-emulated", workers, progress)
-    place = None if out is None else out / "runs-same-cells"
-    on_same_cells = simulated(study_of(same, SIMULATED_SEEDS, {}), place, threads(workers), progress)
+    same = cells.simulated(None if out is None else out / "runs-same-cells", workers, progress)
     values = values_of(result.runs, real)
-    made = entries(
-        selected,
-        measures,
-        common(values),
-        values_of(on_same_cells.runs, same),
-        "the deliveries of all of its runs were late",
-    )
-    places, documents = cells_of(real)
-    content = {"kernel": platform.release(), "runs": selected["runs"], "late": late, "families": places}
-    return Part(content, made, control_outcomes(cells.controls, values, "emulated"), documents)
+    content = {"kernel": platform.release(), "late": late}
+    without = "the deliveries of all of its runs were late"
+    return cells.part(real, values, same, content, environment="emulated", without=without)
 
 
 def _emulators(workers: int) -> Executor:

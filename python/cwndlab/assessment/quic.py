@@ -14,16 +14,7 @@ from typing import Any
 from cwndlab import catalogue
 from cwndlab.assessment.criteria import MINE, Criterion
 from cwndlab.assessment.runs import simulated, study_of, values_of
-from cwndlab.assessment.selected import (
-    SIMULATED_SEEDS,
-    Cells,
-    Part,
-    Progress,
-    cells_of,
-    control_outcomes,
-    document,
-    entries,
-)
+from cwndlab.assessment.selected import Cells, Part, Progress, document
 from cwndlab.engine import stack_program
 from cwndlab.errors import ArgumentError, Fault, Parameter
 from cwndlab.study.executor import threads
@@ -103,12 +94,9 @@ def quic(
         return Part.absent(measures, lacking)
     selected = document(FILE)
     cells = Cells.of(selected, measures, name, lambda algorithm: not missing(algorithm))
-    real, same = cells.points("QUIC", in_quic), cells.points("")
+    real = cells.points("QUIC", in_quic)
     kept, kept_same = (None if out is None else out / folder for folder in ("runs-quic", "runs-quic-same-cells"))
     result = simulated(study_of(real, selected["runs"], {}), kept, threads(workers), progress)
-    on_same_cells = simulated(study_of(same, SIMULATED_SEEDS, {}), kept_same, threads(workers), progress)
+    same = cells.simulated(kept_same, workers, progress)
     values = values_of(result.runs, real)
-    made = entries(selected, measures, values, values_of(on_same_cells.runs, same), "no run has a value of it")
-    places, documents = cells_of(real)
-    content = {"stack": STACK, "runs": selected["runs"], "families": places}
-    return Part(content, made, control_outcomes(cells.controls, values, "QUIC"), documents)
+    return cells.part(real, values, same, {"stack": STACK}, environment="QUIC", without="no run has a value of it")

@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from cwndlab.assessment.controls import positive
 from cwndlab.assessment.criteria import BASELINES, MINE, Control, Family, Measure, controls, families
 from cwndlab.assessment.judgement import Values, compared, judged, raw
-from cwndlab.assessment.runs import labelled
+from cwndlab.assessment.runs import labelled, simulated, study_of, values_of
 from cwndlab.files import parsed
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import scenario_of
+from cwndlab.study.executor import threads
 from cwndlab.study.spec import Point
 
 #: The assessed algorithm among the names of `BASELINES`, one of which it may be.
@@ -76,6 +78,7 @@ class Cells:
     """What runs: the families with selected cells, the algorithms of each by their roles, and the known controls."""
 
     selected: Mapping[str, Any]
+    measures: Sequence[Measure]
     families: Mapping[str, Family]
     asked: Mapping[str, Mapping[str, str]]
     controls: Sequence[Control]
@@ -94,7 +97,7 @@ class Cells:
         for control in known:
             asked.setdefault(control.measure.family, {}).update({one: one for one in control.algorithms})
         chosen = {one.name: one for one in families() if one.name in asked and selection(selected, one.name).cells}
-        return cls(selected, chosen, asked, known)
+        return cls(selected, measures, chosen, asked, known)
 
     def points(self, system: str, placed: Placed | None = None) -> list[tuple[Family, Point]]:
         """The cells with the algorithm of each role, on a ``system``, whose name keeps apart runs of different ones;
@@ -104,6 +107,34 @@ class Cells:
             for family in self.families.values()
             for point in points(self.selected, family, self.asked[family.name], system, placed)
         ]
+
+    def part(
+        self,
+        real: Sequence[tuple[Family, Point]],
+        values: Callable[[Measure], Values],
+        same: Callable[[Measure], Values],
+        content: Mapping[str, Any],
+        *,
+        environment: str,
+        without: str,
+    ) -> Part:
+        """The part that the values of an environment give, beside those of the simulator on the same cells.
+        ``without``: why a measure has no value."""
+        mine = [(family.name, point) for family, point in real if point.labels["algorithm"] == ASSESSED]
+        cells = {name: labelled([point for owner, point in mine if owner == name]) for name in dict(mine)}
+        return Part(
+            {**content, "runs": self.selected["runs"], "families": cells},
+            entries(self.selected, self.measures, common(values), same, without),
+            control_outcomes(self.controls, values, environment),
+            {(name, point.number): point.document for name, point in mine},
+        )
+
+    def simulated(
+        self, place: Path | None, workers: int | None, progress: Progress | None
+    ) -> Callable[[Measure], Values]:
+        """The values of the simulator on the same cells; a folder keeps the runs."""
+        same = self.points("")
+        return values_of(simulated(study_of(same, SIMULATED_SEEDS, {}), place, threads(workers), progress).runs, same)
 
 
 def points(
@@ -193,10 +224,3 @@ def control_outcomes(
     values = {one.measure: shared(one.measure) for one in known}
     outcomes = positive([one for one in known if any(values[one.measure].values())], values)
     return [{**one, "what": f"{environment}: {one['what']}"} for one in outcomes]
-
-
-def cells_of(points: Sequence[tuple[Family, Point]]) -> tuple[dict[str, Any], dict[tuple[str, int], str]]:
-    """Of the assessed algorithm: the cells by family, and the scenarios by family and number of the cell."""
-    mine = [(family.name, point) for family, point in points if point.labels["algorithm"] == ASSESSED]
-    cells = {name: labelled([point for owner, point in mine if owner == name]) for name in dict(mine)}
-    return cells, {(name, point.number): point.document for name, point in mine}
