@@ -68,7 +68,7 @@ class Algorithm:
     companion: str
     model_based: bool
     needs: tuple[str, ...]
-    """Requirements on host or path: ``pacing``, ``ecn``, ``every-ack``, ``agent SCHEME`` in the routers."""
+    """Requirements on host or path: ``pacing``, ``ecn``, ``every-ack``, ``loss-in-reduction``, ``agent SCHEME`` in the routers."""
     incompatible: tuple[tuple[str, str], ...]
     """Algorithms with which it cannot be combined, each with the reason."""
     quic: tuple[str, ...]
@@ -250,6 +250,7 @@ _NEEDS = {
     "pacing": "a sender that paces",
     "spacing": "segments that are sent one by one at its pacing rate, not in bursts",
     "ecn": "ECN, with every mark echoed (accurate ECN); it is negotiated unless the scenario says otherwise",
+    "loss-in-reduction": "a call for a loss within the reduction for a mark; others reduce once per window of data",
     "every-ack": "a call for every ACK; after slow start others may be called once per round trip",
 }
 

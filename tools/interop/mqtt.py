@@ -24,16 +24,21 @@ CONNECT_BYTES = 14 + len(CLIENT)
 PUBLISH_BYTES = 7 + len(TOPIC) + PAYLOAD
 
 
-def serve(path: EmulatedPath, side: Side, folder: Path) -> None:
-    """Starts mosquitto."""
+def server(folder: Path) -> list[str]:
+    """The command that starts mosquitto, whose configuration is in a folder."""
     lines = [f"listener {PORT} 0.0.0.0", "allow_anonymous true", "set_tcp_nodelay true", "user root", "log_dest none"]
     lines += ["max_inflight_messages 0", "max_queued_messages 0", "persistence false"]
     (folder / "mosquitto.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    path.serve(side, ["mosquitto", "-c", str(folder / "mosquitto.conf")])
+    return ["mosquitto", "-c", str(folder / "mosquitto.conf")]
+
+
+def serve(path: EmulatedPath, side: Side, folder: Path) -> None:
+    """Starts mosquitto."""
+    path.serve(side, server(folder))
 
 
 def workload(qos: int, count: int, period_s: float) -> dict[str, Any]:
-    """Messages with a quality of service. paho-mqtt leaves Nagle's algorithm on."""
+    """Messages with a quality of service. paho-mqtt leaves Nagle's algorithm on, and mosquitto's is off."""
     return {
         "kind": "mqtt",
         "qos": qos,
@@ -43,6 +48,7 @@ def workload(qos: int, count: int, period_s: float) -> dict[str, Any]:
         "topic": len(TOPIC),
         "client": len(CLIENT),
         "nagle": True,
+        "broker_nagle": False,
     }
 
 

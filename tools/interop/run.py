@@ -86,8 +86,10 @@ def main() -> None:
         timeouts = {"programs": asdict(loss.real()), "simulated": asdict(loss.modelled())}
     kept_paths = {one["path"]: one for one in value.get("service", [])}
     if "service".startswith(only):
+        own_ms = service.own_time_ms()
+        sys.stdout.write(f"own time of the programs: {own_ms:.2f} ms\n")
         for name, path in service.PATHS.items():
-            kept_paths[name] = service.row(name, path)
+            kept_paths[name] = service.row(name, path, own_ms)
             sys.stdout.write(f"{name}: {kept_paths[name]['agree']}\n")
             sys.stdout.flush()
     value = {

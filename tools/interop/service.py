@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, quantiles
 from typing import Any
@@ -144,6 +145,27 @@ def programs(runs: Runs, path: dict[str, Any], seed: int) -> None:
     runs.add(delays, [end - start for start, end in exchanges], path["deadline_s"])
 
 
+def own_time_ms() -> float:
+    """The programs' own time per message: the mean time until the PUBACK over the loopback interface, whose delay is
+    some hundredths of a millisecond."""
+    with urgent(), tempfile.TemporaryDirectory(prefix="cwndlab-interop-") as name:
+        broker = subprocess.Popen(mqtt.server(Path(name)))
+        try:
+            time.sleep(1)
+            command = mqtt.case(1, COUNT, PERIOD_S).command("127.0.0.1")
+            out = subprocess.run(command, **PIPED, check=True, timeout=LIMIT_S).stdout
+        finally:
+            broker.terminate()
+            broker.wait()
+    return 1e3 * fmean(end - start for start, end in json.loads(out))
+
+
+def later(one: Estimate, by_ms: float) -> Estimate:
+    """An estimate of a time, later by a constant."""
+    moved = {name: value + by_ms for name in ("mean", "low", "high") if (value := getattr(one, name)) is not None}
+    return replace(one, **moved)
+
+
 def measure(path: dict[str, Any]) -> dict[str, Runs]:
     """The runs of all kinds over a path."""
     kinds = {"programs": Runs(), "emulated": Runs(), "simulated": Runs()}
@@ -155,15 +177,18 @@ def measure(path: dict[str, Any]) -> dict[str, Runs]:
     return kinds
 
 
-def row(name: str, path: dict[str, Any]) -> dict[str, Any]:
-    """A row of the result."""
+def row(name: str, path: dict[str, Any], own_ms: float) -> dict[str, Any]:
+    """A row of the result. The simulator has no time of programs: theirs are compared with its own and ``own_ms``."""
     estimates = {kind: runs.estimates() for kind, runs in measure(path).items()}
+    modelled = estimates["simulated"]
+    with_own = {key: one if key == "late" else later(one, own_ms) for key, one in modelled.items()}
     agreement = {
-        kind: {key: agree(estimates[kind][key], estimates["simulated"][key]) for key in ("late", "mean_ms", "p95_ms")}
-        for kind in ("programs", "emulated")
+        kind: {key: agree(estimates[kind][key], expected[key]) for key in ("late", "mean_ms", "p95_ms")}
+        for kind, expected in (("programs", with_own), ("emulated", modelled))
     }
     values = {
         kind: {key: [one.mean, one.low, one.high] for key, one in of_kind.items()}
         for kind, of_kind in estimates.items()
     }
-    return {"path": name, "deadline_ms": 1e3 * path["deadline_s"], "agree": agreement, "values": values}
+    shown = {"path": name, "deadline_ms": 1e3 * path["deadline_s"], "own_ms": own_ms}
+    return shown | {"agree": agreement, "values": values}

@@ -126,7 +126,12 @@ def service(result: dict[str, Any]) -> list[str]:
         "| path | deadline, ms | | late, % | mean until the PUBACK, ms | p95, ms | agrees with the simulator |",
         "|---|---:|---|---|---|---|---|",
     ]
-    titles = {"programs": "paho-mqtt and mosquitto", "emulated": "emulator's endpoints", "simulated": "simulator"}
+    own_ms = result["service"][0]["own_ms"]
+    titles = {
+        "programs": f"paho-mqtt and mosquitto, own time {own_ms:.2f} ms",
+        "emulated": "emulator's endpoints",
+        "simulated": "simulator",
+    }
     for row in result["service"]:
         for kind, title in titles.items():
             values = row["values"][kind]

@@ -6,6 +6,7 @@ use crate::catalogue::Algorithm;
 use crate::contract::{Change, Congestion, CongestionControl, Path, Window};
 use crate::event::Event;
 use crate::report::Report;
+use crate::spec::Need;
 
 /// An algorithm of one flow, with its state before its last reduction.
 ///
@@ -23,19 +24,22 @@ pub struct Driver {
     /// The algorithm sets the window during recovery and after idle periods too (Linux: a module with `cong_control`):
     /// [`Algorithm::is_model_based`].
     pub model_based: bool,
+    /// The algorithm is notified of a loss within the reduction for a mark: [`Need::LossInReduction`].
+    pub hears_losses_in_reductions: bool,
 }
 
 impl Driver {
     /// The driver of `control`, the algorithm of a new flow.
     #[must_use]
     pub fn new(control: Box<dyn CongestionControl>, model_based: bool) -> Self {
-        Self { before: None, control, model_based }
+        Self { before: None, control, model_based, hears_losses_in_reductions: false }
     }
 
     /// The driver of an algorithm of the catalogue for a new flow over `path`.
     #[must_use]
     pub fn of(algorithm: &Algorithm, path: &Path) -> Self {
-        Self::new(algorithm.build(path), algorithm.is_model_based())
+        let hears_losses_in_reductions = algorithm.needs(Need::LossInReduction);
+        Self { hears_losses_in_reductions, ..Self::new(algorithm.build(path), algorithm.is_model_based()) }
     }
 
     /// Delivers a report; returns the algorithm's event, if it has one.

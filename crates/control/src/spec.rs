@@ -154,6 +154,9 @@ pub enum Need {
     /// The algorithm must receive every ACK, also after slow start. Without this, a report at each ACK of slow start and
     /// one per round trip after it are sufficient (docs/kernel.md, "Report schedules").
     EveryAck,
+    /// A loss that begins a recovery within the reduction for a mark must be reported as another congestion event
+    /// (Linux: a module with `set_state`). Others reduce once per window of data.
+    LossInReduction,
 }
 
 /// An algorithm's entry. Entries of the same name and kind are equal.

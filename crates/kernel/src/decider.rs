@@ -129,7 +129,10 @@ impl Decider {
         // The kernel requests no new ssthresh when its timer expires again, or while it repairs a loss of the same
         // window: the window restarts and the threshold remains (tcp_enter_loss).
         let repeated = report.state == CaState::Loss && !congestion;
-        if congestion || (repeated && before >= CaState::Cwr) {
+        // Nor for a loss within the reduction for a mark (tcp_enter_recovery).
+        let within =
+            before == CaState::Cwr && report.state == CaState::Recovery && self.driver.hears_losses_in_reductions;
+        if congestion || within || (repeated && before >= CaState::Cwr) {
             let event = Congestion {
                 now: report.now,
                 mss: Bytes(self.mss),
@@ -311,6 +314,19 @@ mod tests {
         };
         let (accurate, classic) = (window(true), window(false));
         assert!(classic == 5.0 && (9.97..=10.0).contains(&accurate), "{accurate}, {classic}");
+    }
+
+    /// Linux, dctcp_state: half of the window at a loss, also within the reduction for a mark. By hand, α = 1: 40, 20, 10.
+    #[test]
+    fn dctcp_hears_of_a_loss_within_a_reduction() {
+        let algorithm = cwndlab_algorithms::catalogue().parse("dctcp(rounding=linux)").expect("an entry");
+        let open = Report { cwnd: 40, ..report(Kind::Open) };
+        let mut decider = Decider::new(Driver::of(&algorithm, &open.path(1)), &open.path(1));
+        decider.on_report(&open);
+        let marked = Kind::State { congestion: true, ece: true };
+        assert_eq!(decider.on_report(&Report { state: CaState::Cwr, ..report(marked) }).cwnd, 20);
+        assert_eq!(decider.on_report(&state(CaState::Recovery, false, 20)).cwnd, 10);
+        assert_eq!(decider.on_report(&state(CaState::Open, false, 10)).cwnd, 10);
     }
 
     /// From CWR to Recovery within a window the kernel requests no second ssthresh (tcp_enter_recovery).

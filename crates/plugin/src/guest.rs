@@ -66,6 +66,7 @@ fn bit(need: &Need) -> u32 {
         Need::L4s => 1 << 3,
         Need::Agent(_) => 1 << 4,
         Need::EveryAck => 1 << 5,
+        Need::LossInReduction => 1 << 6,
     }
 }
 

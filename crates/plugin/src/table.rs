@@ -46,7 +46,7 @@ pub struct CParameter {
 }
 
 /// The names of the bits of [`Table::needs`], from the lowest.
-pub const NEEDS: [&str; 6] = ["pacing", "spacing", "ecn", "l4s", "agent", "every-ack"];
+pub const NEEDS: [&str; 7] = ["pacing", "spacing", "ecn", "l4s", "agent", "every-ack", "loss-in-reduction"];
 
 /// An algorithm of a library, in its own memory.
 pub type Handle = *mut c_void;

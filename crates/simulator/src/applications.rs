@@ -3,7 +3,7 @@
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_traffic::application::ApplicationKind;
 use cwndlab_traffic::arrival_process::ArrivalProcess;
-use cwndlab_traffic::dialogue::Dialogue;
+use cwndlab_traffic::dialogue::{Dialogue, End};
 use cwndlab_traffic::{Application, NEVER};
 use cwndlab_units::{ConnectionId, FlowId, Time};
 
@@ -69,7 +69,7 @@ impl Simulation<'_> {
 
     /// Sets a dialogue as the application, and adds the connection of its other direction.
     fn set_dialogue(&mut self, flow: FlowId, dialogue: Box<dyn Dialogue>) {
-        let nagle = dialogue.nagle();
+        let nagle = [End::Sender, End::Receiver].map(|end| dialogue.nagle(end));
         let peer = self.network.add_connection(flow, true);
         let plan = &self.plan.flows[flow];
         let mut other = Connection::secondary(plan, peer, flow, self.seed);
@@ -83,12 +83,12 @@ impl Simulation<'_> {
             }
         }
         let [responding, opening] = directions;
-        other.set_dialogue(responding, nagle);
+        other.set_dialogue(responding, nagle[1]);
         self.connections.push(other);
         let logs = self.plan.keeps_messages(flow);
         let first = &mut self.connections[flow.into()];
         first.messages = logs.then(Box::default);
-        first.set_dialogue(opening, nagle);
+        first.set_dialogue(opening, nagle[0]);
     }
 
     /// Runs the application of a connection whose timer is due.

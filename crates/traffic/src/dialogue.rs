@@ -72,8 +72,8 @@ pub trait Dialogue: fmt::Debug + Send {
     /// The end that opens the connection.
     fn opener(&self) -> End;
 
-    /// Whether Nagle's algorithm holds back small segments (RFC 9293, 3.7.4).
-    fn nagle(&self) -> bool {
+    /// Whether Nagle's algorithm holds back small segments of an end (RFC 9293, 3.7.4).
+    fn nagle(&self, _end: End) -> bool {
         false
     }
 

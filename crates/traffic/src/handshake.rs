@@ -272,8 +272,8 @@ impl Dialogue for WithHandshake {
         self.dialogue.opener()
     }
 
-    fn nagle(&self) -> bool {
-        self.dialogue.nagle()
+    fn nagle(&self, end: End) -> bool {
+        self.dialogue.nagle(end)
     }
 
     fn due(&self) -> Time {

@@ -52,6 +52,7 @@ impl Controller {
         let spec = algorithm.growth.spec;
         self.driver.model_based = algorithm.is_model_based();
         self.spaced = spec.needs.contains(&Need::Spacing);
+        self.driver.hears_losses_in_reductions = algorithm.needs(Need::LossInReduction);
         self.observes_sent = !matches!(spec.build, Build::CongestionAvoidance(_));
     }
 
@@ -64,6 +65,11 @@ impl Controller {
     #[inline]
     pub(crate) fn is_model_based(&self) -> bool {
         self.driver.model_based
+    }
+
+    /// The algorithm is notified of a loss that begins a recovery within the reduction for a mark.
+    pub(crate) fn hears_losses_in_reductions(&self) -> bool {
+        self.driver.model_based || self.driver.hears_losses_in_reductions
     }
 
     /// The algorithm sets the window during the recovery that the last congestion event began.

@@ -8,7 +8,7 @@ mod script;
 use std::ops::Range;
 
 use cwndlab_control::RecoveryKind;
-use cwndlab_transport::stack::{AckCounting, Rampdown, Rules, Stack};
+use cwndlab_transport::stack::{AckCounting, Ecn, Rampdown, Rules, Stack};
 use cwndlab_units::CaState;
 use script::{linux, rfc, Script};
 
@@ -247,4 +247,22 @@ fn a_timeout_does_not_end_slow_start() {
     let rto = it.sender.rtt().rto().as_millis();
     it.after_silence_sends(rto, [0]).is_in(CaState::Loss);
     assert!(it.causes("slow-start-exit").is_empty());
+}
+
+/// By hand, the window times 0.7: a mark leaves 7 of 10 segments. A loss of the same window is no other reduction (RFC 5681,
+/// section 3.1; Linux, tcp_enter_recovery), but of a module that asks for it (Linux, dctcp_state): 4 of 7.
+#[test]
+fn a_loss_within_the_reduction_for_a_mark_reduces_once_more_only_on_request() {
+    for kind in [RecoveryKind::Rack, RecoveryKind::Sack] {
+        for (hears, ssthresh) in [(false, 7), (true, 4)] {
+            let script = Script::with(kind, &Stack { ecn: Ecn::Classic, ..rfc() }, 100.0);
+            let mut it = if hears { script.hearing_losses() } else { script };
+            it.write(10).sends(0..10).after(100.0).ack_ece(1).is_in(CaState::Cwr).has_ssthresh(7);
+            for end in 3..=7 {
+                it.after(10.0).ack(1, &[2..end]);
+            }
+            it.is_in(CaState::Recovery).has_ssthresh(ssthresh);
+            assert_eq!(it.causes("recovery").len(), 1);
+        }
+    }
 }

@@ -481,6 +481,9 @@ class Mqtt(Workload):
     nagle
         Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small
         segments (profile linux) (default: ``false``).
+    broker_nagle
+        Nagle's algorithm at the broker (mosquitto: ``set_tcp_nodelay`` turns it off) (default: as at the
+        sensor).
     tls
         TLS of each connection: round trips and bytes of its handshake, and 22 bytes (1.3) or 29 bytes (1.2)
         with each record of up to 16384 bytes (default: none).
@@ -511,6 +514,7 @@ class Mqtt(Workload):
     response_timeout: str | None = None
     clean_session: bool | None = None
     nagle: bool | None = None
+    broker_nagle: bool | None = None
     tls: Literal["none", "1.3", "1.3-0rtt", "1.2"] | None = None
     tls_authentication: Literal["certificates", "raw-keys", "psk-ecdhe", "psk"] | None = None
     tls_chain: str | None = None

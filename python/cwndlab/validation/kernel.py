@@ -185,6 +185,8 @@ def fingerprint(trial: Trial) -> str:
     ]
     document = trial.document | {"flow": flows}
     about: Any = [document, trial.settings] if trial.settings else document
+    if trial.rtt_step_s:
+        about = [about, trial.rtt_step_s]
     return sha256(json_text(about, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -319,7 +321,7 @@ def _emulated(
     while waiting:
         late = []
         for index, (records, timing) in emulate_many(
-            [(trial.document, seed, trial.settings) for trial, seed in waiting], workers=jobs, late_s=LATE_S
+            [(trial.repetition(seed), seed, trial.settings) for trial, seed in waiting], workers=jobs, late_s=LATE_S
         ):
             trial, seed = waiting[index]
             if timing["unreliable"] is not None and attempt < ATTEMPTS:
@@ -369,7 +371,7 @@ def campaign(
         keep(store, runs)
     real = [run for run in kept(store, selected) if run.repetition <= count]
     simulated: list[Run] = []
-    for index, records in run_jobs([(trial.document, seed) for trial, seed in wanted], workers=workers):
+    for index, records in run_jobs([(trial.repetition(seed), seed) for trial, seed in wanted], workers=workers):
         trial, seed = wanted[index]
         simulated += measure(records, trial, seed, counts=counts_simulated(records))
     return judge(selected, simulated, real), notes(real)

@@ -28,8 +28,8 @@ _OURS = {theirs: ours for ours, theirs in reversed(CONTROLLERS.items())}
 _OF_THE_SIMULATOR = ("initial_window", "initial_receive_window", "tso_burst", "rto_granularity")
 
 
-def between_kernels(trial: Trial) -> dict[str, Any]:
-    """The scenario of a trial with kernels in place of its flows.
+def between_kernels(trial: Trial, repetition: int = 0) -> dict[str, Any]:
+    """The scenario of a repetition of a trial with kernels in place of its flows.
 
     The trial's parameters of algorithms and stacks are those by which the simulator follows the kernel.
 
@@ -40,10 +40,11 @@ def between_kernels(trial: Trial) -> dict[str, Any]:
     'bbr'
     """
     flows = []
-    for sender, flow in zip(trial.senders, trial.document["flow"], strict=True):
+    document = trial.repetition(repetition)
+    for sender, flow in zip(trial.senders, document["flow"], strict=True):
         stack = {name: value for name, value in flow.get("stack", {}).items() if name not in _OF_THE_SIMULATOR}
         flows.append(flow | {"algorithm": _OURS[sender], "stack": stack})
-    return with_kernels(trial.document | {"flow": flows}, trial.settings)
+    return with_kernels(document | {"flow": flows}, trial.settings)
 
 
 def release() -> str | None:
@@ -138,7 +139,7 @@ def campaign(
         what = f"has runs of Linux {', '.join(sorted(others))}, and the stack is Linux {built}"
         raise RecordsError(Fault(str(store), what, "name another folder"))
     done = len(wanted) - len(todo)
-    jobs = [(between_kernels(trial), seed) for trial, seed in todo]
+    jobs = [(between_kernels(trial, seed), seed) for trial, seed in todo]
     for index, records in run_jobs(jobs, workers=workers):
         trial, seed = todo[index]
         counts = kernel.counts_simulated(records)
@@ -233,7 +234,7 @@ def _judged(
             *kernel.notes(machine),
         ]
     simulated: list[Run] = []
-    for index, records in run_jobs([(trial.document, seed) for trial, seed in wanted], workers=workers):
+    for index, records in run_jobs([(trial.repetition(seed), seed) for trial, seed in wanted], workers=workers):
         trial, seed = wanted[index]
         simulated += kernel.measure(records, trial, seed, counts=kernel.counts_simulated(records))
     return kernel.judge(selected, simulated, real), [note]

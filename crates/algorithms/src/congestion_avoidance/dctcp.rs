@@ -45,6 +45,7 @@ pub static SPEC: Spec = Spec {
     choices: &[
         "a loss halves FlightSize, since RFC 8257 refers to RFC 5681; rounding=linux halves the window, as Linux does",
         "a second mark in the window after a reduction takes effect in the next window",
+        "a loss in the window after a mark reduces once more, by half of the window chosen at the mark (Linux, dctcp_state: of the one reached), since RFC 8257, 3.5, answers losses as without marks; in QUIC a window of data is reduced once (RFC 9002, 7.3.2)",
         "with rounding=linux alpha becomes 0 after a window without marks once it is below 16/1024",
     ],
     pitfalls: &[
@@ -56,7 +57,7 @@ pub static SPEC: Spec = Spec {
         "the minimum window is two segments: flows more numerous than half the segments of BDP plus threshold keep the queue above the threshold",
     ],
     companion: "standard",
-    needs: &[Need::Ecn],
+    needs: &[Need::Ecn, Need::LossInReduction],
     incompatible: &[],
     model_based: false,
     build: Build::CongestionAvoidance(|_, arguments| Box::new(Dctcp::new(arguments.into()))),

@@ -45,7 +45,8 @@ impl RustLibrary {
         self.plugin.is_model_based()
     }
 
-    /// Names of its needs: `pacing`, `spacing`, `ecn`, `l4s`, `agent`, `every-ack`.
+    /// Names of its needs: `pacing`, `spacing`, `ecn`, `l4s`, `agent`, `every-ack`,
+    /// `loss-in-reduction`.
     #[getter]
     fn needs(&self) -> Vec<&'static str> {
         self.plugin.needs().collect()

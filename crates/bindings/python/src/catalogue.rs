@@ -34,6 +34,7 @@ fn need(need: Need) -> Cow<'static, str> {
         Need::Ecn => "ecn".into(),
         Need::L4s => "l4s".into(),
         Need::EveryAck => "every-ack".into(),
+        Need::LossInReduction => "loss-in-reduction".into(),
         Need::Spacing => "spacing".into(),
         Need::Agent(scheme) => format!("agent {scheme}").into(),
     }

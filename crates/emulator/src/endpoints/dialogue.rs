@@ -23,7 +23,6 @@ use crate::locking::lock;
 pub struct DialogueEndpoints<'a> {
     pub(crate) endpoint: Endpoint<'a>,
     client: End,
-    nagle: bool,
     shared: Mutex<Shared>,
 }
 
@@ -54,15 +53,14 @@ pub(crate) fn side_of(end: End) -> Side {
 impl<'a> DialogueEndpoints<'a> {
     pub(crate) fn new(endpoint: Endpoint<'a>, dialogue: Box<dyn Dialogue>) -> Self {
         let client = dialogue.opener();
-        let nagle = dialogue.nagle();
         let to_client = MessageQueue::default();
         let to_server = MessageQueue::default();
-        Self { endpoint, client, nagle, shared: Mutex::new(Shared { dialogue, to_client, to_server }) }
+        Self { endpoint, client, shared: Mutex::new(Shared { dialogue, to_client, to_server }) }
     }
 
     /// Sets the options of a socket and makes it this endpoint's connection.
     fn set_up_connection(&self, end: End, socket: TcpStream) -> std::io::Result<Connection> {
-        socket.set_nodelay(!self.nagle)?;
+        socket.set_nodelay(!lock(&self.shared).dialogue.nagle(end))?;
         socket.set_nonblocking(true)?;
         let socket = if end == End::Sender { self.endpoint.state.open(socket) } else { Arc::new(socket) };
         Ok(Connection { writer: Writer::new(&self.endpoint, socket), received: Bytes::ZERO })

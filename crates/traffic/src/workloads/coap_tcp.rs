@@ -300,7 +300,7 @@ impl Dialogue for CoapTcp {
         self.config.client()
     }
 
-    fn nagle(&self) -> bool {
+    fn nagle(&self, _: End) -> bool {
         self.config.nagle
     }
 

@@ -253,7 +253,7 @@ impl Dialogue for Dicom {
         OPENER
     }
 
-    fn nagle(&self) -> bool {
+    fn nagle(&self, _: End) -> bool {
         self.config.nagle
     }
 

@@ -63,6 +63,8 @@ fields! {
         /// Nagle's algorithm: a small segment waits while other data are unacknowledged (RFC 9293, 3.7.4), or small
         /// segments (profile linux)
         nagle: bool = false,
+        /// Nagle's algorithm at the broker (mosquitto: `set_tcp_nodelay` turns it off)
+        broker_nagle: Option<bool> = absent("as at the sensor"),
         /// TLS
         tls: Tls,
     }
@@ -328,8 +330,11 @@ impl Dialogue for Mqtt {
         OPENER
     }
 
-    fn nagle(&self) -> bool {
-        self.config.nagle
+    fn nagle(&self, end: End) -> bool {
+        match self.config.broker_nagle {
+            Some(nagle) if end == self.opener().other() => nagle,
+            _ => self.config.nagle,
+        }
     }
 
     /// The time of the next message, or of a PINGREQ if the idle time reaches the keep-alive time before.
@@ -395,8 +400,22 @@ mod tests {
             response_timeout: None,
             clean_session: false,
             nagle: false,
+            broker_nagle: None,
             tls: Tls::NONE,
         }
+    }
+
+    /// paho-mqtt leaves Nagle's algorithm on, which `set_tcp_nodelay` of mosquitto turns off.
+    #[test]
+    fn each_end_has_its_own_nagle() {
+        let ends = |broker_nagle| {
+            let config = Config { nagle: true, broker_nagle, ..config(1) };
+            let context = FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(40) };
+            let sensor = Mqtt::new(&config, &context);
+            [End::Sender, End::Receiver].map(|end| sensor.nagle(end))
+        };
+        assert_eq!(ends(None), [true, true]);
+        assert_eq!(ends(Some(false)), [true, false]);
     }
 
     /// MQTT 3.1.1, section 3.1.2.10: with a keep-alive time of 40 s and a message each 100 s, a PINGREQ follows 40 s

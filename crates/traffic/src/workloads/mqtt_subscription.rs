@@ -142,7 +142,7 @@ impl Dialogue for Subscription {
         OPENER
     }
 
-    fn nagle(&self) -> bool {
+    fn nagle(&self, _: End) -> bool {
         self.config.nagle
     }
 

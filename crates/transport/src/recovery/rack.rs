@@ -234,8 +234,9 @@ fn enter_recovery(tcb: &mut Tcb, now: Time, ece: bool, out: &mut impl Output) {
     if !tcb.state.is_reducing() {
         tcb.undo.restorable = !ece;
         init_cwnd_reduction(tcb, now, Cause::Loss, out);
-    } else if tcb.controller.is_model_based() {
-        tcb.on_congestion(now, Cause::Loss, false, false, out); // it reads the state (bbr_set_cwnd_to_recover_or_restore)
+    } else if tcb.controller.hears_losses_in_reductions() {
+        // dctcp_state; bbr_set_cwnd_to_recover_or_restore, which reads the state.
+        tcb.on_congestion(now, Cause::Loss, false, false, out);
     }
     if !tcb.features.linux && tcb.timers.running == Timer::LossProbe {
         tcb.rearm_rto(now); // RFC 8985, section 7.2: no probe in recovery; Linux replaces it when the first segment is retransmitted

@@ -86,7 +86,7 @@ fn enter_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, out: &mu
     let before = tcb.cwnd;
     kind.on_reduction_start();
     tcb.start_prr();
-    if tcb.state != CaState::Cwr || tcb.controller.is_model_based() {
+    if tcb.state != CaState::Cwr || tcb.controller.hears_losses_in_reductions() {
         tcb.on_congestion(now, Cause::Loss, false, false, out);
     }
     tcb.state = CaState::Recovery;

@@ -7,7 +7,11 @@ mod linux_stack;
 
 use std::ops::Range;
 
-use cwndlab_control::{Ack, Change, Congestion, CongestionControl, Event, Extra, RecoveryKind, Window};
+use cwndlab_control::catalogue::Part;
+use cwndlab_control::{
+    Ack, Algorithm, Arguments, Build, Change, Confidence, Congestion, CongestionControl, Event, Extra, Kind, Need,
+    RecoveryKind, Spec, Window,
+};
 use cwndlab_transport::sender::Sender;
 use cwndlab_transport::stack::{self, RtoRestart, Rules, Stack};
 use cwndlab_transport::wire::{AckPacket, Data, Output, SackBlocks};
@@ -70,6 +74,25 @@ impl CongestionControl for SlowStart {
     }
 }
 
+/// An entry with a requirement.
+static HEARS_LOSSES: Spec = Spec {
+    name: "slow-start",
+    title: "",
+    kind: Kind::CongestionAvoidance,
+    source: "",
+    year: 2000,
+    confidence: Confidence::High,
+    summary: "",
+    parameters: &[],
+    choices: &[],
+    pitfalls: &[],
+    companion: "",
+    needs: &[Need::LossInReduction],
+    incompatible: &[],
+    model_based: false,
+    build: Build::Mechanism,
+};
+
 /// Segments sent since the last check, and all events as kind and cause.
 #[derive(Default)]
 struct SentSegments {
@@ -126,6 +149,14 @@ impl Script {
     /// An established connection with RACK and the Linux stack.
     pub(crate) fn linux(rtt: f64) -> Self {
         Self::new(&linux(), rtt)
+    }
+
+    /// The algorithm is notified of a loss within the reduction for a mark.
+    pub(crate) fn hearing_losses(mut self) -> Self {
+        let growth = Part { spec: &HEARS_LOSSES, arguments: Arguments::defaults(&[]) };
+        let algorithm = Algorithm { growth, slow_start: None, recovery: None };
+        self.sender = self.sender.with_requirements(&algorithm);
+        self
     }
 
     /// The current time, ms since the start.

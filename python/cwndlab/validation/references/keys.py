@@ -90,7 +90,7 @@ _NS3_SCENARIO = {
 }
 
 #: ``paths.toml``.
-_PATHS = ("kind", "repetitions", "senders", "beside", "stack", "tolerances", "path")
+_PATHS = ("kind", "repetitions", "rtt_step", "senders", "beside", "stack", "tolerances", "path")
 _PATH = (
     *("name", "why", "like", "rate", "rtt", "buffer", "queue", "ecn", "loss", "reorder", "reorder_acks", "duration"),
     *("flows", "transfers", "application", "settings"),

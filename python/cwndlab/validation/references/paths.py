@@ -37,6 +37,18 @@ class Trial:
     counts: tuple[str, ...] = ()
     #: Kernel settings of the sides in the emulator.
     settings: dict[Side, dict[str, str | int]] = field(default_factory=dict)
+    #: By how much the RTTs of each repetition are longer than those of the one before, s.
+    rtt_step_s: float = 0.0
+
+    def repetition(self, number: int) -> dict[str, Any]:
+        """The document of a repetition; the RTTs of the first are longer than the path's by one step."""
+        if not self.rtt_step_s:
+            return self.document
+        more_s = number * self.rtt_step_s
+        flows = [
+            flow | {"rtt": f"{1e6 * (duration_s(flow['rtt'], 'rtt') + more_s):g} us"} for flow in self.document["flow"]
+        ]
+        return self.document | {"flow": flows}
 
 
 @dataclass(frozen=True)
@@ -152,4 +164,5 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
     rate = rate_bps(entry["rate"], "rate")
     counts = (*(("retransmissions",) if "reorder" in entry else ()), *(("marks",) if "ecn" in entry else ()))
     settings = entry.get("settings", {})
-    return Trial(entry["name"], algorithm, tuple(senders), rate, document, transfers, counts, settings)
+    step_s = duration_s(about["rtt_step"], "rtt_step") if "rtt_step" in about else 0.0
+    return Trial(entry["name"], algorithm, tuple(senders), rate, document, transfers, counts, settings, step_s)
