@@ -68,7 +68,8 @@ class Algorithm:
     companion: str
     model_based: bool
     needs: tuple[str, ...]
-    """Requirements on host or path: ``pacing``, ``ecn``, ``every-ack``, ``loss-in-reduction``, ``agent SCHEME`` in the routers."""
+    """Requirements on host or path: ``pacing``, ``ecn``, ``every-ack``, ``loss-in-reduction``, and ``agent SCHEME`` in
+    the routers."""
     incompatible: tuple[tuple[str, str], ...]
     """Algorithms with which it cannot be combined, each with the reason."""
     quic: tuple[str, ...]
