@@ -10,11 +10,18 @@ from cwndlab.assessment.criteria import BASELINES, Control, Measure
 from cwndlab.assessment.judgement import Values, compared, judged
 
 
-def positive(controls: Sequence[Control], values: Mapping[Measure, Values]) -> list[dict[str, Any]]:
+def positive(
+    controls: Sequence[Control], values: Mapping[Measure, Values], *, real_time: bool = False
+) -> list[dict[str, Any]]:
     """The outcome of each positive control: what it is, what was found, and whether it holds."""
     asked = [one for one in controls if one.baseline]
     every = [
-        compared(one.measure, one.baseline, *(values[one.measure][name] for name in (one.algorithm, one.baseline)))
+        compared(
+            one.measure,
+            one.baseline,
+            *(values[one.measure][name] for name in (one.algorithm, one.baseline)),
+            real_time=real_time,
+        )
         for one in asked
     ]
     findings = dict(zip([one.what for one in asked], judged(every), strict=True))
@@ -35,14 +42,14 @@ def _reached(one: Control, values: Mapping[Measure, Values]) -> dict[str, Any]:
 
 
 def placebo(measures: Sequence[Measure], values: Mapping[Measure, Values]) -> list[dict[str, Any]]:
-    """Each baseline in its own place: with the same seeds it must be *as* itself in every row, and with the next seeds
-    neither better nor worse in any."""
+    """Each baseline in its own place: with the same seeds it must be *as* itself in every row, and with other seeds
+    neither better nor worse in any: the second half of the seeds against the first."""
     made = []
     for name, shown in BASELINES.items():
         own = [(one, values[one][name]) for one in measures]
         same = judged([compared(one, name, mine, mine) for one, mine in own])
         moved = judged(
-            [compared(one, name, {cell: _next(runs) for cell, runs in mine.items()}, mine) for one, mine in own]
+            [compared(one, name, {cell: _other(runs) for cell, runs in mine.items()}, mine) for one, mine in own]
         )
         counts = [sum(each["finding"] == word for each in same) for word in ("as", "not assessed")]
         changed = sum(each["finding"] in ("better", "worse") for each in moved)
@@ -58,7 +65,10 @@ def placebo(measures: Sequence[Measure], values: Mapping[Measure, Values]) -> li
     return made
 
 
-def _next(runs: Mapping[int, float | None]) -> dict[int, float | None]:
-    """The values of each seed replaced by those of the next."""
+def _other(runs: Mapping[int, float | None]) -> dict[int, float | None]:
+    """The values of the first half of the seeds replaced by those of the second. Three seeds have no halves with an
+    interval: each then has the values of the next, whose mean change is near zero whatever the seeds do."""
     seeds = sorted(runs)
-    return {seed: runs[after] for seed, after in zip(seeds, [*seeds[1:], *seeds[:1]], strict=True)}
+    half = len(seeds) // 2
+    moved = seeds[half : 2 * half] if half > 1 else [*seeds[1:], *seeds[:1]]
+    return {seed: runs[other] for seed, other in zip(seeds, moved, strict=False)}

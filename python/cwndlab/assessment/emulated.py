@@ -106,7 +106,7 @@ def emulated(
     values = values_of(result.runs, real)
     content = {"kernel": platform.release(), "late": late}
     without = "the deliveries of all of its runs were late"
-    return cells.part(real, values, same, content, environment="emulated", without=without)
+    return cells.part(real, values, same, content, environment="emulated", without=without, real_time=True)
 
 
 def _emulators(workers: int) -> Executor:

@@ -2,8 +2,11 @@
 
 The effect in a run is (value − baseline's value) / the larger of both, with the sign such that more than 0 is better:
 0 where both are equal, −1 where all is lost (harm, as R. Ware, M. K. Mukerjee, S. Seshan, J. Sherry define it, HotNets
-2019, in either direction). Effects of runs with equal cells and seeds are averaged; the interval is that of the
-variation between seeds within cells. `cwndlab.statistics.verdict` decides, with Holm's correction over all measures.
+2019, in either direction). Effects of runs with equal cells and seeds are averaged over the cells; the interval is that
+of the variation of this mean between seeds. Cells do not count as observations in virtual time: a seed perturbs all of
+them alike, so that the flow that starts first does so in all. Runs in real time have nothing in common but their cell:
+their interval is that of the variation within cells. `cwndlab.statistics.verdict` decides, with Holm's correction over
+all measures.
 """
 
 from __future__ import annotations
@@ -26,22 +29,45 @@ class Compared:
 
     measure: Measure
     baseline: str
-    effects: Mapping[int, Sequence[float]]
-    """By cell, one per seed."""
+    effects: Mapping[int, Mapping[int, float]]
+    """By cell and seed."""
     absent: int
     """Pairs of which neither run has a value."""
+    real_time: bool = False
+    """Runs of equal seeds have nothing in common."""
 
     @property
     def by_cell(self) -> dict[int, float]:
         """The mean effect in each cell."""
-        return {cell: math.fsum(values) / len(values) for cell, values in self.effects.items() if values}
+        return {cell: math.fsum(values.values()) / len(values) for cell, values in self.effects.items() if values}
+
+    @property
+    def by_seed(self) -> list[float]:
+        """The mean effect over the cells for each seed; a cell without a value for it counts with its mean."""
+        means = self.by_cell
+        if not means:
+            return []
+        mean = math.fsum(means.values()) / len(means)
+        seeds = sorted({seed for values in self.effects.values() for seed in values})
+        deviations = [
+            [values[seed] - means[cell] for cell, values in self.effects.items() if seed in values] for seed in seeds
+        ]
+        return [mean + math.fsum(one) / len(means) for one in deviations]
 
     def difference(self) -> Difference:
-        """The effects against zero: grouped by cells, unless only the cells differ."""
-        every = [(str(cell), value) for cell, values in self.effects.items() for value in values]
-        values = [value for _, value in every]
-        found = difference([0.0] * len(values), values, groups=[cell for cell, _ in every])
-        return difference([0.0] * len(values), values) if found.paired.is_constant else found
+        """The effects against zero: an observation per seed, or per cell where only these differ; in real time one per
+        run, grouped by cells where runs of a cell differ."""
+        if not self.real_time:
+            found = _against_zero(self.by_seed)
+            return _against_zero(list(self.by_cell.values())) if found.paired.is_constant else found
+        every = [(str(cell), value) for cell, values in self.effects.items() for value in values.values()]
+        runs = [value for _, value in every]
+        found = _against_zero(runs, [cell for cell, _ in every])
+        return _against_zero(runs) if found.paired.is_constant else found
+
+
+def _against_zero(values: Sequence[float], groups: Sequence[str] = ()) -> Difference:
+    return difference([0.0] * len(values), values, groups=groups)
 
 
 def effect(measure: Measure, value: float | None, base: float | None) -> float | None:
@@ -64,14 +90,14 @@ def effect(measure: Measure, value: float | None, base: float | None) -> float |
     return measure.direction * change / max(abs(value), abs(base))
 
 
-def compared(measure: Measure, baseline: str, mine: Any, theirs: Any) -> Compared:
+def compared(measure: Measure, baseline: str, mine: Any, theirs: Any, *, real_time: bool = False) -> Compared:
     """The effects of pairs: ``mine`` and ``theirs`` have values by cell and seed."""
     effects, absent = {}, 0
     for cell, values in mine.items():
-        found = [effect(measure, value, theirs[cell].get(seed)) for seed, value in sorted(values.items())]
-        absent += found.count(None)
-        effects[cell] = [one for one in found if one is not None]
-    return Compared(measure, baseline, effects, absent)
+        found = {seed: effect(measure, value, theirs[cell].get(seed)) for seed, value in sorted(values.items())}
+        effects[cell] = {seed: one for seed, one in found.items() if one is not None}
+        absent += len(found) - len(effects[cell])
+    return Compared(measure, baseline, effects, absent, real_time)
 
 
 def judged(every: Sequence[Compared]) -> list[dict[str, Any]]:
@@ -98,12 +124,12 @@ def _judged(one: Compared, delta: Difference, p: float | None) -> dict[str, Any]
         "mean": paired.mean,
         "low": paired.low,
         "high": paired.high,
-        "runs": paired.n,
+        "runs": sum(map(len, one.effects.values())),
         "absent": one.absent,
         "least": min(cells.values()),
         "most": max(cells.values()),
         "worst_cell": worst,
-        "worst_seed": 1 + min(range(len(one.effects[worst])), key=lambda at: one.effects[worst][at]),
+        "worst_seed": min(one.effects[worst], key=lambda seed: (one.effects[worst][seed], seed)),
         "cells_better": sum(value > one.measure.margin for value in cells.values()),
         "cells_worse": sum(value < -one.measure.margin for value in cells.values()),
         "cells": {str(cell): value for cell, value in cells.items()},

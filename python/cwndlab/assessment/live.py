@@ -62,7 +62,9 @@ def live(rows: Sequence[Criterion], name: str, folders: Sequence[Path | str]) ->
     campaigns = [Measurement.read(folder) for folder in folders]
     every = [one for at, found in enumerate(campaigns) for one in _measures(at, rows, name, found, str(folders[at]))]
     asked = [(at, base) for at, one in enumerate(every) for base in BASELINES if base in one.values]
-    findings = judged([compared(every[at].measure, base, *_pair(every[at], base)) for at, base in asked])
+    findings = judged(
+        [compared(every[at].measure, base, *_pair(every[at], base), real_time=True) for at, base in asked]
+    )
     against: list[dict[str, Any]] = [{} for _ in every]
     for (at, base), finding in zip(asked, findings, strict=True):
         against[at][base] = finding

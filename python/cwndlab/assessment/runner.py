@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cwndlab.custom import Classes
 
 #: Seeds of each cell.
-SEEDS, QUICK_SEEDS = 10, 3
+SEEDS, QUICK_SEEDS = 10, 5
 
 
 def assess(

@@ -117,15 +117,16 @@ class Cells:
         *,
         environment: str,
         without: str,
+        real_time: bool = False,
     ) -> Part:
         """The part that the values of an environment give, beside those of the simulator on the same cells.
-        ``without``: why a measure has no value."""
+        ``without``: why a measure has no value. ``real_time``: runs of equal seeds have nothing in common."""
         mine = [(family.name, point) for family, point in real if point.labels["algorithm"] == ASSESSED]
         cells = {name: labelled([point for owner, point in mine if owner == name]) for name in dict(mine)}
         return Part(
             {**content, "runs": self.selected["runs"], "families": cells},
-            entries(self.selected, self.measures, common(values), same, without),
-            control_outcomes(self.controls, values, environment),
+            entries(self.selected, self.measures, common(values), same, without, real_time=real_time),
+            control_outcomes(self.controls, values, environment, real_time=real_time),
             {(name, point.number): point.document for name, point in mine},
         )
 
@@ -192,11 +193,14 @@ def entries(
     real: Callable[[Measure], Values],
     same: Callable[[Measure], Values],
     without: str,
+    *,
+    real_time: bool,
 ) -> dict[Measure, dict[str, Any]]:
     """What the dossier has of each measure: the findings, and those of the simulator on the same cells. ``without`` is
     the reason of a measure that no run has a value of."""
     values = {one: got for one in measures if any((got := real(one)).values())}
-    found, on_same_cells = (_found(each) for each in (values, {one: same(one) for one in values}))
+    found = _found(values, real_time=real_time)
+    on_same_cells = _found({one: same(one) for one in values}, real_time=False)
     made: dict[Measure, dict[str, Any]] = {
         one: {"reason": selection(selected, one.family).reason or without} for one in measures
     }
@@ -210,17 +214,17 @@ def entries(
     return made
 
 
-def _found(values: Mapping[Measure, Values]) -> dict[tuple[Measure, str], dict[str, Any]]:
+def _found(values: Mapping[Measure, Values], *, real_time: bool) -> dict[tuple[Measure, str], dict[str, Any]]:
     pairs = [(one, base) for one in values for base in BASELINES]
-    every = [compared(one, base, values[one][ASSESSED], values[one][base]) for one, base in pairs]
+    every = [compared(one, base, values[one][ASSESSED], values[one][base], real_time=real_time) for one, base in pairs]
     return dict(zip(pairs, judged(every), strict=True))
 
 
 def control_outcomes(
-    known: Sequence[Control], of: Callable[[Measure], Values], environment: str
+    known: Sequence[Control], of: Callable[[Measure], Values], environment: str, *, real_time: bool = False
 ) -> list[dict[str, Any]]:
     """The outcomes of the controls that an environment can run."""
     shared = common(of)
     values = {one.measure: shared(one.measure) for one in known}
-    outcomes = positive([one for one in known if any(values[one.measure].values())], values)
+    outcomes = positive([one for one in known if any(values[one.measure].values())], values, real_time=real_time)
     return [{**one, "what": f"{environment}: {one['what']}"} for one in outcomes]
