@@ -218,6 +218,7 @@ def test_what_a_seed_does_to_all_cells_does_not_pass_for_certainty() -> None:
     assert found["mean"] == pytest.approx(0.35)
     assert found["high"] - found["mean"] == pytest.approx(4.303 * 0.1 / 3**0.5, abs=1e-4)
     assert (found["runs"], found["worst_cell"], found["worst_seed"]) == (6, 0, 1)
+    assert judged([compared(measure, "cubic", {0: base[0]}, {0: base[0]})])[0]["finding"] == "as"
 
 
 def test_a_measure_without_values_is_not_assessed() -> None:

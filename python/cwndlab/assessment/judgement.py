@@ -58,8 +58,8 @@ class Compared:
         """The effects against zero: an observation per seed, or per cell where only these differ; in real time one per
         run, grouped by cells where runs of a cell differ."""
         if not self.real_time:
-            found = _against_zero(self.by_seed)
-            return _against_zero(list(self.by_cell.values())) if found.paired.is_constant else found
+            found, cells = _against_zero(self.by_seed), list(self.by_cell.values())
+            return _against_zero(cells) if found.paired.is_constant and len(cells) > 1 else found
         every = [(str(cell), value) for cell, values in self.effects.items() for value in values.values()]
         runs = [value for _, value in every]
         found = _against_zero(runs, [cell for cell, _ in every])
