@@ -46,7 +46,8 @@ class Trial:
             return self.document
         more_s = number * self.rtt_step_s
         flows = [
-            flow | {"rtt": f"{1e6 * (duration_s(flow['rtt'], 'rtt') + more_s):g} us"} for flow in self.document["flow"]
+            flow | {"rtt": f"{1e6 * (duration_s(flow['rtt'], 'rtt') + more_s):.9g} us"}
+            for flow in self.document["flow"]
         ]
         return self.document | {"flow": flows}
 
