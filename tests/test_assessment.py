@@ -16,6 +16,7 @@ from cwndlab.assessment import Dossier, media, runner
 from cwndlab.assessment.criteria import Control, Measure, chosen, controls, criteria, families
 from cwndlab.assessment.judgement import compared, judged, raw
 from cwndlab.assessment.live import live
+from cwndlab.assessment.runs import study_of
 from cwndlab.cli.app import status
 from cwndlab.live.results import Measurement
 
@@ -208,6 +209,38 @@ def test_a_finding_that_the_means_of_the_values_contradict_is_named(reno: Dossie
     assert f"- {name}worse than CUBIC." in Dossier(content).markdown()
 
 
+def test_cells_have_seeds_of_their_own_which_their_algorithms_share() -> None:
+    """Also those of a quick dossier, which are those of the same cells in a full one."""
+
+    def seeds(*, quick: bool) -> dict[str, set[int]]:
+        (surface,) = (one for one in families(quick=quick) if one.name == "alone")
+        points = [(surface, point) for point in surface.points(["cubic", "prague"])]
+        study = study_of(points, 3, {})
+        made: dict[str, set[int]] = {}
+        for point, (_, cell) in zip(study.points, points, strict=True):
+            values = [str(value) for name, value in cell.labels.items() if name != "algorithm"]
+            made.setdefault(" ".join(values), set()).update(study.job(point, seed).seed for seed in study.seeds)
+        return made
+
+    full, quick = seeds(quick=False), seeds(quick=True)
+    assert [len(one) for one in full.values()] == [3] * 125
+    assert len(set.union(*full.values())) == 3 * 125
+    assert quick.items() <= full.items()
+
+
+def test_the_named_run_of_a_worst_cell_is_one_of_its_runs(reno: Dossier) -> None:
+    """By the seed of its command both algorithms have again the worst effect, which is below the mean of the cell."""
+    measure = next(one for row in reno.rows for one in row["measures"] if one["metric"] == "goodput_bps@mine")
+    found = measure["against"]["cubic"]
+    (family,) = (one for one in families(quick=True) if one.name == measure["family"])
+    goodput = {}
+    for point in (one for one in family.points(["reno", "cubic"]) if one.number == found["worst_cell"]):
+        records = cwndlab.run(json.loads(point.document), seed=found["worst_seed"])
+        values = cwndlab.metrics.summary(records, metrics=["goodput_bps@mine"], start_s=0.0)
+        goodput[point.labels["algorithm"]] = values["goodput_bps@mine"]
+    assert goodput["reno"] / goodput["cubic"] - 1 <= found["cells"][str(found["worst_cell"])]
+
+
 def test_what_a_seed_does_to_all_cells_does_not_pass_for_certainty() -> None:
     """By hand: two cells whose effects are 0.1, 0.2, 0.3 and 0.4, 0.5, 0.6 with three seeds have means of 0.25, 0.35
     and 0.45 over the cells, s = 0.1, t(2) = 4.303: 0.35 ± 0.248. Independent values within cells would have ± 0.113."""
@@ -217,7 +250,7 @@ def test_what_a_seed_does_to_all_cells_does_not_pass_for_certainty() -> None:
     (found,) = judged([compared(measure, "cubic", mine, base)])
     assert found["mean"] == pytest.approx(0.35)
     assert found["high"] - found["mean"] == pytest.approx(4.303 * 0.1 / 3**0.5, abs=1e-4)
-    assert (found["runs"], found["worst_cell"], found["worst_seed"]) == (6, 0, 1)
+    assert (found["runs"], found["worst_cell"], found["worst_repetition"]) == (6, 0, 1)
     assert judged([compared(measure, "cubic", {0: base[0]}, {0: base[0]})])[0]["finding"] == "as"
 
 

@@ -14,6 +14,8 @@ use crate::packet::{Packet, ACK};
 /// The options of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckOptions {
+    /// Bytes that it acknowledges of the segment after those that it acknowledges whole.
+    pub part: u32,
     /// SACK blocks.
     pub blocks: SackBlocks,
     /// Receive window, bytes.

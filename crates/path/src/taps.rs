@@ -15,7 +15,7 @@ use cwndlab_units::{FlowId, IndexVec, LinkId, Time};
 
 use crate::owner::PacketOwner;
 use crate::packet::{Packet, ACK, CWR, DATA, ECE, ECN, ECT, RETRANSMISSION, SYN, SYN_ACK};
-use crate::packet_options::PacketOptions;
+use crate::packet_options::{AckOptions, PacketOptions};
 
 /// The entry of a packet in transit.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +152,7 @@ impl PacketTap {
             link: link.into(),
             flow: owner.into(),
             kind,
-            sequence_bytes: u64::from(number) * u64::from(mss),
+            sequence_bytes: u64::from(number) * u64::from(mss) + u64::from(contents.part),
             size_bytes: u32::from(packet.size),
             fate,
             departure_ns,
@@ -208,6 +208,7 @@ fn codepoint(packet: &Packet, fate: u8, scalable: bool) -> u8 {
 #[derive(Default)]
 struct Contents {
     payload_bytes: u32,
+    part: u32,
     window_bytes: Option<u64>,
     blocks: SackBlocks,
 }
@@ -218,8 +219,8 @@ impl Contents {
             (DATA, Some(index)) => Self { payload_bytes: options.segment(index).len, ..Self::default() },
             (DATA, None) => Self { payload_bytes: packet.payload(), ..Self::default() },
             (ACK, Some(index)) => {
-                let options = options.ack(index);
-                Self { window_bytes: Some(options.window), blocks: options.blocks, ..Self::default() }
+                let AckOptions { part, window, blocks, .. } = *options.ack(index);
+                Self { part, window_bytes: Some(window), blocks, ..Self::default() }
             }
             (ACK, None) => Self { window_bytes: Some(packet.window(window_shift).0), ..Self::default() },
             _ => Self::default(),

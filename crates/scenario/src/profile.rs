@@ -48,6 +48,7 @@ const LINUX: Stack = Stack {
     dsack: true,
     sack_compression: 44, // tcp_comp_sack_nr
     conceal_losses: false,
+    ack_division: 1,
     timestamps: true,
     paws: true,
     ecn: Ecn::Off, // tcp_ecn = 2: only on request of the peer
@@ -207,6 +208,7 @@ overrides! {
     dsack: bool,
     sack_compression: u32 in 0..=255,
     conceal_losses: bool,
+    ack_division: u32 in 1..=1000,
     timestamps: bool,
     paws: bool,
     ecn: EcnWords,
@@ -298,6 +300,9 @@ pub fn canonical(stack: &Stack) -> Value {
     }
     if stack.conceal_losses {
         out["conceal_losses"] = json!(true);
+    }
+    if stack.ack_division > 1 {
+        out["ack_division"] = json!(stack.ack_division);
     }
     out
 }
@@ -396,7 +401,7 @@ mod tests {
         assert_eq!(canonical(&linux).get("initial_receive_window_bytes"), None, "that of all profiles is left out");
         let (initial_receive_window, peer_ecn) = (Bytes(1 << 20), PeerEcn::Off);
         let linux = Stack { accecn_option: false, ecn_acks: false, ..linux };
-        let stack = Stack { initial_receive_window, peer_ecn, conceal_losses: true, piggyback: true, ..linux };
+        let stack = Stack { initial_receive_window, peer_ecn, conceal_losses: true, ack_division: 2, piggyback: true, ..linux };
         let form = canonical(&stack);
         assert_eq!(form.as_object().unwrap().len(), stack.fields().len() - 2);
         assert_eq!((form["min_rto_ns"].as_u64(), form["idle_restart"].as_str()), (Some(200_000_000), Some("decay")));

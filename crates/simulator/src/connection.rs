@@ -278,8 +278,8 @@ impl Connection {
                     shares;
             }
         }
-        let AckOptions { window, ce_count, accecn, blocks, feedback, .. } = options;
-        AckPacket { window: Bytes(window), ce_count, accecn, blocks, feedback, ..plain.into() }
+        let AckOptions { part, window, ce_count, accecn, blocks, feedback, .. } = options;
+        AckPacket { part, window: Bytes(window), ce_count, accecn, blocks, feedback, ..plain.into() }
     }
 
     /// Removes and returns the options of a segment that reached the receiver.

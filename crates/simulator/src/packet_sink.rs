@@ -126,6 +126,7 @@ impl PacketSink<'_> {
         let header = is_returned.then(|| self.echo_header()).flatten();
         self.network.options.store_ack(AckOptions {
             header,
+            part: ack.part,
             blocks: ack.blocks,
             window: ack.window.0,
             ce_count: ack.ce_count,
@@ -186,7 +187,7 @@ impl Output for PacketSink<'_> {
         if self.format.acks_are_ecn_capable {
             packet = packet.with_ect();
         }
-        if ack.blocks.len > 0 || self.format.acks_have_options {
+        if ack.blocks.len > 0 || ack.part > 0 || self.format.acks_have_options {
             let copy = *ack; // so that an ACK without options stays in registers
             packet = packet.with_options(self.ack_options(&copy));
         }

@@ -61,6 +61,7 @@ fn build(algorithm: &str, stack: &Stack) -> Box<dyn CongestionControl> {
 fn acknowledge(sender: &mut Sender, now: u64, ack: u64, line: &mut Line) {
     let packet = AckPacket {
         ack,
+        part: 0,
         window: Bytes(1 << 20),
         echo: Time::from_nanos(now - 100 * MS),
         ece: false,

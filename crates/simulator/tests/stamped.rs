@@ -51,6 +51,7 @@ fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
     }
     let ack = AckPacket {
         ack: 1,
+        part: 0,
         window: Bytes(1 << 20),
         echo: Time::from_nanos(100 * MS),
         ece: false,

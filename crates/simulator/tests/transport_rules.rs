@@ -203,6 +203,42 @@ fn a_receiver_that_conceals_losses_is_never_sent_less() {
     assert!(flow.acked_bytes > flow.delivered_bytes);
 }
 
+/// ACK division, by hand: each segment's ACK is sent in three pieces, of a third of a segment each. Where ACKs count (before RFC
+/// 3465), each of them opens the window by a segment, so that slow start multiplies it by four per round trip and not by
+/// two (Savage et al., CCR 29(5), 1999, section 3.1): 2, 8, 32, 128 segments. Where bytes count, it has no effect.
+#[test]
+fn divided_acks_open_a_window_that_counts_acks() {
+    let sent = |division: u32, counting: &str| {
+        let flow = json!({"algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": {
+            "mss": "1000 B", "initial_window": 2, "ack_every": 1, "ack_division": division, "ack_counting": counting }});
+        let mut document = one_flow("175 ms", &flow);
+        document["dumbbell"]["bottleneck"]["rate"] = json!("10 Gbps");
+        document["dumbbell"]["bottleneck"]["queue"]["capacity"] = json!("unlimited");
+        let records = simulate(&document);
+        let (data, acks) = data_and_acks(&records);
+        // A packet has a row for each of its links. Rounds begin at 40, 80, 120 and 160 ms.
+        let of_three_rounds = |row: &&&PacketRow| row.link == data[0].link && row.sent_ns < 135_000_000;
+        let sent = data.iter().filter(of_three_rounds).count();
+        (sent, acks.iter().filter(|row| row.link == acks[0].link).count())
+    };
+    let whole = sent(1, "bytes");
+    assert_eq!(whole.0, 2 + 4 + 8);
+    assert_eq!(sent(3, "bytes").0, whole.0);
+    assert_eq!(sent(3, "acks").0, 2 + 8 + 32);
+    assert_eq!(sent(3, "bytes").1, 3 * whole.1);
+}
+
+/// The pieces of an ACK of two segments of 1000 bytes acknowledge 500, 1000, 1500 and 2000 bytes, by hand.
+#[test]
+fn the_pieces_of_an_ack_acknowledge_equal_parts() {
+    let stack = json!({ "mss": "1000 B", "initial_window": 2, "ack_every": 2, "quick_acks": 0, "ack_division": 4 });
+    let flow = json!({ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": stack });
+    let records = simulate(&one_flow("95 ms", &flow));
+    let (_, acks) = data_and_acks(&records);
+    let first: Vec<u64> = acks.iter().filter(|row| row.link == acks[0].link).map(|row| row.sequence_bytes).collect();
+    assert_eq!(first[..4], [500, 1000, 1500, 2000]);
+}
+
 /// Bare ACKs, segments with data and their payload, of a workload at 10 Mbit/s and an RTT of 100 ms. A packet has a row for
 /// each of its three links.
 fn exchange(workload: &Value, profile: &str, piggyback: bool) -> (usize, usize, u64) {

@@ -131,6 +131,7 @@ mod tests {
     fn ack(ece: bool, ce_count: u32) -> AckPacket {
         AckPacket {
             ack: 1,
+            part: 0,
             window: Bytes(1),
             echo: Time::ZERO,
             ece,

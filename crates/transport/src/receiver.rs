@@ -48,6 +48,8 @@ pub struct Receiver {
     /// SACK is negotiated and the sender evaluates it.
     sack: bool,
     window: ReceiveWindow,
+    /// What the last ACK acknowledged, where ACKs are divided.
+    acknowledged: u64,
 }
 
 impl Receiver {
@@ -68,6 +70,7 @@ impl Receiver {
             marks: (stack.ecn == Ecn::AccEcn).then(Box::default),
             sack,
             window: ReceiveWindow::new(stack),
+            acknowledged: stack.first_segment,
         }
     }
 
@@ -323,7 +326,26 @@ impl Receiver {
             let (feedback, blocks) = counters.feedback(ack.blocks.len, self.stack.timestamps, option);
             (ack.accecn, ack.blocks.len) = (Some(feedback), blocks);
         }
+        if self.stack.ack_division > 1 {
+            self.send_pieces(&ack, out);
+        }
         out.ack(&ack);
+    }
+
+    /// Sends the pieces of an ACK of new data before the last one, which is the whole ACK. Each acknowledges an equal part of
+    /// the data; none has SACK blocks.
+    #[cold]
+    fn send_pieces(&mut self, whole: &AckPacket, out: &mut impl Output) {
+        let pieces = u64::from(self.stack.ack_division);
+        let bytes = (whole.ack - self.acknowledged) * self.stack.mss.0;
+        for piece in (1..pieces).filter(|piece| bytes * piece / pieces > 0) {
+            let acknowledged = bytes * piece / pieces;
+            let ack = self.acknowledged + acknowledged / self.stack.mss.0;
+            let part = (acknowledged % self.stack.mss.0) as u32;
+            out.ack(&AckPacket { ack, part, blocks: SackBlocks::default(), ..*whole });
+            self.acks_sent += 1;
+        }
+        self.acknowledged = whole.ack;
     }
 
     /// Sends no feedback of Accurate ECN: the handshake ended without it.
@@ -334,7 +356,7 @@ impl Receiver {
     /// Whether an ACK without SACK blocks has no options.
     #[inline]
     fn sends_plain_acks(&self) -> bool {
-        self.stack.ecn == Ecn::Off && self.feedback.is_none()
+        self.stack.ecn == Ecn::Off && self.feedback.is_none() && self.stack.ack_division == 1
     }
 
     /// The next ACK, without SACK blocks.

@@ -67,6 +67,8 @@ impl SackBlocks {
 pub struct AckPacket {
     /// Next segment expected.
     pub ack: u64,
+    /// Bytes of that segment that it acknowledges, too; 0 but from a receiver that divides ACKs.
+    pub part: u32,
     /// Receive window.
     pub window: Bytes,
     /// Timestamp echo (RFC 7323, section 4.3).
@@ -99,7 +101,8 @@ pub struct PlainAck {
 impl From<PlainAck> for AckPacket {
     fn from(plain: PlainAck) -> Self {
         let PlainAck { ack, window, echo, ece } = plain;
-        Self { ack, window, echo, ece, ce_count: 0, accecn: None, blocks: SackBlocks::default(), feedback: None }
+        let blocks = SackBlocks::default();
+        Self { ack, part: 0, window, echo, ece, ce_count: 0, accecn: None, blocks, feedback: None }
     }
 }
 
@@ -108,8 +111,9 @@ impl AckPacket {
     #[inline]
     pub(crate) fn plain(&self) -> Option<PlainAck> {
         let Self { ack, window, echo, ece, .. } = *self;
-        (self.ce_count == 0 && self.accecn.is_none() && self.blocks.len == 0 && self.feedback.is_none())
-            .then_some(PlainAck { ack, window, echo, ece })
+        let has_options =
+            self.ce_count != 0 || self.accecn.is_some() || self.blocks.len > 0 || self.feedback.is_some();
+        (self.part == 0 && !has_options).then_some(PlainAck { ack, window, echo, ece })
     }
 }
 

@@ -3,9 +3,9 @@
 The effect in a run is (value − baseline's value) / the larger of both, with the sign such that more than 0 is better:
 0 where both are equal, −1 where all is lost (harm, as R. Ware, M. K. Mukerjee, S. Seshan, J. Sherry define it, HotNets
 2019, in either direction). Effects of runs with equal cells and seeds are averaged over the cells; the interval is that
-of the variation of this mean between seeds. Cells do not count as observations in virtual time: a seed perturbs all of
-them alike, so that the flow that starts first does so in all. Runs in real time have nothing in common but their cell:
-their interval is that of the variation within cells. `cwndlab.statistics.verdict` decides, with Holm's correction over
+of the variation of this mean between repetitions. Cells have seeds of their own: if all had the same, they would be
+perturbed alike, and the flow that starts first would do so in all. Runs in real time have nothing in common but their
+cell: their interval is that of the variation within cells. `cwndlab.statistics.verdict` decides, with Holm's correction over
 all measures.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 from cwndlab.assessment.criteria import BASELINES, BREAKER, OWN_BREAKER, STARVED, Measure
 from cwndlab.statistics import Difference, adjusted, difference, verdict
 
-#: The values of a metric by algorithm, cell and seed.
+#: The values of a metric by algorithm, cell and repetition, whose runs have the same seed within a cell.
 Values = Mapping[str, Mapping[int, Mapping[int, float | None]]]
 
 
@@ -30,11 +30,11 @@ class Compared:
     measure: Measure
     baseline: str
     effects: Mapping[int, Mapping[int, float]]
-    """By cell and seed."""
+    """By cell and repetition."""
     absent: int
     """Pairs of which neither run has a value."""
     real_time: bool = False
-    """Runs of equal seeds have nothing in common."""
+    """Runs of a repetition have nothing in common."""
 
     @property
     def by_cell(self) -> dict[int, float]:
@@ -42,8 +42,8 @@ class Compared:
         return {cell: math.fsum(values.values()) / len(values) for cell, values in self.effects.items() if values}
 
     @property
-    def by_seed(self) -> list[float]:
-        """The mean effect over the cells for each seed; a cell without a value for it counts with its mean."""
+    def by_repetition(self) -> list[float]:
+        """The mean effect over the cells in each repetition; a cell without a value for it counts with its mean."""
         means = self.by_cell
         if not means:
             return []
@@ -55,10 +55,10 @@ class Compared:
         return [mean + math.fsum(one) / len(means) for one in deviations]
 
     def difference(self) -> Difference:
-        """The effects against zero: an observation per seed, or per cell where only these differ; in real time one per
+        """The effects against zero: an observation per repetition, or per cell where only these differ; in real time one per
         run, grouped by cells where runs of a cell differ."""
         if not self.real_time:
-            found, cells = _against_zero(self.by_seed), list(self.by_cell.values())
+            found, cells = _against_zero(self.by_repetition), list(self.by_cell.values())
             return _against_zero(cells) if found.paired.is_constant and len(cells) > 1 else found
         every = [(str(cell), value) for cell, values in self.effects.items() for value in values.values()]
         runs = [value for _, value in every]
@@ -91,7 +91,7 @@ def effect(measure: Measure, value: float | None, base: float | None) -> float |
 
 
 def compared(measure: Measure, baseline: str, mine: Any, theirs: Any, *, real_time: bool = False) -> Compared:
-    """The effects of pairs: ``mine`` and ``theirs`` have values by cell and seed."""
+    """The effects of pairs: ``mine`` and ``theirs`` have values by cell and repetition."""
     effects, absent = {}, 0
     for cell, values in mine.items():
         found = {seed: effect(measure, value, theirs[cell].get(seed)) for seed, value in sorted(values.items())}
@@ -129,7 +129,7 @@ def _judged(one: Compared, delta: Difference, p: float | None) -> dict[str, Any]
         "least": min(cells.values()),
         "most": max(cells.values()),
         "worst_cell": worst,
-        "worst_seed": min(one.effects[worst], key=lambda seed: (one.effects[worst][seed], seed)),
+        "worst_repetition": min(one.effects[worst], key=lambda seed: (one.effects[worst][seed], seed)),
         "cells_better": sum(value > one.measure.margin for value in cells.values()),
         "cells_worse": sum(value < -one.measure.margin for value in cells.values()),
         "cells": {str(cell): value for cell, value in cells.items()},

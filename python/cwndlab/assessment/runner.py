@@ -22,7 +22,7 @@ from cwndlab.assessment.criteria import (
 from cwndlab.assessment.dossier import PARTS, Dossier, Place, worst_places
 from cwndlab.assessment.judgement import Values, compared, judged, raw
 from cwndlab.assessment.live import live as live_part
-from cwndlab.assessment.runs import labelled, most_per_rtt, simulated, study_of, values_of
+from cwndlab.assessment.runs import labelled, most_per_rtt, named_seeds, simulated, study_of, values_of
 from cwndlab.assessment.selected import Part
 from cwndlab.custom import described, name_of, selected_one, validate_classes
 from cwndlab.engine import version
@@ -236,6 +236,7 @@ def _content(
     if name in media.controls():
         findings = [one if "mean" in one else {**one, "reason": media.REASON} for one in findings]
     found = dict(zip(asked, findings, strict=True))
+    named_seeds(found, points)
     return {
         "controls": outcomes,
         "rows": [_row(row, name, values, found, points) for row in rows],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -28,10 +29,15 @@ _LABELS = ("family", "cell_of_family", "algorithm")
 
 
 def study_of(points: Sequence[tuple[Family, Point]], seeds: int, classes: Mapping[str, type]) -> Study:
-    """The study of cells, numbered within their families, with every metric of the criteria and controls."""
+    """The study of cells, numbered within their families, with every metric of the criteria and controls. All algorithms
+    of a cell have the same seeds, and each cell has seeds of its own, so that its runs are independent of others'."""
     numbered = [
         Point(
-            number, dict(zip(_LABELS, (family.name, point.number, point.labels["algorithm"]), strict=True)), *point[2:]
+            number,
+            dict(zip(_LABELS, (family.name, point.number, point.labels["algorithm"]), strict=True)),
+            point.hash,
+            point.document,
+            shift_of(family, point),
         )
         for number, (family, point) in enumerate(points)
     ]
@@ -40,6 +46,12 @@ def study_of(points: Sequence[tuple[Family, Point]], seeds: int, classes: Mappin
     header = Header(kind="assessment", title="The criteria of RFC 9743", seeds=range(1, seeds + 1), columns=_LABELS)
     measure = RowMeasure(tuple(metrics), columns=derived)
     return Study(points=numbered, seeds=header.seeds, measure=measure, classes=dict(classes), header=header)
+
+
+def shift_of(family: Family, point: Point) -> int:
+    """What a cell adds to the seeds: a number that its place among other cells does not change."""
+    values = [text for name, text in point.labels.items() if name != "algorithm"]
+    return zlib.crc32(repr((family.name, values)).encode())
 
 
 def simulated(study: Study, place: Path | None, executor: Executor, progress: Progress | None) -> Result:
@@ -51,6 +63,16 @@ def simulated(study: Study, place: Path | None, executor: Executor, progress: Pr
     return result
 
 
+def named_seeds(
+    findings: Mapping[tuple[Measure, str], dict[str, Any]], points: Sequence[tuple[Family, Point]]
+) -> None:
+    """Adds the seed of the worst run to findings on these points."""
+    shifts = {(family.name, point.number): shift_of(family, point) for family, point in points}
+    for (measure, _), one in findings.items():
+        if "worst_cell" in one:
+            one["worst_seed"] = one["worst_repetition"] + shifts[measure.family, one["worst_cell"]]
+
+
 def labelled(points: Sequence[Point]) -> list[dict[str, Any]]:
     """The cells of points of one algorithm: the values that distinguish them, and their hashes."""
     return [
@@ -60,10 +82,12 @@ def labelled(points: Sequence[Point]) -> list[dict[str, Any]]:
 
 
 def values_of(runs: pl.DataFrame, points: Sequence[tuple[Family, Point]]) -> Callable[[Measure], Values]:
-    """The values of a measure by algorithm, cell and seed, in the runs of these points."""
+    """The values of a measure by algorithm, cell and repetition, in the runs of these points. A repetition has the number
+    of its seed before the cell's shift."""
     by_family: dict[str, list[dict[str, Any]]] = {}
     for row in runs.iter_rows(named=True):
         by_family.setdefault(row["family"], []).append(row)
+    shifts = {(family.name, point.number): shift_of(family, point) for family, point in points}
     documents = {(family.name, point.number, point.labels["algorithm"]): point.document for family, point in points}
 
     @cache
@@ -79,7 +103,7 @@ def values_of(runs: pl.DataFrame, points: Sequence[tuple[Family, Point]]) -> Cal
                 value = own_breaker(row, scenario((measure.family, cell, algorithm)))
             else:
                 value = row[measure.metric]
-            made.setdefault(algorithm, {}).setdefault(cell, {})[row["seed"]] = value
+            made.setdefault(algorithm, {}).setdefault(cell, {})[row["seed"] - shifts[measure.family, cell]] = value
         return made
 
     return of

@@ -110,10 +110,10 @@ class Plan:
             by_hash.setdefault(point.hash, []).append(point)
         seeds = set(self._first)
         return sum(
-            self.study.job(point, row["seed"]).key == row["key"]
+            self.study.job(point, seed).key == row["key"]
             for row in kept.select("key", "scenario_hash", "seed").iter_rows(named=True)
-            if row["seed"] in seeds
             for point in by_hash.get(row["scenario_hash"], ())
+            if (seed := row["seed"] - point.shift) in seeds
         )
 
     def _resume(self, store: Store) -> int:
@@ -178,7 +178,7 @@ class Plan:
         """Notes a value, and evaluates the rule once every point of the group has all its seeds."""
         assert self.study.rule is not None
         group = self._groups[job.point]
-        group.values[job.point][job.seed] = value
+        group.values[job.point][job.seed - self.points[job.point].shift] = value
         if not group.is_complete():
             return
         seeds = self.seeds_of(job.point)

@@ -110,9 +110,11 @@ class Result(Cells):
         points = store.points()
         header = Header.of(store.manifest["study"])
         rows = store.runs(header.engine, header.measure).drop("engine", "measure", "payload", strict=False)
-        if header.until is None:
-            rows = rows.filter(rows["seed"].is_in(list(header.seeds)))
         runs = points.drop("scenario").join(rows, on="scenario_hash", how="inner", maintain_order="left")
+        if header.until is None:
+            shift = runs["shift"] if "shift" in runs.columns else 0
+            runs = runs.filter((runs["seed"] - shift).is_in(list(header.seeds)))
+        runs = runs.drop("shift", strict=False)
         return cls(header, points, runs.sort("cell", "seed"), place=store.place)
 
     @classmethod

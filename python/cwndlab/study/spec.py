@@ -41,6 +41,8 @@ class Point(NamedTuple):
     """SHA-256 of the scenario's canonical form."""
     document: str = ""
     """The scenario, JSON."""
+    shift: int = 0
+    """What is added to each seed of the study, so that points do not share their random numbers."""
 
 
 class Job(NamedTuple):
@@ -48,6 +50,7 @@ class Job(NamedTuple):
 
     point: int
     seed: int
+    """Of the run: with the point's shift."""
     key: str
     """The key of its row in a store."""
     hash: str
@@ -200,13 +203,14 @@ class Study:
         return self.measure if isinstance(self.measure, Measure) else self.measure(point, seed)
 
     def job(self, point: Point, seed: int) -> Job:
-        """A run of a point, with its key."""
+        """A run of a point by a seed of the study, with its key."""
+        seed += point.shift
         parts = (point.hash, seed, engine_version(), self.measure_of(point, seed).digest)
         key = hashlib.sha256("{} {} {} {}".format(*parts).encode()).hexdigest()[:32]
         return Job(point.number, seed, key, point.hash)
 
     def table(self) -> pl.DataFrame:
-        """A row per point: ``cell``, its labels, ``scenario_hash``, ``scenario``. A label is a number or a string."""
+        """A row per point: ``cell``, its labels, ``shift`` if there is one, ``scenario_hash``, ``scenario``. A label is a number or a string."""
         import polars as pl
 
         columns: dict[str, Any] = {"cell": [point.number for point in self.points]}
@@ -214,6 +218,8 @@ class Study:
             values = [point.labels[name] for point in self.points]
             is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
             columns[name] = [float(value) if is_number else str(value) for value in values]
+        if any(point.shift for point in self.points):
+            columns["shift"] = [point.shift for point in self.points]
         columns["scenario_hash"] = [point.hash for point in self.points]
         columns["scenario"] = [point.document for point in self.points]
         return pl.DataFrame(columns)

@@ -350,6 +350,7 @@ impl Connection {
         let ece = ece && self.negotiated.ecn == Ecn::Classic;
         let ack = AckPacket {
             ack,
+            part: 0,
             window: Bytes(window),
             echo: echo.filter(|_| self.negotiated.timestamps).unwrap_or(Time::ZERO),
             ece,

@@ -20,6 +20,7 @@ pub(super) fn stack(stack: Stack) -> Stack {
         sack_block: QUIC_ACK_RANGE,
         timestamps: true,
         paws: false,
+        ack_division: 1,
         ..stack
     }
 }

@@ -98,6 +98,9 @@ impl Sender {
         }
         self.fast_path = false;
         let prior_una = tcb.scoreboard.una;
+        if ack.part > 0 && ack.ack == prior_una {
+            return self.on_part_of_segment(now, out);
+        }
         self.idle_acks += u64::from(ack.ack <= prior_una);
         if ack.ack < prior_una {
             // RFC 7323, section 5.3, R1: with timestamps it is older than one that arrived, and is discarded.
@@ -200,6 +203,35 @@ impl Sender {
         }
         self.transmit(now, out);
         self.tcb.rexmit = Rexmit::Lost;
+    }
+
+    /// Handles an ACK of a part of the segment at SND.UNA. Nothing is delivered, since only whole segments are (Linux,
+    /// `tcp_clean_rtx_queue`); outside recovery the window grows where ACKs count, and by RFC 6298, 5.3 the retransmission
+    /// timer restarts, which in Linux it does not.
+    #[cold]
+    fn on_part_of_segment(&mut self, now: Time, out: &mut impl Output) {
+        let tcb = &mut self.tcb;
+        if tcb.state.is_reducing() || tcb.scoreboard.flight_size() == 0 {
+            return;
+        }
+        if tcb.stack.ack_counting.counts_acks(|| tcb.is_below_ssthresh(1)) {
+            let report = AckReport {
+                bytes: tcb.stack.mss,
+                rtt: Duration::ZERO,
+                prior_in_flight: tcb.in_flight(),
+                in_flight: tcb.in_flight(),
+                lost: Bytes::ZERO,
+                delivery_rate: None,
+                ce: Bytes::ZERO,
+                recovering: false,
+                feedback: None,
+            };
+            self.report_ack(now, report, out);
+            self.tcb.sync_cwnd();
+            self.update_pacing_rate();
+        }
+        self.restart_timers(now, !self.tcb.features.linux);
+        self.transmit(now, out);
     }
 
     /// Reports the ACK to the algorithm.
@@ -338,7 +370,7 @@ mod tests {
             }
             let window = Bytes(1_000_000 - 1000 * (gap % 2));
             let echo = Time::from_nanos(now.as_nanos() - 40_000_000);
-            let packet = AckPacket { ack, window, echo, ece: false, ce_count: 0, accecn: None, blocks, feedback: None };
+            let packet = AckPacket { ack, part: 0, window, echo, ece: false, ce_count: 0, accecn: None, blocks, feedback: None };
             sender.on_ack(now, &packet, &mut out);
         }
         sender.fast_path = false;

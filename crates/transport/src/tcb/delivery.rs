@@ -275,6 +275,7 @@ mod tests {
             let now = Time::from_nanos(60_000_000_000);
             let packet = AckPacket {
                 ack: una + 2,
+                part: 0,
                 window: Bytes(1 << 20),
                 echo: Time::from_nanos(59_700_000_000),
                 ece: false,
@@ -305,6 +306,7 @@ mod tests {
             let now = Time::from_nanos(1_000_100);
             let packet = AckPacket {
                 ack: una + 1 + (part * histories.len() as f64) as u64,
+                part: 0,
                 window: Bytes(1 << 20),
                 echo: Time::from_nanos(1_000_000),
                 ece: false,

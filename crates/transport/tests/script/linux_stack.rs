@@ -32,6 +32,7 @@ pub(crate) fn linux() -> Stack {
         sack_compression: 0,
         piggyback: false,
         conceal_losses: false,
+        ack_division: 1,
         timestamps: false,
         paws: true,
         ecn: Ecn::Off,

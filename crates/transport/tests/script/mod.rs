@@ -248,6 +248,7 @@ impl Script {
         };
         let packet = AckPacket {
             ack,
+            part: 0,
             window: self.window,
             echo: Time::from_nanos(self.echo),
             ece,
