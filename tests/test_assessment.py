@@ -33,7 +33,7 @@ def reno(tmp_path_factory: pytest.TempPathFactory) -> Dossier:
 @pytest.fixture(scope="module")
 def constant(tmp_path_factory: pytest.TempPathFactory) -> Dossier:
     file = write_class(tmp_path_factory.mktemp("constant"), cwnd="1000")
-    return cwndlab.assess(str(file), quick=True, seeds=2, sections=["5.2", "5.2.1"])
+    return cwndlab.assess(str(file), quick=True, seeds=3, sections=["5.2", "5.2.1"])
 
 
 def test_each_criterion_of_sections_5_to_8_has_one_row() -> None:
@@ -237,7 +237,7 @@ def test_the_named_run_of_a_worst_cell_is_one_of_its_runs(reno: Dossier) -> None
     for point in (one for one in family.points(["reno", "cubic"]) if one.number == found["worst_cell"]):
         records = cwndlab.run(json.loads(point.document), seed=found["worst_seed"])
         values = cwndlab.metrics.summary(records, metrics=["goodput_bps@mine"], start_s=0.0)
-        goodput[point.labels["algorithm"]] = values["goodput_bps@mine"]
+        goodput[point.labels["algorithm"]] = values["goodput_bps@mine"] or 0.0
     assert goodput["reno"] / goodput["cubic"] - 1 <= found["cells"][str(found["worst_cell"])]
 
 

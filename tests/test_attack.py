@@ -120,6 +120,19 @@ def test_bbr_stalls_after_an_outage_and_cubic_does_not() -> None:
     assert mbps(path.with_({"flow[0].algorithm": "cubic"})) == pytest.approx(5.43, rel=0.05)
 
 
+def test_a_retransmission_that_an_undo_forgets_is_repeated_by_the_next_timeout() -> None:
+    """Linux 6.1 and 6.18 deliver nothing from the undo of the fifth timeout to the sixth, and send what the window allows
+    in between (docs/attack.md)."""
+    path = cwndlab.presets.load(ATTACKS / "lost-retransmission.toml").with_({"duration": "28 s"})
+    records = cwndlab.run(path, seed=1)
+    rows = {row["time_ns"]: row for row in records.rows("samples")}
+    before, after, end = (rows[second * 1_000_000_000] for second in (15, 27, 28))
+    assert "undo" in {row["kind"] for row in records.rows("events") if row["time_ns"] > 13e9}
+    assert before["delivered_bytes"] == after["delivered_bytes"] < end["delivered_bytes"]
+    assert (before["timeouts"], end["timeouts"]) == (5, 6)
+    assert after["sent_bytes"] > 4 * after["delivered_bytes"]
+
+
 def test_bursts_at_the_period_of_the_timeout_deny_service() -> None:
     """Kuzmanovic and Knightly, SIGCOMM 2003, eq. (3): throughput is zero where the period of the bursts is the minimum
     timeout, 1 s here, and not where it is 0.8 or 1.2 s."""

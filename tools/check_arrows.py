@@ -119,7 +119,7 @@ PYTHON: dict[str, set[str]] = {
     "simulate": {"errors", "engine", "custom", "scenario", "records"},
     "gym": {"errors", "closing", "lazy", "engine", "files", "custom", "scenario", "records", "simulate"},
     "kernel": {"errors", "closing", "engine", "custom"},
-    "linux": {"errors"},
+    "linux": {"errors", "engine", "simulate"},
     "metrics": {"errors", "records", "statistics"},
     "service": {"errors", "scenario", "records", "statistics", "metrics"},
     "energy": {"errors", "records"},
@@ -128,6 +128,7 @@ PYTHON: dict[str, set[str]] = {
     "plot": {"errors", "lazy", "records", "metrics", "statistics"},
     "study": {
         "emulation",
+        "linux",
         "errors",
         "closing",
         "lazy",
@@ -206,6 +207,7 @@ PYTHON: dict[str, set[str]] = {
         "validation",
     },
     "assessment": {
+        "linux",
         "errors",
         "engine",
         "files",

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cwndlab.engine import stack_program
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.simulate import run
 
-__all__ = ["with_kernels"]
+__all__ = ["release", "with_kernels"]
 
 #: The kernel's congestion control by the name of ours that follows it.
 CONTROLLERS = {
@@ -98,7 +100,7 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[Any, Mapping[str, Any]]) -
 
 
 def _faults(at: str, flow: Mapping[str, Any]) -> Iterator[Fault]:
-    yield from _faults_of_algorithm(f"{at}.algorithm", flow.get("algorithm", "cubic"))
+    yield from faults_of_algorithm(f"{at}.algorithm", flow.get("algorithm", "cubic"))
     if flow.get("workload", {}).get("kind", "bulk") != "bulk":
         what = f"kernels have no workload '{flow['workload']['kind']}' here"
         yield Fault(f"{at}.workload.kind", what, "write bulk, or use --engine emulate")
@@ -112,7 +114,7 @@ def _faults(at: str, flow: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(f"{at}.control", what, "leave it out, or use --engine simulate")
 
 
-def _faults_of_algorithm(at: str, algorithm: Any) -> Iterator[Fault]:
+def faults_of_algorithm(at: str, algorithm: Any) -> Iterator[Fault]:
     """What the kernel's congestion control cannot be told: its parameters, slow start and recovery."""
     if not isinstance(algorithm, str) or _base(algorithm) not in CONTROLLERS:
         yield Fault(at, f"the kernel has no '{algorithm}' of its own", f"write one of {', '.join(CONTROLLERS)}")
@@ -127,6 +129,33 @@ def _faults_of_algorithm(at: str, algorithm: Any) -> Iterator[Fault]:
     if start.strip() not in ("", *own) or recovery.strip() not in ("", "rack"):
         what = f"the kernel's own are {own[0]} and rack"
         yield Fault(at, f"slow start and recovery cannot be chosen: {what}", f"write {base}, or use --engine simulate")
+
+
+def release() -> str | None:
+    """The kernel of the stack ``linux``, which it says when it starts.
+
+    Returns
+    -------
+    str or None
+        As ``uname -r``; ``None`` where the stack is in no folder of ``CWNDLAB_STACKS`` and ``PATH``.
+
+    Raises
+    ------
+    RunError
+        Where the stack fails.
+
+    Examples
+    --------
+    >>> kernel = release()
+    >>> kernel is None or kernel.startswith("6.")
+    True
+    """
+    if stack_program("linux") is None:
+        return None
+    line = {"rate": "10 Mbps", "delay": "1 ms", "queue": {"capacity": "10 packets"}}
+    document = {"schema_version": 1, "duration": "1 ms", "dumbbell": {"bottleneck": line}}
+    records = run(with_kernels(document | {"flow": [{"algorithm": "reno", "rtt": "2 ms"}]}), seed=1)
+    return str(records.flows["profile"][0]).removeprefix("Linux ")
 
 
 def __dir__() -> list[str]:

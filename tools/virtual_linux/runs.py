@@ -91,8 +91,8 @@ def campaign(
     VirtualLinuxError
         Where the file has a line that cannot be read, or results of another kernel than the stack's.
     """
+    from cwndlab.linux import release
     from cwndlab.simulate import run_jobs
-    from cwndlab.validation.linux import release
 
     rows = read(file)
     if rows and (built := release()) is not None and (others := {row["kernel"] for row in rows} - {built}):

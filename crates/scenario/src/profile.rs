@@ -401,7 +401,8 @@ mod tests {
         assert_eq!(canonical(&linux).get("initial_receive_window_bytes"), None, "that of all profiles is left out");
         let (initial_receive_window, peer_ecn) = (Bytes(1 << 20), PeerEcn::Off);
         let linux = Stack { accecn_option: false, ecn_acks: false, ..linux };
-        let stack = Stack { initial_receive_window, peer_ecn, conceal_losses: true, ack_division: 2, piggyback: true, ..linux };
+        let stack =
+            Stack { initial_receive_window, peer_ecn, conceal_losses: true, ack_division: 2, piggyback: true, ..linux };
         let form = canonical(&stack);
         assert_eq!(form.as_object().unwrap().len(), stack.fields().len() - 2);
         assert_eq!((form["min_rto_ns"].as_u64(), form["idle_restart"].as_str()), (Some(200_000_000), Some("decay")));

@@ -298,12 +298,16 @@ impl Scoreboard {
         }
     }
 
-    /// Marks `seq` lost and queues it for retransmission.
+    /// Marks `seq` lost and queues it for retransmission. In Linux a retransmission whose segment an undo has unmarked is not
+    /// lost by its first mark, which is that of the original (`tcp_mark_skb_lost`): it stays in flight, and only the timeout
+    /// repeats it.
     #[inline]
     pub(crate) fn mark_lost(&mut self, seq: u64) {
+        let keeps_copies = self.keeps_copies;
         let segment = self.get_mut(seq);
         debug_assert!(segment.flags & SACKED == 0, "a SACKed segment cannot be lost");
-        if segment.flags & RETRANS != 0 {
+        let is_original = keeps_copies && segment.flags & LOST == 0;
+        if segment.flags & RETRANS != 0 && !is_original {
             segment.flags &= !RETRANS;
             self.retrans -= 1;
         }
@@ -499,6 +503,9 @@ impl Scoreboard {
                 }
             } else {
                 self.mark_lost(at);
+                if at == self.una && self.get(at).flags & RETRANS != 0 {
+                    self.clear_retrans(at); // the timer repeats the first one in any case (Linux, tcp_retransmit_timer)
+                }
             }
             at += 1;
         }
@@ -616,6 +623,25 @@ mod tests {
             board.unmark_all_lost();
             board.sack(1, 2, |_, _| {});
             assert_eq!(board.in_flight(), in_flight);
+        }
+    }
+
+    /// Linux (`tcp_mark_skb_lost`): after an undo the first mark is that of the original, so that the retransmission is in
+    /// flight until the timeout; the RFCs repeat what is lost.
+    #[test]
+    fn a_retransmission_that_an_undo_unmarked_is_lost_only_by_a_timeout_in_linux() {
+        for (linux, again) in [(false, Some(0)), (true, None)] {
+            let mut board = Scoreboard::time_based(0, linux);
+            for at in 0..3 {
+                board.push(Segment { sent_at: Time::from_nanos(at + 1), len: 1000, ..Segment::default() });
+            }
+            board.mark_lost(0);
+            board.retransmit(0, Time::from_nanos(10));
+            board.unmark_all_lost();
+            assert_eq!(board.mark_retransmitted_while(|_| true), 1);
+            assert_eq!(board.next_lost(), again);
+            board.mark_all_lost(|_| false);
+            assert_eq!((board.next_lost(), board.retrans), (Some(0), 0));
         }
     }
 

@@ -111,8 +111,7 @@ impl AckPacket {
     #[inline]
     pub(crate) fn plain(&self) -> Option<PlainAck> {
         let Self { ack, window, echo, ece, .. } = *self;
-        let has_options =
-            self.ce_count != 0 || self.accecn.is_some() || self.blocks.len > 0 || self.feedback.is_some();
+        let has_options = self.ce_count != 0 || self.accecn.is_some() || self.blocks.len > 0 || self.feedback.is_some();
         (self.part == 0 && !has_options).then_some(PlainAck { ack, window, echo, ece })
     }
 }

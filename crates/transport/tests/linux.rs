@@ -97,6 +97,19 @@ fn after_a_spurious_timeout_rack_detects_the_real_losses() {
     it.sends([2, 3, 4, 5]);
 }
 
+/// After an undo a segment whose retransmission is overdue is marked, but the retransmission stays in flight: the mark is
+/// that of the original (tcp_mark_skb_lost clears `TCPCB_SACKED_RETRANS` only where `TCPCB_LOST` is set). Only the timeout
+/// repeats it. Linux 6.1 and 6.18 do so after an outage (docs/attack.md).
+#[test]
+fn after_a_spurious_timeout_only_another_one_repeats_a_lost_retransmission() {
+    let mut it = Script::linux(100.0);
+    it.write(10).sends(0..10).after_silence_sends(202.0, [9]).after_silence_sends(300.0, [0]).counts(1, 1);
+    // Originals arrive after all, but neither the first segment nor its retransmission does.
+    it.after(10.0).ack(0, &[1..3]).is_in(CaState::Disorder).is_silent();
+    it.write(1).sends([10]).after(100.0).ack(0, &[10..11, 1..3]).is_in(CaState::Recovery).sends([3]);
+    it.after(50.0).ack(0, &[3..4, 10..11, 1..3]).sends([4]);
+}
+
 /// A segment reported by a D-SACK counts as delivered (tcp_dsack_seen: `sack_delivered += dup_segs`). By hand: ten
 /// segments and one copy of the tail in slow start make 10 + 11. packetdrill: cheng-rto-dsack-undo-tlp-rack.
 #[test]

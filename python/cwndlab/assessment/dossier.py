@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from cwndlab.assessment.criteria import BASELINES, ENVIRONMENTS
 from cwndlab.assessment.judgement import part_words, words
+from cwndlab.assessment.parts import PARTS
 from cwndlab.errors import Fault, RecordsError, ScenarioError
 from cwndlab.files import json_text, parsed, save
 from cwndlab.scenario.document import Scenario
@@ -20,11 +21,7 @@ from cwndlab.study.rendering import Table, notebook
 #: The file of a saved dossier.
 FILE = "dossier.json"
 Place = tuple[str, int]
-Environment: TypeAlias = Literal["simulated", "emulated", "quic"]
-#: The environments beside the simulator in which selected cells may run: their keys in the contents, their names.
-PARTS: Mapping[str, str] = {"emulated": "emulated", "quic": "QUIC"}
-#: How such a part is requested.
-_REQUESTS = {"emulated": "nothing was emulated", "quic": "nothing ran in a QUIC stack"}
+Where: TypeAlias = Literal["simulated", "emulated", "linux", "quic"]
 _SIGNS = {1: "better", -1: "worse"}
 _NOT_MEASURED = {"finding": "not assessed", "reason": "the campaign has no transfers of it"}
 _FINDINGS = ("better", "as", "worse", "unresolved", "not assessed")
@@ -82,16 +79,14 @@ class Dossier:
     @property
     def parts(self) -> dict[str, str]:
         """The other environments that were requested: those of `PARTS` that the contents have."""
-        return {key: name for key, name in PARTS.items() if key in self.content}
+        return {key: one.name for key, one in PARTS.items() if key in self.content}
 
     @property
     def is_live(self) -> bool:
         """Whether there is a campaign on a real path."""
         return "live" in self.content
 
-    def finding(
-        self, section: str, measure: int = 0, baseline: str = "cubic", environment: Environment = "simulated"
-    ) -> str:
+    def finding(self, section: str, measure: int = 0, baseline: str = "cubic", environment: Where = "simulated") -> str:
         """The finding of a section's measure, such as ``"worse than CUBIC"``.
 
         Raises
@@ -108,8 +103,9 @@ class Dossier:
         if environment == "simulated":
             return words(one["against"][baseline], baseline)
         if environment not in self.parts:
-            argument = {"emulated": "emulate", "quic": "quic"}[environment]
-            raise ScenarioError(Fault("environment", _REQUESTS[environment], f"assess with {argument}=True"))
+            absent = PARTS[environment]
+            what = absent.absent[0].lower() + absent.absent[1:]
+            raise ScenarioError(Fault("environment", what, f"assess with {absent.argument}=True"))
         return part_words(one[environment], baseline)
 
     def _measures(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], bool]]:
@@ -209,7 +205,16 @@ class Dossier:
 
     def part_table(self, part: str) -> Table:
         """A line per measure in another environment: against CUBIC, beside the simulator on the same cells."""
-        title = ["§", "criterion", "cells", PARTS[part], "simulated, same cells", "change\n%", "simulated\n%", "value"]
+        title = [
+            "§",
+            "criterion",
+            "cells",
+            PARTS[part].name,
+            "simulated, same cells",
+            "change\n%",
+            "simulated\n%",
+            "value",
+        ]
         title += ["CUBIC", "Reno", "unit"]
         rows = []
         for row, one in self._of_part(part):
@@ -220,8 +225,7 @@ class Dossier:
             shown = [_shown(real["raw"][name]["mean"], one["factor"]) for name in ("assessed", *BASELINES)]
             head = [row["section"], f"{measure_name(row, one)} ({one['family']})", places]
             rows.append([*head, *(words(each, "cubic") for each in both), *map(_change, both), *shown, one["unit"]])
-        where = {"emulated": "between real kernels", "quic": "in a QUIC stack"}[part]
-        return Table(f"{self.algorithm} {where}", title, rows, 5, words=("unit",))
+        return Table(f"{self.algorithm} {PARTS[part].where}", title, rows, 5, words=("unit",))
 
     def live_table(self) -> Table:
         """A line per campaign and measure: what transfers over real paths say."""
@@ -333,7 +337,7 @@ class Dossier:
         parts = ["cwndlab assess", shlex.quote(self.content["file"] or self.algorithm)]
         parts += [f"--section {one}" for one in self.content["sections"]]
         parts += ["--quick"] if self.content["size"] == "quick" else []
-        parts += [option for key, option in (("emulated", "--emulate"), ("quic", "--quic")) if key in self.parts]
+        parts += [f"--{PARTS[key].argument}" for key in self.parts]
         usual = 3 if self.content["size"] == "quick" else 10
         parts += [f"--seeds {self.content['seeds']}"] if self.content["seeds"] != usual else []
         return " ".join([*parts, *([] if self.content["perturbed"] else ["--no-perturb"])])
@@ -342,12 +346,11 @@ class Dossier:
         """What was run, in sentences."""
         cells = sum(self._cells(name) for name in self.content["families"])
         if self.parts or self.is_live:
-            said = {"emulated": "emulated", "quic": "in a QUIC stack"}
-            more = [f"{said[key]} where a column says so" for key in self.parts]
+            more = [f"{PARTS[key].where} where a column says so" for key in self.parts]
             more += ["live in a table of its own"] if self.is_live else []
             environments = f"Environments: simulated, and {' and '.join(more)}."
         else:
-            environments = "Environment of every number: simulated. "
+            environments = "Where of every number: simulated. "
             environments += "The emulator, kernels, QUIC stacks and live paths are not in it."
         return [
             f"{cells:,} cells × {self.content['seeds']} seeds, each with {self.algorithm}, CUBIC and Reno in the same "
@@ -362,15 +365,11 @@ class Dossier:
         """What another environment ran, and how its findings agree with the simulator's."""
         real = self.content[part]
         if "reason" in real:
-            return [f"{_REQUESTS[part].capitalize()} because {real['reason']}.".replace("quic", "QUIC")]
+            return [f"{PARTS[part].absent} because {real['reason']}."]
         cells = sum(map(len, real["families"].values()))
         counts = self.agreement(part)
-        title = {
-            "emulated": "Emulated: {cells} cells × {runs} runs of each algorithm between kernels, Linux {kernel}",
-            "quic": "In a QUIC stack: {cells} cells × {runs} runs of each algorithm in quinn, in virtual time",
-        }[part]
         lines = [
-            f"{title.format(cells=cells, **real)}; "
+            f"{PARTS[part].ran.format(cells=cells, **real)}; "
             f"{counts['equal']} of {counts['all']} findings are those of the simulator on the same cells, "
             f"{counts['opposite']} are opposite; the intervals overlap in {counts['overlap']}."
         ]

@@ -5,8 +5,8 @@ The effect in a run is (value − baseline's value) / the larger of both, with t
 2019, in either direction). Effects of runs with equal cells and seeds are averaged over the cells; the interval is that
 of the variation of this mean between repetitions. Cells have seeds of their own: if all had the same, they would be
 perturbed alike, and the flow that starts first would do so in all. Runs in real time have nothing in common but their
-cell: their interval is that of the variation within cells. `cwndlab.statistics.verdict` decides, with Holm's correction over
-all measures.
+cell: their interval is that of the variation within cells. `cwndlab.statistics.verdict` decides, with Holm's correction
+over all measures.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Compared:
         return [mean + math.fsum(one) / len(means) for one in deviations]
 
     def difference(self) -> Difference:
-        """The effects against zero: an observation per repetition, or per cell where only these differ; in real time one per
-        run, grouped by cells where runs of a cell differ."""
+        """The effects against zero: an observation per repetition, or per cell where only these differ; in real time
+        one per run, grouped by cells where runs of a cell differ."""
         if not self.real_time:
             found, cells = _against_zero(self.by_repetition), list(self.by_cell.values())
             return _against_zero(cells) if found.paired.is_constant and len(cells) > 1 else found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.assessment.parts import PARTS
 from cwndlab.study.rendering import Table
 
 if TYPE_CHECKING:
@@ -28,22 +29,6 @@ _CODE_ELSEWHERE = (
 
 #: The chapters of the RFC with its criteria, and with environments.
 _CRITERIA, _ENVIRONMENTS = ("5",), ("6", "7")
-
-#: What the emulated findings are of.
-EMULATED = (
-    "The algorithm of the kernel, CUBIC and Reno of the kernel in the same place of the same cells, which are "
-    "shortened and few: the emulated finding is not one on all cells of its row. Beside it is the simulator's finding "
-    "on the same cells, by its own code of the algorithms."
-)
-
-#: What the findings in a QUIC stack are of.
-QUIC = (
-    "The algorithm, CUBIC and Reno of this library as congestion controls of quinn in the same place of the same "
-    "cells, which are shortened and few: the finding is not one on all cells of its row. The transport is quinn's: "
-    "loss detection, ACKs, pacing and timers. Beside it is the simulator's finding on the same cells, over its own TCP."
-)
-#: The parts of other environments: titles and what they are of.
-ELSEWHERE = {"emulated": ("Emulated", EMULATED), "quic": ("In a QUIC stack", QUIC)}
 
 #: What the live findings are of.
 LIVE = (
@@ -111,9 +96,7 @@ def _worse(one: Dossier, baseline: str, chapters: Sequence[str], *, but: str = "
 
 
 def _is_worse(row: Mapping[str, Any], baseline: str) -> bool:
-    places = (
-        place for measure in row["measures"] for place in (measure, *(measure.get(part, {}) for part in ELSEWHERE))
-    )
+    places = (place for measure in row["measures"] for place in (measure, *(measure.get(part, {}) for part in PARTS)))
     return any(place["against"][baseline]["finding"] == "worse" for place in places if "against" in place)
 
 
@@ -138,8 +121,7 @@ def _findings(one: Dossier) -> Iterator[str]:
 
 def _part(one: Dossier, part: str) -> Iterator[str]:
     """Another environment: the findings beside those of the simulator on the same cells, and what is missing."""
-    title, what = ELSEWHERE[part]
-    yield from (f"## {title}", "", what, "")
+    yield from (f"## {PARTS[part].heading}", "", PARTS[part].about, "")
     table = one.part_table(part)
     if table.rows:
         yield from (table.to("markdown"), "")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.assessment.markdown import CONTRADICTED, ELSEWHERE, LIVE, TURNS, limits
+from cwndlab.assessment.markdown import CONTRADICTED, LIVE, TURNS, limits
+from cwndlab.assessment.parts import PARTS
 from cwndlab.plot.description import Axis, Heat, Panel
 from cwndlab.plot.figure import Figure
 from cwndlab.reports.page import Page, Placed
@@ -36,7 +37,7 @@ def page(one: Dossier) -> str:
         findings=presented(one.table()),
         contradicted=[CONTRADICTED, *contradicted] if contradicted else [],
         elsewhere=[
-            (ELSEWHERE[part][0], presented(one.part_table(part)), [ELSEWHERE[part][1], *one.part_reasons(part)])
+            (PARTS[part].heading, presented(one.part_table(part)), [PARTS[part].about, *one.part_reasons(part)])
             for part in one.parts
         ],
         live=presented(one.live_table()) if one.is_live else None,

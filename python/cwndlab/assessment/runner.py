@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.assessment import emulated, media
-from cwndlab.assessment import quic as quic_part
 from cwndlab.assessment.controls import placebo, positive
 from cwndlab.assessment.criteria import (
     BASELINES,
@@ -19,9 +18,11 @@ from cwndlab.assessment.criteria import (
     controls,
     families,
 )
-from cwndlab.assessment.dossier import PARTS, Dossier, Place, worst_places
+from cwndlab.assessment.dossier import Dossier, Place, worst_places
+from cwndlab.assessment.hosted import HOSTED
 from cwndlab.assessment.judgement import Values, compared, judged, raw
 from cwndlab.assessment.live import live as live_part
+from cwndlab.assessment.parts import PARTS
 from cwndlab.assessment.runs import labelled, most_per_rtt, named_seeds, simulated, study_of, values_of
 from cwndlab.assessment.selected import Part
 from cwndlab.custom import described, name_of, selected_one, validate_classes
@@ -50,6 +51,7 @@ def assess(
     algorithms: Classes | None = None,
     perturb: bool = True,
     emulate: bool = False,
+    linux: bool = False,
     quic: bool = False,
     live: Sequence[Path | str] = (),
 ) -> Dossier:
@@ -80,6 +82,8 @@ def assess(
     emulate
         Also runs a few cells between real kernels, in real time (`cwndlab.emulation`): needs Linux and root, and a
         kernel that has the algorithm. ``workers`` is also the number of emulations at a time, by default two per core.
+    linux
+        Also runs a few cells between Linux kernels in virtual time (`cwndlab.linux`): needs the hosted stack ``linux``.
     quic
         Also runs a few cells in a QUIC stack, in virtual time: the hosted stack ``cwndlab`` (`cwndlab.study.hosting`),
         in which quinn carries the data.
@@ -109,12 +113,13 @@ def assess(
         raise ScenarioError(parameter_fault("seeds", f"'{seeds}' gives no interval", example=QUICK_SEEDS))
     count = seeds or (QUICK_SEEDS if quick else SEEDS)
     rows = chosen(sections)
-    environments = {"emulated": (emulate, emulated.missing, emulated.emulated, "a kernel")}
-    environments["quic"] = (quic, quic_part.missing, quic_part.quic, "a QUIC stack")
+    hosted = {"linux": linux, "quic": quic}
+    environments = {"emulated": (emulate, emulated.missing, emulated.emulated)}
+    environments |= {key: (each, HOSTED[key].missing, HOSTED[key].part) for key, each in hosted.items()}
     chosen_parts = {
-        key: (run, _lacking(name, classes, missing, where))
-        for key, (asked, missing, run, where) in environments.items()
-        if asked
+        key: (run, _lacking(name, classes, missing, PARTS[key].sender))
+        for key, (is_asked, missing, run) in environments.items()
+        if is_asked
     }
     campaigns = live_part(rows, name, live)
     asked = _asked(rows, name)
@@ -184,7 +189,7 @@ def _insert(content: dict[str, Any], rows: Sequence[Criterion], key: str, part: 
         for one, measure in zip(row.measures, shown["measures"], strict=True):
             measure[key] = part.entries[one]
         if any("against" in one[key] for one in shown["measures"]):
-            shown["environments"].append(PARTS[key])
+            shown["environments"].append(PARTS[key].name)
 
 
 def _add_live(content: dict[str, Any], campaigns: Sequence[dict[str, Any]]) -> None:

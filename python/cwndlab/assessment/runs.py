@@ -29,8 +29,9 @@ _LABELS = ("family", "cell_of_family", "algorithm")
 
 
 def study_of(points: Sequence[tuple[Family, Point]], seeds: int, classes: Mapping[str, type]) -> Study:
-    """The study of cells, numbered within their families, with every metric of the criteria and controls. All algorithms
-    of a cell have the same seeds, and each cell has seeds of its own, so that its runs are independent of others'."""
+    """The study of cells, numbered within their families, with every metric of the criteria and controls. All
+    algorithms of a cell have the same seeds, and each cell has seeds of its own: its runs are independent of others'.
+    """
     numbered = [
         Point(
             number,
@@ -63,9 +64,7 @@ def simulated(study: Study, place: Path | None, executor: Executor, progress: Pr
     return result
 
 
-def named_seeds(
-    findings: Mapping[tuple[Measure, str], dict[str, Any]], points: Sequence[tuple[Family, Point]]
-) -> None:
+def named_seeds(findings: Mapping[tuple[Measure, str], dict[str, Any]], points: Sequence[tuple[Family, Point]]) -> None:
     """Adds the seed of the worst run to findings on these points."""
     shifts = {(family.name, point.number): shift_of(family, point) for family, point in points}
     for (measure, _), one in findings.items():
@@ -82,8 +81,8 @@ def labelled(points: Sequence[Point]) -> list[dict[str, Any]]:
 
 
 def values_of(runs: pl.DataFrame, points: Sequence[tuple[Family, Point]]) -> Callable[[Measure], Values]:
-    """The values of a measure by algorithm, cell and repetition, in the runs of these points. A repetition has the number
-    of its seed before the cell's shift."""
+    """The values of a measure by algorithm, cell and repetition, in the runs of these points. A repetition has the
+    number of its seed before the cell's shift."""
     by_family: dict[str, list[dict[str, Any]]] = {}
     for row in runs.iter_rows(named=True):
         by_family.setdefault(row["family"], []).append(row)

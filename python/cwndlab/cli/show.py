@@ -271,13 +271,13 @@ def show_tuning(result: TuningResult, format: Format, *, trials: bool = False) -
     say_findings(result.findings)
 
 
-def show_attack(result: AttackResult, confirmation: Confirmation | None, format: Format) -> None:
+def show_attack(result: AttackResult, confirmations: Mapping[str, Confirmation], format: Format) -> None:
     """The finding in sentences, and what happened between the changes of the path."""
     if format is Format.json:
-        write_json(result.as_dict() | ({} if confirmation is None else {"emulated": confirmation.as_dict()}))
+        write_json(result.as_dict() | {key: one.as_dict() for key, one in confirmations.items()})
         return
     if format is Format.table:
-        for line in [*result.lines(), *([] if confirmation is None else [str(confirmation)])]:
+        for line in [*result.lines(), *map(str, confirmations.values())]:
             write(visible(line))
         write("")
     _write_presented(result.table(), format, wrap=("event",))

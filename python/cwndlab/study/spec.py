@@ -210,7 +210,8 @@ class Study:
         return Job(point.number, seed, key, point.hash)
 
     def table(self) -> pl.DataFrame:
-        """A row per point: ``cell``, its labels, ``shift`` if there is one, ``scenario_hash``, ``scenario``. A label is a number or a string."""
+        """A row per point: ``cell``, its labels, ``shift`` if there is one, ``scenario_hash``, ``scenario``. A label is
+        a number or a string."""
         import polars as pl
 
         columns: dict[str, Any] = {"cell": [point.number for point in self.points]}

@@ -11,10 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cwndlab.engine import stack_program
 from cwndlab.errors import Fault, RecordsError, ScenarioError
-from cwndlab.linux import CONTROLLERS, with_kernels
-from cwndlab.simulate import run, run_jobs
+from cwndlab.linux import CONTROLLERS, release, with_kernels
+from cwndlab.simulate import run_jobs
 from cwndlab.validation import kernel
 from cwndlab.validation.kernel import Run, Verdict
 from cwndlab.validation.references.paths import Paths, Trial, read
@@ -45,33 +44,6 @@ def between_kernels(trial: Trial, repetition: int = 0) -> dict[str, Any]:
         stack = {name: value for name, value in flow.get("stack", {}).items() if name not in _OF_THE_SIMULATOR}
         flows.append(flow | {"algorithm": _OURS[sender], "stack": stack})
     return with_kernels(document | {"flow": flows}, trial.settings)
-
-
-def release() -> str | None:
-    """The kernel of the stack ``linux``, which it says when it starts.
-
-    Returns
-    -------
-    str or None
-        As ``uname -r``; ``None`` where the stack is in no folder of ``CWNDLAB_STACKS`` and ``PATH``.
-
-    Raises
-    ------
-    RunError
-        Where the stack fails.
-
-    Examples
-    --------
-    >>> kernel = release()
-    >>> kernel is None or kernel.startswith("6.")
-    True
-    """
-    if stack_program("linux") is None:
-        return None
-    line = {"rate": "10 Mbps", "delay": "1 ms", "queue": {"capacity": "10 packets"}}
-    document = {"schema_version": 1, "duration": "1 ms", "dumbbell": {"bottleneck": line}}
-    records = run(with_kernels(document | {"flow": [{"algorithm": "reno", "rtt": "2 ms"}]}), seed=1)
-    return str(records.flows["profile"][0]).removeprefix("Linux ")
 
 
 def campaign(

@@ -32,6 +32,7 @@ impl Sender {
     pub fn on_ack(&mut self, now: Time, ack: &AckPacket, out: &mut impl Output) {
         match ack.plain() {
             Some(plain) => self.on_plain_ack(now, plain, out),
+            None if ack.part > 0 && ack.ack == self.una() => self.on_part_of_segment(now, out),
             None => self.on_slow_path_ack(now, ack, out),
         }
     }
@@ -98,9 +99,6 @@ impl Sender {
         }
         self.fast_path = false;
         let prior_una = tcb.scoreboard.una;
-        if ack.part > 0 && ack.ack == prior_una {
-            return self.on_part_of_segment(now, out);
-        }
         self.idle_acks += u64::from(ack.ack <= prior_una);
         if ack.ack < prior_una {
             // RFC 7323, section 5.3, R1: with timestamps it is older than one that arrived, and is discarded.
@@ -370,7 +368,8 @@ mod tests {
             }
             let window = Bytes(1_000_000 - 1000 * (gap % 2));
             let echo = Time::from_nanos(now.as_nanos() - 40_000_000);
-            let packet = AckPacket { ack, part: 0, window, echo, ece: false, ce_count: 0, accecn: None, blocks, feedback: None };
+            let packet =
+                AckPacket { ack, part: 0, window, echo, ece: false, ce_count: 0, accecn: None, blocks, feedback: None };
             sender.on_ack(now, &packet, &mut out);
         }
         sender.fast_path = false;

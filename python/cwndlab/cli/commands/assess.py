@@ -29,6 +29,9 @@ def assess(
     emulate: Annotated[
         bool, Option(help="Also run a few cells between real kernels, for some 13 minutes (root; Linux).")
     ] = False,
+    linux: Annotated[
+        bool, Option(help="Also run a few cells between Linux kernels in virtual time (`make linux`).")
+    ] = False,
     quic: Annotated[
         bool, Option(help="Also run a few cells in a QUIC stack, in virtual time (`make hosts ONLY=cwndlab`).")
     ] = False,
@@ -60,6 +63,7 @@ def assess(
             algorithms=classes_of(algorithm_file),
             perturb=perturb is not False,
             emulate=emulate,
+            linux=linux,
             quic=quic,
             live=live or (),
         )

@@ -13,6 +13,7 @@ from cwndlab.cli.console import Format, say, say_seed
 from cwndlab.cli.options import Argument, Option, changes_of, command, scenario_of
 from cwndlab.cli.progress import progress_bar
 from cwndlab.cli.show import show_attack
+from cwndlab.errors import ArgumentError, Fault, Parameter
 
 
 def attack(
@@ -30,6 +31,9 @@ def attack(
     emulate: Annotated[
         int, Option("N", "Repeat the find N times between real kernels (root).", least=0, most=1000)
     ] = 0,
+    linux: Annotated[
+        int, Option("N", "Repeat the find N times between Linux kernels in virtual time.", least=0, most=1000)
+    ] = 0,
     save: Annotated[Path | None, "Write the scenario with the events to this file."] = None,
     seed: int = 1,
     set_: list[str] | None = None,
@@ -41,10 +45,14 @@ def attack(
 
     Events on the path are outages, changes of rate and delay, losses of packets and ACKs, and other traffic; the
     receiver may send fewer or later ACKs. The most harmful ones are reduced to few, and measured with seeds that did
-    not choose them. With --emulate receivers stay as they are: a kernel decides itself when it sends an ACK.
+    not choose them. With --emulate or --linux receivers stay as they are: a kernel decides itself when it
+    sends an ACK.
     """
     if emulate:
         cwndlab.emulation.become_root()
+    if linux and cwndlab.linux.release() is None:
+        what = "there is no cwndlab-stack-linux in CWNDLAB_STACKS or PATH"
+        raise ArgumentError(Fault(Parameter("linux"), what, "make linux, CWNDLAB_STACKS=build/stacks/bin"))
     name, classes = cwndlab.custom.selected_one(algorithm, algorithm_file or ())
     described = _path(path, set_, classes)
     with progress_bar() as progress:
@@ -55,12 +63,14 @@ def attack(
             goal=goal,  # type: ignore[arg-type]
             trials=trials,
             most_events=events,
-            receivers=not emulate,
+            receivers=not (emulate or linux),
             seed=seed,
             workers=workers,
             progress=progress,
         )
-    show_attack(found, found.emulated(emulate) if emulate else None, format)
+    confirmations = {"emulated": found.emulated(emulate)} if emulate else {}
+    confirmations |= {"linux": found.between_kernels(linux)} if linux else {}
+    show_attack(found, confirmations, format)
     if save is not None:
         found.save(save)
         say(f"scenario: {save}")

@@ -11,6 +11,7 @@ from typing import Any
 from cwndlab import emulation
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.files import save
+from cwndlab.linux import release, with_kernels
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import scenario_of
 from cwndlab.simulate import run
@@ -23,7 +24,7 @@ from cwndlab.validation.debugger import look
 
 #: The seed of the run that the story is of, and that `cwndlab debug` repeats.
 STORY_SEED = 101
-#: The largest difference to the simulated harm at which the emulated one confirms it.
+#: The largest difference to the simulated harm at which that between kernels confirms it.
 _WITHIN = 0.2
 
 
@@ -37,10 +38,12 @@ class Confirmation:
     values: Sequence[float]
     """Of the algorithm, one per run: bit/s, or ms for the goal ``delay``."""
     baseline: Sequence[float]
+    where: str
+    """The kernels, in words."""
 
     @property
     def confirms(self) -> bool:
-        """Whether the emulated harm is within 20 % of the simulated one."""
+        """Whether the harm between kernels is within 20 % of the simulated one."""
         return abs(self.harm.mean - self.simulated) <= _WITHIN * abs(self.simulated)
 
     def as_dict(self) -> dict[str, Any]:
@@ -56,7 +59,7 @@ class Confirmation:
         word = "confirmed" if self.confirms else "not confirmed"
         mine, base = (self.kind.mean(values) for values in (self.values, self.baseline))
         return (
-            f"{word} by the kernel: harm {mean_with_interval(self.harm)} in {self.harm.n} runs "
+            f"{word} by {self.where}: harm {mean_with_interval(self.harm)} in {self.harm.n} runs "
             f"({mine}, baseline {base}), simulated {self.simulated:.2f}"
         )
 
@@ -177,22 +180,54 @@ class AttackResult:
         ScenarioError
             An event is how the receiver acknowledges.
         """
+        # Real hosts have variations of their own.
+        jobs: list[tuple[dict[str, Any], int, emulation.Settings]] = [
+            (document | {"perturb": False}, seed, {}) for document, seed in self._repeated(runs)
+        ]
+        found = [0.0] * len(jobs)
+        for index, (records, timing) in emulation.emulate_many(jobs, workers=1, late_s=late_s):
+            emulation.refuse_late(timing)
+            found[index] = HARMS[self.goal].value(records, self.world.duration_s)
+        return self._confirmation(found, "the kernel")
+
+    def between_kernels(self, runs: int) -> Confirmation:
+        """The same events between Linux kernels in virtual time (`cwndlab.linux`): harm with their own algorithms.
+        Search with ``receivers=False``.
+
+        Parameters
+        ----------
+        runs
+            Number of runs of each algorithm.
+
+        Raises
+        ------
+        RunError
+            There is no program of the hosted stack ``linux``.
+        ScenarioError
+            An event is how the receiver acknowledges, or the kernel lacks one of the algorithms.
+        """
+        found = [
+            HARMS[self.goal].value(run(with_kernels(document), seed=seed), self.world.duration_s)
+            for document, seed in self._repeated(runs)
+        ]
+        return self._confirmation(found, f"Linux {release()} in virtual time")
+
+    def _repeated(self, runs: int) -> list[tuple[dict[str, Any], int]]:
+        """Scenarios and seeds of runs between kernels, of the algorithm and of the baseline in turn."""
         if own := [str(one) for one in self.events if KINDS[one.kind].receiver]:
             hint = "search with receivers=False"
             raise ScenarioError(Fault("events", f"'{own[0]}' is up to the kernel of the receiver", hint))
-        # Real hosts have variations of their own.
-        jobs: list[tuple[dict[str, Any], int, emulation.Settings]] = [
-            (self.world.scenario(one, shifted(self.events, seed)) | {"perturb": False}, seed, {})
+        return [
+            (self.world.scenario(one, shifted(self.events, seed)), seed)
             for seed in range(1, runs + 1)
             for one in (self.algorithm, self.against)
         ]
-        found = [0.0] * len(jobs)
-        kind = HARMS[self.goal]
-        for index, (records, timing) in emulation.emulate_many(jobs, workers=1, late_s=late_s):
-            emulation.refuse_late(timing)
-            found[index] = kind.value(records, self.world.duration_s)
-        harms = [harm(self.goal, one, base) for one, base in zip(found[::2], found[1::2], strict=True)]
-        return Confirmation(estimate(harms), self.harm.mean, kind, found[::2], found[1::2])
+
+    def _confirmation(self, found: Sequence[float], where: str) -> Confirmation:
+        """That of the values of `_repeated`."""
+        mine, base = found[::2], found[1::2]
+        harms = [harm(self.goal, *pair) for pair in zip(mine, base, strict=True)]
+        return Confirmation(estimate(harms), self.harm.mean, HARMS[self.goal], mine, base, where)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, for a program."""
