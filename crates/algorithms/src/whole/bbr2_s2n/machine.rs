@@ -491,6 +491,7 @@ impl Bbr2 {
         put("inflight_lo_segments", segments(model.bounds.inflight_short));
         put("bw_lo_segments_per_s", segments(model.bounds.bw_short));
         put("rounds_since_probe", self.cycle.rounds as f64);
+        put("cycle_stamp_s", self.cycle.started.as_nanos() as f64 * 1e-9);
         put("bw_probe_wait_s", self.cycle.wait.as_secs());
         put("prior_cwnd_segments", segments(self.prior_w));
     }
