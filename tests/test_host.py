@@ -302,7 +302,7 @@ def test_the_lines_of_a_bbr_explain_its_log(
 def test_the_catalogue_has_bbr2_of_a_stack(
     stack: str, control: str, reference: str, least: float, options: str
 ) -> None:
-    """docs/host.md: 100.0 and 84.4 %, and at most 1 % by BBR version 3. The rest of s2n-quic's are probes whose time it
+    """docs/host.md: 100.0 and 84.3 %, and at most 1 % by BBR version 3. The rest of s2n-quic's are probes whose time it
     draws."""
     audits = [partial(lambda log, name: audit(log, name).share, name=one) for one in ("bbr3", reference)]
     scenario = {**hosting.PATH, "duration": "30 s"}
