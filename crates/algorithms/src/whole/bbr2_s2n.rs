@@ -25,10 +25,11 @@
 //! Units: bytes, bytes/s, ns; the limits of w are in segments; bdp = bw min_rtt. A loss is one or more packets that an ACK
 //! shows to be lost.
 //! Differs from the source: all losses that one ACK shows are a single one of (4) and (7), where s2n-quic counts runs of
-//! packet numbers; lost packets are the oldest in flight below an acknowledged one, and the data in flight at the transmission of an acknowledged
-//! one is computed from deliveries and losses since then, which both is exact without reordering. The response to ECN is left out. The draft itself
-//! has another (1), a sample for each ACK (sample=ack); three losses in (4), and any in (7); a filter of two values in (2);
-//! no time limit of Down; and packet conservation in the first round of a recovery, which s2n-quic does not have.
+//! packet numbers; lost packets are the oldest in flight below an acknowledged one, and the data in flight at the
+//! transmission of an acknowledged one is computed from deliveries and losses since then; both are exact without
+//! reordering. The response to ECN is left out. The draft itself has another (1), a sample for each ACK (sample=ack);
+//! three losses in (4), and any in (7); a filter of two values in (2); no time limit of Down; and packet conservation in
+//! the first round of a recovery, which s2n-quic does not have.
 
 pub mod cycle;
 pub mod machine;

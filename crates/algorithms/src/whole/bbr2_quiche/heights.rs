@@ -81,9 +81,9 @@ impl AckHeights {
     fn insert(&mut self, height: Height, round: u64) {
         let new = (height, round);
         let age = |one: (Height, u64)| round.saturating_sub(one.1);
-        let Some([first, second, third]) = self.best.filter(|best| {
-            height.extra <= best[0].0.extra && age(best[2]) <= WINDOW
-        }) else {
+        let Some([first, second, third]) =
+            self.best.filter(|best| height.extra <= best[0].0.extra && age(best[2]) <= WINDOW)
+        else {
             self.best = Some([new; 3]);
             return;
         };

@@ -215,7 +215,11 @@ impl Model {
             let send_interval = sent.saturating_since(before.sent_at).as_secs();
             let send_rate =
                 if send_interval > 0.0 { (sent_bytes - before.sent) / send_interval } else { f64::INFINITY };
-            if ack_interval > 0.0 { (delivered / ack_interval).min(send_rate) } else { 0.0 }
+            if ack_interval > 0.0 {
+                (delivered / ack_interval).min(send_rate)
+            } else {
+                0.0
+            }
         });
         let sent_at = sent.unwrap_or_default();
         self.deliveries.note(Delivery {

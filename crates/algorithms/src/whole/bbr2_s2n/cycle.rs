@@ -84,11 +84,8 @@ impl Cycle {
     /// Enters Down, and draws the time of the next probe (`start_down`).
     pub fn down(&mut self, now: Time, random: &mut FlowRandom) {
         self.up_each = f64::INFINITY;
-        let (rounds, ms) = if self.draws > 1 {
-            (self.draws & 1, GIVEN_MS)
-        } else {
-            (random.below(2), random.below(WAITS_MS))
-        };
+        let (rounds, ms) =
+            if self.draws > 1 { (self.draws & 1, GIVEN_MS) } else { (random.below(2), random.below(WAITS_MS)) };
         self.draws >>= 1;
         (self.rounds, self.wait) = (rounds, WAIT + Duration::from_millis(ms));
         (self.started, self.ack_phase, self.phase) = (now, AckPhase::ProbeStopping, Phase::Down);

@@ -330,7 +330,8 @@ mod tests {
     }
 
     /// `update_ack_aggregation`: by hand, at 1000 bytes per 10 ms. 3000 bytes come at once: the first begins the interval,
-    /// and the excess is 3000; 10 ms later it is 3000 again, and after 50 ms a new interval begins. Its maximum lasts ten rounds.
+    /// and the excess is 3000; 10 ms later it is 3000 again, and after 50 ms a new interval begins. Its maximum lasts ten
+    /// rounds.
     #[test]
     fn the_excess_of_acknowledged_bytes_lasts_ten_rounds() {
         let mut extra = ExtraAcked::default();

@@ -34,7 +34,13 @@ impl Outstanding {
     pub fn send(&mut self, sent: &Sent, lost: f64) {
         let size = sent.size.0 as f64;
         self.bytes += size;
-        self.packets.push_back(Packet { size, in_flight: sent.in_flight.0 as f64, lost, sent: sent.now, is_gap: false });
+        self.packets.push_back(Packet {
+            size,
+            in_flight: sent.in_flight.0 as f64,
+            lost,
+            sent: sent.now,
+            is_gap: false,
+        });
     }
 
     /// Removes what an ACK acknowledges, and returns its newest packet. Receivers acknowledge a packet above a gap at once:
