@@ -45,7 +45,7 @@ pub static SPEC: Spec = Spec {
     name: "bbr2-quiche",
     title: "BBR version 2 of quiche",
     kind: Kind::Whole,
-    source: "draft-cardwell-iccrg-bbr-congestion-control-02, as in quiche 0.30.0",
+    source: "Cardwell et al., IETF draft, March 2022, as in quiche 0.30.0",
     year: 2023,
     confidence: Confidence::High,
     summary: "BBR version 2 as the QUIC stack quiche has it, after Google's QUICHE: bounds on bandwidth and inflight from losses, a probe for bandwidth every two seconds without a random part, and a window that is never below the initial one.",

@@ -47,7 +47,7 @@ pub static SPEC: Spec = Spec {
     name: "bbr2-s2n",
     title: "BBR version 2 of s2n-quic",
     kind: Kind::Whole,
-    source: "draft-cardwell-iccrg-bbr-congestion-control-02, as in s2n-quic-core 0.91.0",
+    source: "Cardwell et al., IETF draft, March 2022, as in s2n-quic-core 0.91.0",
     year: 2022,
     confidence: Confidence::High,
     summary: "BBR version 2 as the QUIC stack s2n-quic has it: bounds on bandwidth and inflight from losses, and probes for bandwidth every few seconds. Its rate samples last until a newer packet is acknowledged, and losses do not reduce the window at once.",
