@@ -113,7 +113,7 @@ THREADS_TARGET = 1.5
 COMPUTED = (2, 16, 64)
 #: Targets of the cost per ACK, ns: in general, and for model-based algorithms.
 TARGET_NS, MODEL_TARGET_NS = 100, 200
-MODELS = ("phcc", "bbr1", "bbr3", "copa")
+MODELS = ("phcc", "bbr1", "bbr2-s2n", "bbr2-quiche", "bbr3", "copa")
 
 
 def algorithms() -> None:

@@ -41,7 +41,7 @@ FAMILIES = (
     {"fast", "fast-fit"},
     {"ledbat", "ledbat-pp"},
     {"westwood", "westwood-plus"},
-    {"bbr1", "bbr3", "rcp-bbr"},
+    {"bbr1", "bbr2-s2n", "bbr2-quiche", "bbr3", "rcp-bbr"},
     {"reno", "dctcp", "abe-ecn"},
 )
 #: Bottleneck rate, RTT, buffer, loss, seconds, seed.

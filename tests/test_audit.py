@@ -38,6 +38,7 @@ CASES = {
 
 #: Senders whose window depends on what a log does not have, as docs/audit.md says. A test below shows the causes.
 NOT_DETERMINED = {
+    "bbr2-s2n": "draws 0 or 1 rounds, and two to three seconds, until each probe",
     "bbr3": "draws the time of its first probe, two to three seconds after its start, and later ones",
     "phcc": "paces, so that its window is seldom full: whether an ACK may grow it, only a window soon after it tells",
     "prague": "paces, so that its window is seldom full: whether an ACK may grow it, a log tells only in part",

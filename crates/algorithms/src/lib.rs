@@ -54,6 +54,8 @@ algorithms! {
     congestion_avoidance::westwood_plus,
     congestion_avoidance::libra,
     whole::bbr1,
+    whole::bbr2_s2n,
+    whole::bbr2_quiche,
     whole::bbr3,
     whole::rcp_bbr,
     whole::copa,

@@ -177,11 +177,12 @@ fn the_canonical_text_parses_to_the_same_algorithm() {
 
 /// Algorithms and mechanisms that the catalogue must contain.
 #[rustfmt::skip]
-const KEYS: [&str; 71] = [
+const KEYS: [&str; 73] = [
     "tahoe", "reno", "newreno", "highspeed", "scalable", "htcp", "bic", "cubic", "cubic-8312", "cubic-linux",
     "cubic-ns2", "hybla", "westwood", "westwood-plus", "libra", "cubic-fit", "vegas", "vegas-plus", "veno", "yeah",
     "illinois", "fast", "ctcp", "tcp-fit", "fast-fit", "fusion", "hcc", "ledbat", "ledbat-pp", "copa", "bbr1",
-    "bbr3", "rcp-bbr", "standard", "vegas-ss", "hoe", "astart", "paced-start", "limited", "esse", "gallop",
+    "bbr2-s2n", "bbr2-quiche", "bbr3", "rcp-bbr", "standard", "vegas-ss", "hoe", "astart", "paced-start", "limited",
+    "esse", "gallop",
     "quick-start", "alss-sirens", "capstart", "abe-tcp", "hystart", "hystart-linux", "hystart-pp", "afstart",
     "altss", "swift-start", "search", "rapid-start", "suss", "careful-resume", "sack", "fack", "prr", "rack-tlp", "rto", "undo", "dctcp", "ecn-classic",
     "abe-ecn", "rcp", "perc", "sirens", "abc-wireless", "ccm-ss", "iotcc", "phcc",

@@ -226,6 +226,8 @@ pub struct ProbeRtt {
     round: bool,
     /// Segments sent between these amounts delivered, bytes, were sent with the small window.
     sent: (u64, u64),
+    /// The time ends this much early.
+    early: Duration,
 }
 
 /// Time with the small window.
@@ -233,11 +235,17 @@ const PROBE_RTT: Duration = Duration::from_millis(200);
 
 impl Default for ProbeRtt {
     fn default() -> Self {
-        Self { until: None, round: false, sent: (u64::MAX, 0) }
+        Self { until: None, round: false, sent: (u64::MAX, 0), early: Duration::ZERO }
     }
 }
 
 impl ProbeRtt {
+    /// A ProbeRTT whose time ends `early`, by the granularity of a timer.
+    #[must_use]
+    pub fn ending_early(early: Duration) -> Self {
+        Self { early, ..Self::default() }
+    }
+
     /// Starts ProbeRTT with `delivered` bytes delivered.
     pub fn enter(&mut self, delivered: u64) {
         self.until = None;
@@ -269,7 +277,7 @@ impl ProbeRtt {
     /// The time has ended.
     #[must_use]
     pub fn is_over(&self, now: Time) -> bool {
-        self.until.is_some_and(|until| now > until)
+        self.until.is_some_and(|until| now + self.early > until)
     }
 }
 

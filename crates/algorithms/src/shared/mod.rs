@@ -1,6 +1,7 @@
 //! Measurements and rules shared by several algorithms.
 
 pub mod bbr;
+pub mod deliveries;
 pub mod departures;
 pub mod exit;
 pub mod hybrid;

@@ -14,7 +14,8 @@ TEMPLATES = ("Internet", "InternetCustom", "Datacenter", "DatacenterCustom", "Co
 #: Templates that apply to no connection without a transport filter.
 CUSTOM_TEMPLATES = ("InternetCustom", "DatacenterCustom")
 PROVIDERS = ("newreno", "ctcp", "dctcp", "cubic", "bbr2", "ledbat")
-#: The library's algorithm of a provider, without its slow start.
+#: The library's algorithm of a provider, without its slow start. The rules of Microsoft's BBR2 are not verified;
+#: `bbr2-s2n` and `bbr2-quiche` have the rules of QUIC stacks, so that `bbr3`, the draft of the IETF, is the reference.
 REFERENCES = {
     "newreno": "reno",
     "ctcp": "ctcp",

@@ -168,7 +168,8 @@ impl Bounds {
         }
     }
 
-    fn on_loss(&mut self, delivered: u64) {
+    /// A loss, when `delivered` bytes are delivered.
+    pub fn on_loss(&mut self, delivered: u64) {
         self.loss_events += 1;
         if !self.loss_in_round {
             self.round_end = delivered;
