@@ -121,8 +121,8 @@ def test_bbr_stalls_after_an_outage_and_cubic_does_not() -> None:
 
 
 def test_a_retransmission_that_an_undo_forgets_is_repeated_by_the_next_timeout() -> None:
-    """Linux 6.1 and 6.18 deliver nothing from the undo of the fifth timeout to the sixth, and send what the window allows
-    in between (docs/attack.md)."""
+    """Linux 6.1 and 6.18 deliver nothing from the undo of the fifth timeout to the sixth, and send what the window
+    allows in between (docs/attack.md)."""
     path = cwndlab.presets.load(ATTACKS / "lost-retransmission.toml").with_({"duration": "28 s"})
     records = cwndlab.run(path, seed=1)
     rows = {row["time_ns"]: row for row in records.rows("samples")}
@@ -130,7 +130,7 @@ def test_a_retransmission_that_an_undo_forgets_is_repeated_by_the_next_timeout()
     assert "undo" in {row["kind"] for row in records.rows("events") if row["time_ns"] > 13e9}
     assert before["delivered_bytes"] == after["delivered_bytes"] < end["delivered_bytes"]
     assert (before["timeouts"], end["timeouts"]) == (5, 6)
-    assert after["sent_bytes"] > 4 * after["delivered_bytes"]
+    assert after["sent_bytes"] > 3 * after["delivered_bytes"]
 
 
 def test_bursts_at_the_period_of_the_timeout_deny_service() -> None:
