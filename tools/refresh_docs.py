@@ -32,6 +32,7 @@ from unittest import mock
 
 import algorithm_pages
 import bbr_questions
+import confirmations
 import declared_files
 import generated
 import hosted_faults
@@ -483,6 +484,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "coverage": _coverage,
     "seeded faults": seeded_faults.markdown,
     "hosted faults": hosted_faults.markdown,
+    "attack confirmations": confirmations.markdown,
     **{f"records {table}": partial(records_doc.markdown, table) for table in records_doc.TABLES},
 }
 
