@@ -68,7 +68,7 @@ def test_without_the_program_the_status_is_2(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert f"--{one.key}: there is no cwndlab-stack-{one.stack}" in shown.err
-    assert one.made_by in shown.err
+    assert one.built_by in shown.err
 
 
 def test_an_algorithm_that_the_stack_lacks_is_not_assessed_there(

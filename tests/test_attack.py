@@ -120,7 +120,7 @@ def test_bbr_stalls_after_an_outage_and_cubic_does_not() -> None:
     assert mbps(path.with_({"flow[0].algorithm": "cubic"})) == pytest.approx(5.43, rel=0.05)
 
 
-def test_a_retransmission_that_an_undo_forgets_is_repeated_by_the_next_timeout() -> None:
+def test_a_retransmission_lost_before_an_undo_is_repeated_by_the_next_timeout() -> None:
     """Linux 6.1 and 6.18 deliver nothing from the undo of the fifth timeout to the sixth, and send what the window
     allows in between (docs/attack.md)."""
     path = cwndlab.presets.load(ATTACKS / "lost-retransmission.toml").with_({"duration": "28 s"})

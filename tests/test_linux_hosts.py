@@ -373,7 +373,7 @@ def test_a_find_of_an_attack_is_repeated_between_kernels() -> None:
 
 
 @pytest.mark.usefixtures("_kernel")
-def test_a_kernel_forgets_a_retransmission_after_the_undo_of_a_timeout() -> None:
+def test_a_kernel_repeats_a_retransmission_lost_before_an_undo_at_the_next_timeout() -> None:
     """The find of docs/attack.md: no byte in order for 40 s after an outage, whereas one that begins 0.2 s earlier ends
     with the outage."""
     path = cwndlab.presets.load(ROOT / "examples" / "attacks" / "lost-retransmission.toml").document
@@ -392,3 +392,7 @@ def test_an_attack_without_the_stack_says_what_builds_it(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert status(["attack", "bbr1", "--linux", "1"]) == 2
     assert "make linux" in capsys.readouterr().err
+    (tmp_path / "cwndlab-stack-linux").write_text("#!/bin/sh\n")
+    (tmp_path / "cwndlab-stack-linux").chmod(0o755)
+    assert status(["attack", "phcc", "--linux", "1"]) == 2
+    assert "the kernel has no 'phcc' of its own" in capsys.readouterr().err

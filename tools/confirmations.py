@@ -1,8 +1,8 @@
 """Finds of `cwndlab attack` between Linux kernels in virtual time (docs/attack.md).
 
 `python tools/confirmations.py [--only NAME …] [--force]` searches for each pair of `PAIRS` and each goal, and repeats
-the find between kernels. A row is written at once into known-answers/attack-confirmations.json; those that are there are
-not measured again. `make docs ONLY=confirmations` makes the table. It takes `make linux`, and CWNDLAB_STACKS.
+the find between kernels. A row is written at once into known-answers/attack-confirmations.json; those that are there
+are not measured again. `make docs ONLY=confirmations` makes the table. It takes `make linux`, and CWNDLAB_STACKS.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, get_args
 
 from cwndlab.files import save
 from cwndlab.linux import release
+from cwndlab.statistics import Estimate
 from cwndlab.statistics.digits import mean_with_interval
 from cwndlab.study.attack import attack
 from cwndlab.study.attack.harms import Goal
@@ -72,19 +73,18 @@ def markdown() -> str:
         )
     finds = [row for row in found.values() if "confirms" in row]
     confirmed = sum(row["confirms"] for row in finds)
-    events = max(len(row["events"]) for row in finds)
-    longest = max(row["search_s"] for row in found.values())
+    events = max((len(row["events"]) for row in finds), default=0)
+    longest = max((row["search_s"] for row in found.values()), default=0.0)
     kernels = ", ".join(sorted({row["kernel"] for row in finds}))
-    said = (
-        f"{confirmed} of {len(finds)} finds are confirmed between kernels (Linux {kernels} in virtual time, {RUNS} runs "
-        f"of each algorithm); they have at most {events} events, and a search took at most {longest:.0f} s of CPU time."
+    summary = (
+        f"{confirmed} of {len(finds)} finds are confirmed between kernels (Linux {kernels} in virtual time, {RUNS} "
+        f"runs of each algorithm); they have at most {events} events, and a search took at most {longest:.0f} s of CPU "
+        "time."
     )
-    return "\n".join([*lines, "", said])
+    return "\n".join([*lines, "", summary])
 
 
 def _harm(one: dict[str, Any]) -> str:
-    from cwndlab.statistics import Estimate
-
     return mean_with_interval(Estimate(**one))
 
 
@@ -94,6 +94,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these rows, such as 'bbr1/cubic/delay'")
     parser.add_argument("--force", action="store_true", help="measure also those that have a row")
     arguments = parser.parse_args()
+    names = {f"{algorithm}/{against}/{goal}" for algorithm, against in PAIRS for goal in get_args(Goal)}
+    if unknown := set(arguments.only) - names:
+        parser.error(f"there is no {', '.join(sorted(unknown))}")
     kernel = release()
     if kernel is None:
         parser.error("there is no cwndlab-stack-linux in CWNDLAB_STACKS or PATH: make linux")

@@ -15,7 +15,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from cwndlab import _engine
-from cwndlab.errors import ArgumentError, Fault, RunError, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, Parameter, RunError, parameter_fault
 
 _Job = TypeVar("_Job")
 _Result = TypeVar("_Result")
@@ -91,6 +91,14 @@ def stack_program(stack: str) -> str | None:
     """The program of a hosted stack that the engine starts: in a folder of ``CWNDLAB_STACKS`` or ``PATH``, or None."""
     folders = os.pathsep.join(filter(None, (os.environ.get(name) for name in ("CWNDLAB_STACKS", "PATH"))))
     return shutil.which(f"cwndlab-stack-{stack}", path=folders)
+
+
+def require_stack(stack: str, option: str, built_by: str) -> None:
+    """Raises `ArgumentError` at an option that needs a hosted stack if there is no program of it, with the command that
+    builds it."""
+    if stack_program(stack) is None:
+        what = f"there is no cwndlab-stack-{stack} in CWNDLAB_STACKS or PATH"
+        raise ArgumentError(Fault(Parameter(option), what, f"{built_by}, CWNDLAB_STACKS=build/stacks/bin"))
 
 
 def _takes_linux(*_: Any, **__: Any) -> NoReturn:

@@ -63,17 +63,17 @@ def with_kernels(
     """
     given = settings or {}
     flows: list[Mapping[str, Any]] = []
-    faults: list[Fault] = []
+    every: list[Fault] = []
     for index, flow in enumerate(document.get("flow", [])):
         if flow.get("transport", "tcp") != "tcp":
             flows.append(flow)
             continue
-        if found := list(_faults(f"flow[{index}]", flow)):
-            faults += found
+        if found := list(faults(f"flow[{index}]", flow)):
+            every += found
             continue
         flows.append({name: value for name, value in flow.items() if name not in _OF_THE_ENDS} | _transfer(flow, given))
-    if faults:
-        raise ScenarioError(*faults)
+    if every:
+        raise ScenarioError(*every)
     return dict(document) | {"flow": flows}
 
 
@@ -99,7 +99,8 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[Any, Mapping[str, Any]]) -
     return {"transport": "udp", "workload": workload}
 
 
-def _faults(at: str, flow: Mapping[str, Any]) -> Iterator[Fault]:
+def faults(at: str, flow: Mapping[str, Any]) -> Iterator[Fault]:
+    """What of a flow over TCP kernels do not have here."""
     yield from faults_of_algorithm(f"{at}.algorithm", flow.get("algorithm", "cubic"))
     if flow.get("workload", {}).get("kind", "bulk") != "bulk":
         what = f"kernels have no workload '{flow['workload']['kind']}' here"

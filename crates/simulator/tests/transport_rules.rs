@@ -203,9 +203,10 @@ fn a_receiver_that_conceals_losses_is_never_sent_less() {
     assert!(flow.acked_bytes > flow.delivered_bytes);
 }
 
-/// ACK division, by hand: each segment's ACK is sent in three pieces, of a third of a segment each. Where ACKs count (before RFC
-/// 3465), each of them opens the window by a segment, so that slow start multiplies it by four per round trip and not by
-/// two (Savage et al., CCR 29(5), 1999, section 3.1): 2, 8, 32, 128 segments. Where bytes count, it has no effect.
+/// ACK division, by hand: each segment's ACK is sent in three pieces, of a third of a segment each. Where each ACK counts (ns-2,
+/// `opencwnd`), each of them opens the window by a segment, so that slow start multiplies it by four per round trip and not by
+/// two (Savage et al., CCR 29(5), 1999, section 3.1): 2, 8, 32, 128 segments. Where bytes count, or at most a segment of
+/// them for each ACK (RFC 5681, equation 2), it does not open the window.
 #[test]
 fn divided_acks_open_a_window_that_counts_acks() {
     let sent = |division: u32, counting: &str| {
@@ -223,20 +224,28 @@ fn divided_acks_open_a_window_that_counts_acks() {
     };
     let whole = sent(1, "bytes");
     assert_eq!(whole.0, 2 + 4 + 8);
-    assert_eq!(sent(3, "bytes").0, whole.0);
+    assert_eq!(["bytes", "acks-in-slow-start"].map(|counting| sent(3, counting).0), [whole.0; 2]);
     assert_eq!(sent(3, "acks").0, 2 + 8 + 32);
     assert_eq!(sent(3, "bytes").1, 3 * whole.1);
 }
 
-/// The pieces of an ACK of two segments of 1000 bytes acknowledge 500, 1000, 1500 and 2000 bytes, by hand.
+/// The numbers of the ACKs of a transfer to a receiver that divides them.
+fn numbers_of_acks(bytes: &str, stack: &Value) -> Vec<u64> {
+    let workload = json!({ "kind": "bulk", "bytes": bytes });
+    let flow = json!({ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": stack, "workload": workload });
+    let records = simulate(&one_flow("1 s", &flow));
+    let (_, acks) = data_and_acks(&records);
+    acks.iter().filter(|row| row.link == acks[0].link).map(|row| row.sequence_bytes).collect()
+}
+
+/// By hand: an ACK of two segments of 1000 bytes in four pieces acknowledges 500, 1000, 1500 and 2000 bytes; of one of 40
+/// bytes in a thousand pieces, each of its bytes once; a segment that is not full is acknowledged whole.
 #[test]
 fn the_pieces_of_an_ack_acknowledge_equal_parts() {
-    let stack = json!({ "mss": "1000 B", "initial_window": 2, "ack_every": 2, "quick_acks": 0, "ack_division": 4 });
-    let flow = json!({ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": stack });
-    let records = simulate(&one_flow("95 ms", &flow));
-    let (_, acks) = data_and_acks(&records);
-    let first: Vec<u64> = acks.iter().filter(|row| row.link == acks[0].link).map(|row| row.sequence_bytes).collect();
-    assert_eq!(first[..4], [500, 1000, 1500, 2000]);
+    let stack = |mss: &str, every: u32, division: u32| json!({ "mss": mss, "initial_window": 2, "ack_every": every, "quick_acks": 0, "ack_division": division });
+    assert_eq!(numbers_of_acks("2 kB", &stack("1000 B", 2, 4)), [500, 1000, 1500, 2000]);
+    assert_eq!(numbers_of_acks("40 B", &stack("40 B", 1, 1000)), (1..=40).collect::<Vec<u64>>());
+    assert_eq!(numbers_of_acks("1300 B", &stack("1000 B", 2, 4)).len(), 1);
 }
 
 /// Bare ACKs, segments with data and their payload, of a workload at 10 Mbit/s and an RTT of 100 ms. A packet has a row for

@@ -295,6 +295,11 @@ impl DelayedAck {
         }
     }
 
+    /// Payload that arrived in order and is not acknowledged yet.
+    pub(crate) fn pending(&self) -> Bytes {
+        self.pending
+    }
+
     /// Whether some segment is not acknowledged yet.
     pub(crate) fn is_pending(&self) -> bool {
         self.pending > Bytes::ZERO

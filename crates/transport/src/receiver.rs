@@ -1,5 +1,6 @@
 //! The receiver of a connection: reassembly, delayed ACKs, SACK and D-SACK blocks, ECN echo, receive window.
 
+use std::mem;
 use std::sync::Arc;
 
 use cwndlab_control::Feedback;
@@ -311,6 +312,7 @@ impl Receiver {
 
     /// Sends an ACK, with SACK blocks where segments are missing, or a D-SACK of a `duplicate`.
     fn send_ack(&mut self, now: Time, out: &mut impl Output, duplicate: Option<(u64, u64)>) {
+        let pending = self.acks.pending();
         if duplicate.is_none() && self.reassembly.is_none() && self.sends_plain_acks() {
             out.plain_ack(self.next_plain_ack(now));
             return;
@@ -327,25 +329,29 @@ impl Receiver {
             (ack.accecn, ack.blocks.len) = (Some(feedback), blocks);
         }
         if self.stack.ack_division > 1 {
-            self.send_pieces(&ack, out);
+            self.send_pieces(&ack, pending, out);
         }
         out.ack(&ack);
     }
 
-    /// Sends the pieces of an ACK of new data before the last one, which is the whole ACK. Each acknowledges an equal part of
-    /// the data; none has SACK blocks.
+    /// Sends the pieces of an ACK of this much new data before the last one, which is the whole ACK. Each acknowledges an
+    /// equal part of the data; none has SACK blocks. Data in a segment that is not full are acknowledged whole.
     #[cold]
-    fn send_pieces(&mut self, whole: &AckPacket, out: &mut impl Output) {
-        let pieces = u64::from(self.stack.ack_division);
-        let bytes = (whole.ack - self.acknowledged) * self.stack.mss.0;
-        for piece in (1..pieces).filter(|piece| bytes * piece / pieces > 0) {
-            let acknowledged = bytes * piece / pieces;
-            let ack = self.acknowledged + acknowledged / self.stack.mss.0;
-            let part = (acknowledged % self.stack.mss.0) as u32;
-            out.ack(&AckPacket { ack, part, blocks: SackBlocks::default(), ..*whole });
-            self.acks_sent += 1;
+    fn send_pieces(&mut self, whole: &AckPacket, new: Bytes, out: &mut impl Output) {
+        let (first, mss) = (mem::replace(&mut self.acknowledged, whole.ack), self.stack.mss.0);
+        if new.0 != (whole.ack - first) * mss {
+            return;
         }
-        self.acknowledged = whole.ack;
+        let pieces = u64::from(self.stack.ack_division);
+        let mut last = 0;
+        for acknowledged in (1..pieces).map(|piece| new.0 * piece / pieces) {
+            if acknowledged > last {
+                let (ack, part) = (first + acknowledged / mss, (acknowledged % mss) as u32);
+                out.ack(&AckPacket { ack, part, blocks: SackBlocks::default(), ..*whole });
+                self.acks_sent += 1;
+                last = acknowledged;
+            }
+        }
     }
 
     /// Sends no feedback of Accurate ECN: the handshake ended without it.

@@ -509,15 +509,10 @@ impl Scoreboard {
             }
             at += 1;
         }
-        if spared {
-            let mut kept = std::mem::take(&mut self.retransmissions);
-            kept.retain(|one| self.is_outstanding(one));
-            self.retransmissions = kept;
-            self.scan = self.una;
-        } else {
-            self.retransmissions.clear();
-            self.scan = self.next;
-        }
+        let mut kept = std::mem::take(&mut self.retransmissions);
+        kept.retain(|one| self.is_outstanding(one));
+        self.retransmissions = kept;
+        self.scan = if spared { self.una } else { self.next };
     }
 
     /// Discards all SACKs of a receiver that reneged (RFC 2018, section 8).
@@ -642,6 +637,27 @@ mod tests {
             assert_eq!(board.next_lost(), again);
             board.mark_all_lost(|_| false);
             assert_eq!((board.next_lost(), board.retrans), (Some(0), 0));
+        }
+    }
+
+    /// tcp_timeout_mark_lost, tcp_retransmit_timer: a timeout after an undo repeats the first segment whatever its marks are;
+    /// another one, whose retransmission is in flight, RACK still finds.
+    #[test]
+    fn a_timeout_after_an_undo_repeats_the_first_segment() {
+        for (linux, in_flight) in [(false, 0), (true, 1)] {
+            let mut board = Scoreboard::time_based(0, linux);
+            for at in 0..3 {
+                board.push(Segment { sent_at: Time::from_nanos(at + 1), len: 1000, ..Segment::default() });
+            }
+            for (seq, at) in [(0, 10), (1, 11)] {
+                board.mark_lost(seq);
+                board.retransmit(seq, Time::from_nanos(at));
+            }
+            board.unmark_all_lost();
+            board.mark_all_lost(|_| false);
+            assert_eq!((board.next_lost(), board.retrans), (Some(0), in_flight));
+            assert_eq!(board.mark_retransmitted_while(|_| true), in_flight);
+            assert_eq!(board.retrans, 0);
         }
     }
 

@@ -136,21 +136,10 @@ impl AckCounting {
     #[inline]
     #[must_use]
     pub fn counted(self, bytes: Bytes, mss: Bytes, in_slow_start: impl FnOnce() -> bool) -> Bytes {
-        if self.counts_acks(in_slow_start) {
-            bytes.min(mss)
-        } else {
-            bytes
-        }
-    }
-
-    /// Whether the number of ACKs counts, not what they acknowledge.
-    #[inline]
-    #[must_use]
-    pub fn counts_acks(self, in_slow_start: impl FnOnce() -> bool) -> bool {
         match self {
-            Self::Acks => true,
-            Self::AcksInSlowStart => in_slow_start(),
-            Self::Bytes => false,
+            Self::Acks => bytes.min(mss),
+            Self::AcksInSlowStart if in_slow_start() => bytes.min(mss),
+            _ => bytes,
         }
     }
 }
@@ -231,8 +220,8 @@ pub struct Stack {
     /// The receiver acknowledges segments that did not arrive as if they had, so that the sender learns of no loss before
     /// the last segment (optimistic ACKs; Savage et al., CCR 29(5), 1999, section 3.3).
     pub conceal_losses: bool,
-    /// Pieces into which the receiver divides each ACK of new data, sent at once (ACK division; Savage et al., section 3.1). It
-    /// has no effect in QUIC, which acknowledges packets.
+    /// Pieces into which the receiver divides each ACK of full segments, sent at once (ACK division; Savage et al., section
+    /// 3.1). ACKs do not leave on segments of the other direction then. It has no effect in QUIC, which acknowledges packets.
     pub ack_division: u32,
     /// Timestamps are negotiated.
     pub timestamps: bool,

@@ -108,6 +108,8 @@ fn after_a_spurious_timeout_only_another_one_repeats_a_lost_retransmission() {
     it.after(10.0).ack(0, &[1..3]).is_in(CaState::Disorder).is_silent();
     it.write(1).sends([10]).after(100.0).ack(0, &[10..11, 1..3]).is_in(CaState::Recovery).sends([3]);
     it.after(50.0).ack(0, &[3..4, 10..11, 1..3]).sends([4]);
+    // By hand, RFC 6298: after a sample of 512 ms the RTO is 151.5 + 4 · 140.5 = 713.5 ms, from that ACK on, 150 ms ago.
+    it.after_silence_sends(563.5, [0]).counts(2, 1);
 }
 
 /// A segment reported by a D-SACK counts as delivered (tcp_dsack_seen: `sack_delivered += dup_segs`). By hand: ten

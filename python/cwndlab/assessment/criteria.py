@@ -30,6 +30,8 @@ MINE = "mine"
 ENVIRONMENTS = {"tcp": "live TCP", "quic": "live QUIC"}
 #: Below this part of a fair share a flow is starved, as in `cwndlab.reproduction.controls.level`.
 STARVED = 0.05
+#: Seeds of each cell, and of each cell of a quick dossier.
+SEEDS, QUICK_SEEDS = 10, 5
 #: What a quick dossier keeps of five values; of another number it keeps the first and the last.
 _QUICK = {5: (1, 3)}
 BREAKER = Metric(

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from cwndlab.assessment.criteria import BASELINES, ENVIRONMENTS
+from cwndlab.assessment.criteria import BASELINES, ENVIRONMENTS, QUICK_SEEDS, SEEDS
 from cwndlab.assessment.judgement import part_words, words
 from cwndlab.assessment.parts import PARTS
 from cwndlab.errors import Fault, RecordsError, ScenarioError
@@ -102,6 +102,9 @@ class Dossier:
         one = row["measures"][measure]
         if environment == "simulated":
             return words(one["against"][baseline], baseline)
+        if environment not in PARTS:
+            what, hint = f"there is no '{environment}'", f"write simulated or one of {', '.join(PARTS)}"
+            raise ScenarioError(Fault("environment", what, hint))
         if environment not in self.parts:
             absent = PARTS[environment]
             what = absent.absent[0].lower() + absent.absent[1:]
@@ -338,7 +341,7 @@ class Dossier:
         parts += [f"--section {one}" for one in self.content["sections"]]
         parts += ["--quick"] if self.content["size"] == "quick" else []
         parts += [f"--{PARTS[key].argument}" for key in self.parts]
-        usual = 3 if self.content["size"] == "quick" else 10
+        usual = QUICK_SEEDS if self.content["size"] == "quick" else SEEDS
         parts += [f"--seeds {self.content['seeds']}"] if self.content["seeds"] != usual else []
         return " ".join([*parts, *([] if self.content["perturbed"] else ["--no-perturb"])])
 
@@ -350,7 +353,7 @@ class Dossier:
             more += ["live in a table of its own"] if self.is_live else []
             environments = f"Environments: simulated, and {' and '.join(more)}."
         else:
-            environments = "Where of every number: simulated. "
+            environments = "Environment of every number: simulated. "
             environments += "The emulator, kernels, QUIC stacks and live paths are not in it."
         return [
             f"{cells:,} cells × {self.content['seeds']} seeds, each with {self.algorithm}, CUBIC and Reno in the same "

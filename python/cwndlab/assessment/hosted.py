@@ -18,9 +18,8 @@ from cwndlab.assessment.criteria import MINE, Criterion
 from cwndlab.assessment.parts import PARTS
 from cwndlab.assessment.runs import simulated, study_of, values_of
 from cwndlab.assessment.selected import Cells, Part, Placed, Progress, document
-from cwndlab.engine import stack_program
-from cwndlab.errors import ArgumentError, Fault, Parameter
-from cwndlab.linux import faults_of_algorithm, release, with_kernels
+from cwndlab.engine import require_stack
+from cwndlab.linux import faults, faults_of_algorithm, release, with_kernels
 from cwndlab.study.executor import threads
 
 #: What a flow of TCP has and a hosted one has not.
@@ -34,7 +33,7 @@ class Hosted:
     key: str
     """Of the part, and of the file with the selected cells."""
     stack: str
-    made_by: str
+    built_by: str
     """The command that builds its program."""
     lacks: Callable[[str], str]
     """Why it cannot send with an algorithm; empty if it can."""
@@ -56,9 +55,7 @@ class Hosted:
         ArgumentError
             There is no program of the stack.
         """
-        if stack_program(self.stack) is None:
-            what = f"there is no cwndlab-stack-{self.stack} in CWNDLAB_STACKS or PATH"
-            raise ArgumentError(Fault(Parameter(self.key), what, f"{self.made_by}, CWNDLAB_STACKS=build/stacks/bin"))
+        require_stack(self.stack, self.key, self.built_by)
         return self.lacks(algorithm)
 
     def part(
@@ -100,13 +97,13 @@ class Hosted:
         selected = document(self.file)
         cells = Cells.of(selected, measures, name, lambda algorithm: not self.missing(algorithm))
         facts = self.facts()
-        real = cells.points(" ".join([PARTS[self.key].name, *facts.get("kernel", "").split()]), self.placed)
+        environment = PARTS[self.key].name
+        real = cells.points(f"{environment} {facts.get('kernel', '')}".strip(), self.placed)
         kept, kept_same = (
             None if out is None else out / folder for folder in (f"runs-{self.key}", f"runs-{self.key}-same-cells")
         )
         result = simulated(study_of(real, selected["runs"], {}), kept, threads(workers), progress)
         same = cells.simulated(kept_same, workers, progress)
-        environment = PARTS[self.key].name
         return cells.part(
             real, values_of(result.runs, real), same, facts, environment=environment, without="no run has a value of it"
         )
@@ -129,9 +126,7 @@ def in_linux(cell: Mapping[str, Any], _algorithm: str) -> dict[str, Any]:
     with an algorithm of the kernel. Short flows, calls, BBRv3 and Prague are the simulator's."""
 
     def stays(flow: Mapping[str, Any]) -> bool:
-        is_one_transfer = flow.get("workload", {}).get("kind", "bulk") == "bulk"
-        has_algorithm = not any(faults_of_algorithm("", flow.get("algorithm", "cubic")))
-        return not flow["name"].startswith(MINE) and not (is_one_transfer and has_algorithm)
+        return not flow["name"].startswith(MINE) and any(faults("", flow))
 
     flows = [flow if stays(flow) else with_kernels({"flow": [flow]})["flow"][0] for flow in cell["flow"]]
     return {**cell, "flow": flows}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Environment:
-    """How a dossier speaks of an environment."""
+    """The names of an environment in a dossier."""
 
     name: str
     """In columns."""

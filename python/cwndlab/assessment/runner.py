@@ -11,6 +11,8 @@ from cwndlab.assessment.controls import placebo, positive
 from cwndlab.assessment.criteria import (
     BASELINES,
     ENVIRONMENTS,
+    QUICK_SEEDS,
+    SEEDS,
     Criterion,
     Family,
     Measure,
@@ -34,9 +36,6 @@ from cwndlab.study.spec import Point
 
 if TYPE_CHECKING:
     from cwndlab.custom import Classes
-
-#: Seeds of each cell.
-SEEDS, QUICK_SEEDS = 10, 5
 
 
 def assess(
@@ -64,7 +63,7 @@ def assess(
         a congestion control of real-time media (``"nada"``, ``"scream2"``, ``"gcc"``), which sends video at up to the
         rate of the line in the place of the algorithm.
     quick
-        Eight cells in place of 125 of each surface, and 3 seeds in place of 10.
+        Eight cells in place of 125 of each surface, and 5 seeds in place of 10.
     sections
         Sections of the RFC, such as ``["5.2.1"]``; by default all. The controls are always run.
     seeds

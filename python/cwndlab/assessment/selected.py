@@ -17,7 +17,7 @@ from typing import Any
 from cwndlab.assessment.controls import positive
 from cwndlab.assessment.criteria import BASELINES, MINE, Control, Family, Measure, controls, families
 from cwndlab.assessment.judgement import Values, compared, judged, raw
-from cwndlab.assessment.runs import labelled, simulated, study_of, values_of
+from cwndlab.assessment.runs import labelled, named_seeds, simulated, study_of, values_of
 from cwndlab.files import parsed
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import scenario_of
@@ -123,9 +123,12 @@ class Cells:
         ``without``: why a measure has no value. ``real_time``: runs of equal seeds have nothing in common."""
         mine = [(family.name, point) for family, point in real if point.labels["algorithm"] == ASSESSED]
         cells = {name: labelled([point for owner, point in mine if owner == name]) for name in dict(mine)}
+        found = entries(self.selected, self.measures, common(values), same, without, real_time=real_time)
+        for kind in ("against", "same_cells"):
+            named_seeds({(one, base): each for one in found for base, each in found[one].get(kind, {}).items()}, real)
         return Part(
             {**content, "runs": self.selected["runs"], "families": cells},
-            entries(self.selected, self.measures, common(values), same, without, real_time=real_time),
+            found,
             control_outcomes(self.controls, values, environment, real_time=real_time),
             {(name, point.number): point.document for name, point in mine},
         )

@@ -82,6 +82,7 @@ class Plan:
     """
 
     def __init__(self, study: Study, store: Store) -> None:
+        assert study.rule is None or not any(point.shift for point in study.points), "a rule adds unshifted seeds"
         self.study = study
         self.points = {point.number: point for point in study.points}
         self.total = len(study.points) * len(study.seeds)

@@ -8,7 +8,7 @@ use crate::ack_summary::{rtts, AckSummary};
 use crate::rate_sample::RateSample;
 use crate::recovery::LossRecovery;
 use crate::rexmit::Rexmit;
-use crate::stack::RtoRestart;
+use crate::stack::{AckCounting, RtoRestart};
 use crate::timers::Timer;
 use crate::wire::{AckPacket, Output, PlainAck};
 
@@ -204,15 +204,15 @@ impl Sender {
     }
 
     /// Handles an ACK of a part of the segment at SND.UNA. Nothing is delivered, since only whole segments are (Linux,
-    /// `tcp_clean_rtx_queue`); outside recovery the window grows where ACKs count, and by RFC 6298, 5.3 the retransmission
-    /// timer restarts, which in Linux it does not.
+    /// `tcp_clean_rtx_queue`); but in Recovery and CWR, the window grows by a segment where each ACK counts as one. By RFC
+    /// 6298, 5.3 the retransmission timer restarts, which in Linux it does not.
     #[cold]
     fn on_part_of_segment(&mut self, now: Time, out: &mut impl Output) {
         let tcb = &mut self.tcb;
         if tcb.state.is_reducing() || tcb.scoreboard.flight_size() == 0 {
             return;
         }
-        if tcb.stack.ack_counting.counts_acks(|| tcb.is_below_ssthresh(1)) {
+        if tcb.stack.ack_counting == AckCounting::Acks {
             let report = AckReport {
                 bytes: tcb.stack.mss,
                 rtt: Duration::ZERO,

@@ -19,7 +19,7 @@ _WORSE = 1
 
 def assess(
     algorithm: Annotated[str, Argument("ALGORITHM|FILE", "An algorithm, or a file in Python or Rust with one.")],
-    quick: Annotated[bool, Option(help="8 cells in place of 125 of each surface, 3 seeds in place of 10.")] = False,
+    quick: Annotated[bool, Option(help="8 cells in place of 125 of each surface, 5 seeds in place of 10.")] = False,
     section: Annotated[list[str] | None, Option("N", "Only this section of the RFC. May be repeated.")] = None,
     seeds: Annotated[int | None, Option("N", "Seeds of each cell.", least=2, most=1000)] = None,
     against: Annotated[

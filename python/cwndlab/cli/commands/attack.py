@@ -13,7 +13,7 @@ from cwndlab.cli.console import Format, say, say_seed
 from cwndlab.cli.options import Argument, Option, changes_of, command, scenario_of
 from cwndlab.cli.progress import progress_bar
 from cwndlab.cli.show import show_attack
-from cwndlab.errors import ArgumentError, Fault, Parameter
+from cwndlab.engine import require_stack
 
 
 def attack(
@@ -50,10 +50,11 @@ def attack(
     """
     if emulate:
         cwndlab.emulation.become_root()
-    if linux and cwndlab.linux.release() is None:
-        what = "there is no cwndlab-stack-linux in CWNDLAB_STACKS or PATH"
-        raise ArgumentError(Fault(Parameter("linux"), what, "make linux, CWNDLAB_STACKS=build/stacks/bin"))
     name, classes = cwndlab.custom.selected_one(algorithm, algorithm_file or ())
+    if linux:
+        require_stack("linux", "linux", "make linux")
+        for one in (name, against):
+            cwndlab.linux.with_kernels({"flow": [{"algorithm": one}]})
     described = _path(path, set_, classes)
     with progress_bar() as progress:
         found = cwndlab.study.attack.attack(
@@ -68,11 +69,12 @@ def attack(
             workers=workers,
             progress=progress,
         )
+    if save is not None:
+        found.save(save)
     confirmations = {"emulated": found.emulated(emulate)} if emulate else {}
     confirmations |= {"linux": found.between_kernels(linux)} if linux else {}
     show_attack(found, confirmations, format)
     if save is not None:
-        found.save(save)
         say(f"scenario: {save}")
         story = cwndlab.study.attack.result.STORY_SEED
         files = [str(one) for one in algorithm_file or ()] + ([algorithm] if algorithm != name else [])

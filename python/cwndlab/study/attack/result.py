@@ -30,7 +30,7 @@ _WITHIN = 0.2
 
 @dataclass(frozen=True)
 class Confirmation:
-    """The harm of the same events between real kernels."""
+    """The harm of the same events between kernels, real ones or in virtual time."""
 
     harm: Estimate
     simulated: float
@@ -53,6 +53,7 @@ class Confirmation:
             "simulated": self.simulated,
             self.kind.column: {"algorithm": list(self.values), "baseline": list(self.baseline)},
             "confirms": self.confirms,
+            "where": self.where,
         }
 
     def __str__(self) -> str:

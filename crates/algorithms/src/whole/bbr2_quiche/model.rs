@@ -46,7 +46,7 @@ pub struct AckEvent {
 }
 
 impl AckEvent {
-    /// The newest packet was sent while the application limited the flow, or there is none.
+    /// The newest packet was sent while the application limited the flow.
     #[must_use]
     pub fn is_app_limited(&self) -> bool {
         self.packet.is_some_and(|one| one.app_limited)

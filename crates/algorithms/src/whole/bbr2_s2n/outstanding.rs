@@ -50,16 +50,17 @@ impl Outstanding {
         let newest = self.newest(ack, acked)?;
         let packet = self.packets[newest];
         let mut left = acked - packet.size;
+        self.bytes -= packet.size;
         let mut kept = VecDeque::new();
         for one in self.packets.drain(..newest) {
             if one.is_gap || left <= 0.0 {
                 kept.push_back(Packet { is_gap: true, ..one });
             } else {
                 left -= one.size;
+                self.bytes -= one.size;
             }
         }
         self.packets.pop_front();
-        self.bytes -= acked - left.max(0.0);
         while let Some(one) = kept.pop_back() {
             self.packets.push_front(one);
         }
