@@ -14,7 +14,7 @@ from cwndlab.files import save
 from cwndlab.linux import release, with_kernels
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import scenario_of
-from cwndlab.simulate import run
+from cwndlab.simulate import run, run_jobs
 from cwndlab.statistics import Estimate, estimate
 from cwndlab.statistics.digits import mean_with_interval
 from cwndlab.study.attack.harms import HARMS, Harm, harm
@@ -207,10 +207,10 @@ class AttackResult:
         ScenarioError
             An event is how the receiver acknowledges, or the kernel lacks one of the algorithms.
         """
-        found = [
-            HARMS[self.goal].value(run(with_kernels(document), seed=seed), self.world.duration_s)
-            for document, seed in self._repeated(runs)
-        ]
+        jobs = [(with_kernels(document), seed) for document, seed in self._repeated(runs)]
+        found = [0.0] * len(jobs)
+        for index, records in run_jobs(jobs):
+            found[index] = HARMS[self.goal].value(records, self.world.duration_s)
         return self._confirmation(found, f"Linux {release()} in virtual time")
 
     def _repeated(self, runs: int) -> list[tuple[dict[str, Any], int]]:
