@@ -349,9 +349,10 @@ class Dossier:
         """What was run, in sentences."""
         cells = sum(self._cells(name) for name in self.content["families"])
         if self.parts or self.is_live:
-            more = [f"{PARTS[key].where} where a column says so" for key in self.parts]
+            places = " or ".join(PARTS[key].where for key in self.parts)
+            more = [f"{places} where a column says so"] if places else []
             more += ["live in a table of its own"] if self.is_live else []
-            environments = f"Environments: simulated, and {' and '.join(more)}."
+            environments = f"Environments: simulated, and {', and '.join(more)}."
         else:
             environments = "Environment of every number: simulated. "
             environments += "The emulator, kernels, QUIC stacks and live paths are not in it."
