@@ -1,8 +1,8 @@
 //! Replay through the kernel decider: the events as reports of the kernel's datapath, and the decider's windows.
 
-use cwndlab_control::{self as control, Ack, Algorithm, Cause, Change, Congestion, Driver, Window};
+use cwndlab_control::{self as control, Ack, Algorithm, Cause, Change, Congestion, Driver, Sent, Window};
 use cwndlab_kernel::{Acked, Decider, Kind, RateSample, Report, Rtt};
-use cwndlab_units::{CaState, Duration};
+use cwndlab_units::{Bytes, CaState, Duration};
 
 use crate::backend::{Replayed, ReplayedWindow};
 use crate::event_log::{take_entries, EventLog, Recorder, SharedEntries};
@@ -28,16 +28,32 @@ struct Datapath {
 pub fn replay(algorithm: &Algorithm, log: &EventLog) -> Replayed {
     let driver = || Driver::of(algorithm, &log.path);
     let mut replayed = replay_on(log, driver(), |report| report);
-    replayed.depends_on_sends = depends_on_sends(log, driver());
+    replayed.depends_on_sends = depends_on_sends(log, driver);
     replayed
 }
 
-/// Whether the windows change without reports of sent segments.
-fn depends_on_sends(log: &EventLog, mut driver: Driver) -> bool {
-    let mut replayed = log.entries.iter().filter(|entry| !matches!(entry.event, control::Report::Sent(_)));
-    replayed.any(|entry| {
-        let _ = driver.deliver(&entry.event);
-        driver.control.cwnd() != entry.cwnd
+/// Whether the windows change without reports of sent segments, or if these come with the next report, as one.
+fn depends_on_sends(log: &EventLog, driver: impl Fn() -> Driver) -> bool {
+    [false, true].into_iter().any(|reported| {
+        let mut driver = driver();
+        let mut waiting: Option<Sent> = None;
+        log.entries.iter().any(|entry| {
+            if let control::Report::Sent(sent) = &entry.event {
+                let size = waiting.map_or(Bytes::ZERO, |one| one.size) + sent.size;
+                waiting = Some(Sent { size, ..*sent });
+                return false;
+            }
+            if let Some(sent) = waiting.take().filter(|_| reported) {
+                // The data in flight are those at the time of the report.
+                let in_flight = match &entry.event {
+                    control::Report::Ack(ack) => ack.in_flight.max(sent.size),
+                    _ => sent.in_flight,
+                };
+                driver.control.on_sent(&Sent { now: entry.event.now(), in_flight, ..sent });
+            }
+            let _ = driver.deliver(&entry.event);
+            driver.control.cwnd() != entry.cwnd
+        })
     })
 }
 
