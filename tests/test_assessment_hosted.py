@@ -94,7 +94,10 @@ def test_an_algorithm_that_the_stack_lacks_is_not_assessed_there(
     [
         pytest.param(
             one.key,
-            marks=pytest.mark.skipif(stack_program(one.stack) is None, reason=f"{one.stack} is not built: make hosts"),
+            marks=pytest.mark.skipif(
+                stack_program(one.stack) is None,
+                reason=f"{one.stack} is not built: {one.built_by.removesuffix(' ONLY=cwndlab')}",
+            ),
         )
         for one in HOSTED.values()
     ],

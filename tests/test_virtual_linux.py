@@ -120,7 +120,7 @@ class Simulated:
 def test_a_campaign_resumes_where_it_was(tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Simulated()
     monkeypatch.setattr(import_module("cwndlab.simulate"), "run_jobs", machine.run_jobs)
-    monkeypatch.setattr(import_module("cwndlab.validation.linux"), "release", lambda: None)
+    monkeypatch.setattr(import_module("cwndlab.linux"), "release", lambda: None)
     said: list[str] = []
     file = tmp_path / "out" / "runs.jsonl"
     options: dict[str, Any] = {"seconds": 1.0, "settings": {}, "say": said.append}
@@ -137,7 +137,7 @@ def test_a_campaign_resumes_where_it_was(tmp_path: File, monkeypatch: pytest.Mon
         campaign(file, [PLAIN], **(options | change))
     assert len(read(file)) == len(machine.calls) == 4 + 2 + 2 * 2
     # Results of another kernel do not count as those of the stack.
-    monkeypatch.setattr(import_module("cwndlab.validation.linux"), "release", lambda: "9.9")
+    monkeypatch.setattr(import_module("cwndlab.linux"), "release", lambda: "9.9")
     with pytest.raises(VirtualLinuxError, match=r"has results of Linux .*, and the stack is Linux 9\.9"):
         campaign(file, [PLAIN], **options)
     assert len(read(file)) == len(machine.calls)
