@@ -302,7 +302,7 @@ impl DelayedAck {
 
     /// Whether some segment is not acknowledged yet.
     pub(crate) fn is_pending(&self) -> bool {
-        self.pending > Bytes::ZERO
+        self.pending() > Bytes::ZERO
     }
 
     /// The timestamp to echo.

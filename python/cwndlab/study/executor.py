@@ -179,7 +179,7 @@ class Plan:
         """Notes a value, and evaluates the rule once every point of the group has all its seeds."""
         assert self.study.rule is not None
         group = self._groups[job.point]
-        group.values[job.point][job.seed - self.points[job.point].shift] = value
+        group.values[job.point][job.seed] = value
         if not group.is_complete():
             return
         seeds = self.seeds_of(job.point)

@@ -126,6 +126,36 @@ pub(crate) mod tests {
         }
     }
 
+    /// A value of a flow's state; NaN if there is none of this name.
+    pub(crate) fn value(flow: &dyn CongestionControl, of: &str) -> f64 {
+        let mut found = f64::NAN;
+        let _ = flow.state(Some(&mut |name, value| {
+            if name == of {
+                found = value;
+            }
+        }));
+        found
+    }
+
+    /// Acknowledges one by one until the flow is in this state.
+    pub(crate) fn until(flow: &mut dyn CongestionControl, clock: &mut Clock, state: f64) {
+        for _ in 0..20_000 {
+            if value(flow, "state") == state {
+                return;
+            }
+            steady(flow, clock, 1);
+        }
+        panic!("the flow does not enter state {state}");
+    }
+
+    /// Acknowledges one segment, and ten are lost.
+    pub(crate) fn lossy(flow: &mut dyn CongestionControl, clock: &mut Clock) {
+        clock.count += 1;
+        let mut ack = ack_of(clock);
+        ack.lost = Bytes(10_000);
+        flow.on_ack(&ack);
+    }
+
     /// Runs a flow through Startup and Drain.
     pub(crate) fn settled(flow: &mut dyn CongestionControl, bw: f64, rtt: f64) -> Clock {
         let established = Window {

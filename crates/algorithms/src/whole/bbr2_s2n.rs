@@ -71,7 +71,7 @@ pub static SPEC: Spec = Spec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::whole::bbr1::tests::{ack_of, settled, steady, Clock};
+    use crate::whole::bbr1::tests::{ack_of, lossy, settled, steady, until, value, Clock};
     use cwndlab_control::testing::{established, path, timeout};
     use cwndlab_control::{CongestionControl, Sent};
     use cwndlab_units::{Bytes, Duration, Rate};
@@ -84,35 +84,6 @@ mod tests {
 
     fn bbr() -> Bbr2 {
         Bbr2::new(&path(10), Options::default())
-    }
-
-    fn value(flow: &Bbr2, of: &str) -> f64 {
-        let mut found = f64::NAN;
-        let _ = flow.state(Some(&mut |name, value| {
-            if name == of {
-                found = value;
-            }
-        }));
-        found
-    }
-
-    /// Acknowledges one by one until the flow is in this state.
-    fn until(flow: &mut Bbr2, clock: &mut Clock, state: f64) {
-        for _ in 0..20_000 {
-            if value(flow, "state") == state {
-                return;
-            }
-            steady(flow, clock, 1);
-        }
-        panic!("the flow does not enter state {state}");
-    }
-
-    /// An ACK that shows ten losses, which are more than 2 % of the hundred segments in flight.
-    fn lossy(flow: &mut Bbr2, clock: &mut Clock) {
-        clock.count += 1;
-        let mut ack = ack_of(clock);
-        ack.lost = Bytes(10_000);
-        flow.on_ack(&ack);
     }
 
     /// `Pacer::new` and `initialize_pacing_rate`: by hand, 0.99 · 2.77 windows of 10,000 bytes in a millisecond, and in the

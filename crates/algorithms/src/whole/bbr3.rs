@@ -99,7 +99,8 @@ fn options(options: Bbr3Options) -> Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::whole::bbr1::tests::{settled, steady, Clock};
+    use crate::whole::bbr1;
+    use crate::whole::bbr1::tests::{settled, steady, value, Clock};
     use cwndlab_control::testing::{established, loss, path, timeout, undo};
     use cwndlab_control::{Change, CongestionControl, Window};
     use cwndlab_units::{Bytes, Rate};
@@ -111,16 +112,6 @@ mod tests {
     fn of(text: &str) -> Options {
         let algorithm = crate::catalogue().parse(&format!("bbr3({text})")).unwrap();
         options((&algorithm.growth.arguments).into())
-    }
-
-    fn value(flow: &Bbr3, of: &str) -> f64 {
-        let mut found = f64::NAN;
-        let _ = flow.state(Some(&mut |name, value| {
-            if name == of {
-                found = value;
-            }
-        }));
-        found
     }
 
     fn gain(flow: &Bbr3) -> f64 {
@@ -135,13 +126,7 @@ mod tests {
     /// Acknowledges one by one until the flow is in this state, with a BDP in flight.
     fn until(flow: &mut Bbr3, clock: &mut Clock, state: f64) {
         clock.in_flight = 90;
-        for _ in 0..20_000 {
-            if value(flow, "state") == state {
-                return;
-            }
-            steady(flow, clock, 1);
-        }
-        panic!("the flow does not enter state {state}");
+        bbr1::tests::until(flow, clock, state);
     }
 
     /// Reference values: 4 ln 2 = 2.7726 times the rate, here ten segments of 1000 bytes in 100 ms; the public branch
@@ -160,10 +145,7 @@ mod tests {
     /// An ACK that reports ten losses, which are more than 2 % of the hundred segments in flight.
     fn lossy(flow: &mut Bbr3, clock: &mut Clock) {
         flow.on_congestion(&loss(100));
-        clock.count += 1;
-        let mut ack = crate::whole::bbr1::tests::ack_of(clock);
-        ack.lost = Bytes(10_000);
-        flow.on_ack(&ack);
+        bbr1::tests::lossy(flow, clock);
     }
 
     /// The draft, HandleSpuriousLossDetection: a flow that left Up by the loss goes to Refill, and its bound of the
@@ -193,7 +175,7 @@ mod tests {
             flow.on_window(&established(Duration::from_millis(100), None));
             let mut clock = Clock { bw: 100.0, rtt: 0.1, count: 0, in_flight: 10 };
             steady(&mut flow, &mut clock, 1);
-            let mut ack = crate::whole::bbr1::tests::ack_of(&clock);
+            let mut ack = bbr1::tests::ack_of(&clock);
             ack.delivery_rate = ack.delivery_rate.map(|sample| cwndlab_control::DeliveryRate {
                 delivered: Bytes(20_000),
                 prior_delivered: Bytes(0),
@@ -250,7 +232,7 @@ mod tests {
     /// An ACK of a segment with a mark.
     fn marked(flow: &mut Bbr3, clock: &mut Clock) {
         clock.count += 1;
-        let mut ack = crate::whole::bbr1::tests::ack_of(clock);
+        let mut ack = bbr1::tests::ack_of(clock);
         ack.ce = Bytes(1000);
         flow.on_ack(&ack);
     }
@@ -294,7 +276,7 @@ mod tests {
             let (mut downs, mut before) = (0, CRUISE);
             while downs < 2 {
                 clock.count += 1;
-                let mut ack = crate::whole::bbr1::tests::ack_of(&clock);
+                let mut ack = bbr1::tests::ack_of(&clock);
                 ack.delivery_rate = ack
                     .delivery_rate
                     .map(|sample| cwndlab_control::DeliveryRate { delivered: Bytes(sample.delivered.0 / 2), ..sample });

@@ -11,7 +11,7 @@ from typing import Any
 from cwndlab import emulation
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.files import save
-from cwndlab.linux import release, with_kernels
+from cwndlab.linux import with_kernels
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import scenario_of
 from cwndlab.simulate import run, run_jobs
@@ -209,9 +209,11 @@ class AttackResult:
         """
         jobs = [(with_kernels(document), seed) for document, seed in self._repeated(runs)]
         found = [0.0] * len(jobs)
+        kernel = ""
         for index, records in run_jobs(jobs):
             found[index] = HARMS[self.goal].value(records, self.world.duration_s)
-        return self._confirmation(found, f"Linux {release()} in virtual time")
+            kernel = str(records.flows["profile"][0])
+        return self._confirmation(found, f"{kernel} in virtual time")
 
     def _repeated(self, runs: int) -> list[tuple[dict[str, Any], int]]:
         """Scenarios and seeds of runs between kernels, of the algorithm and of the baseline in turn."""
