@@ -73,6 +73,19 @@ def test_a_buffer_in_bandwidth_delay_products_keeps_its_bytes() -> None:
     assert document["dumbbell"]["bottleneck"]["queue"]["capacity"] == "50000 B"
 
 
+def test_flows_over_tcp_have_the_stack_of_the_path() -> None:
+    """A rival and the flow beside have the first flow's stack, as all flows of a host; how the attacked flow's receiver
+    acknowledges is added to it."""
+    window = {"initial_receive_window": "1 MB"}
+    path = scenario_of(PATH).with_({"flow[0].stack": window, "flow[0].profile": "rfc"})
+    here = World.of(path, beside=True)
+    events = [Event(2, 3, "rival"), Event(2, 3, "cbr", 0.5), Event(0, 30, "stretch", 4)]
+    flows = here.scenario("reno", events)["flow"]
+    assert [flow.get("profile") for flow in flows] == ["rfc", "rfc", "rfc", None]
+    assert [flow.get("stack") for flow in flows] == [window | {"ack_every": 4}, window, window, None]
+    check(json.dumps(here.scenario("reno", events)), "json")
+
+
 @given(
     st.lists(st.tuples(st.sampled_from([*KINDS]), *(st.floats(0, 1) for _ in range(3))), max_size=6),
     st.booleans(),

@@ -99,7 +99,9 @@ def kernels(path: str, algorithm: str = "cubic") -> dict[str, Any]:
 
 
 def test_kernels_take_the_place_of_flows() -> None:
-    """mixed-50 has CUBIC beside BBR, ecn-20 has classic ECN at both ends, stops-10 a flow that ends after 10 s."""
+    """mixed-50 has CUBIC beside BBR, ecn-20 has classic ECN at both ends, stops-10 a flow that ends after 10 s. All have
+    the receive buffer of the file."""
+    buffers = "net.ipv4.tcp_rmem=4096 16777216 67108864"
     mixed = kernels("mixed-50")
     assert mixed["dumbbell"]["bottleneck"]["rate"] == "50 Mbps"
     assert [flow["workload"]["controller"] for flow in mixed["flow"]] == ["cubic", "bbr"]
@@ -107,12 +109,13 @@ def test_kernels_take_the_place_of_flows() -> None:
     marked = kernels("ecn-20", "reno")
     workload = marked["flow"][0]["workload"]
     assert workload["controller"] == "reno"
-    assert workload["options"] == workload["peer_options"] == "net.ipv4.tcp_ecn=1"
+    assert workload["options"] == "net.ipv4.tcp_ecn=1"
+    assert workload["peer_options"] == f"net.ipv4.tcp_ecn=1,{buffers}"
     stops = kernels("stops-10")
     assert [flow.get("stop") for flow in stops["flow"]] == ["10 s", None]
     assert ["options" in flow["workload"] for flow in stops["flow"]] == [True, False]
     settings = kernels("fast-100-all-acks")
-    assert settings["flow"][0]["workload"]["peer_options"] == "net.ipv4.tcp_comp_sack_nr=0"
+    assert settings["flow"][0]["workload"]["peer_options"] == f"net.ipv4.tcp_comp_sack_nr=0,{buffers}"
     for one in (mixed, marked, stops, settings):
         cwndlab.Scenario.from_json(json.dumps(one))
 
@@ -239,7 +242,7 @@ def test_a_campaign_goes_on_where_it_was_and_judges_kernels_beside_others(
     verdicts, notes = linux.judge_kept(tmp_path, repetitions=2)
     assert len(verdicts) == 3
     assert notes[-1].startswith("Not measured yet: slow-5 reno 1, slow-5 bbr 1, ")
-    assert ", slow-5 bbr 2, city-50, ecn-20, " in notes[-1]
+    assert ", slow-5 bbr 2, buffer-20, buffer-long-30, city-50, ecn-20, " in notes[-1]
     assert not any(is_kernel for _, _, is_kernel in machine.calls)
     assert (tmp_path / linux.FILE).read_bytes() == kept_runs
 
@@ -375,14 +378,19 @@ def test_a_find_of_an_attack_is_repeated_between_kernels() -> None:
 @pytest.mark.usefixtures("_kernel")
 def test_a_kernel_repeats_a_retransmission_lost_before_an_undo_at_the_next_timeout() -> None:
     """The find of docs/attack.md: no byte in order for 40 s after an outage, whereas one that begins 0.2 s earlier ends
-    with the outage."""
+    with the outage. The simulator's flow stops after the same byte."""
     path = cwndlab.presets.load(ROOT / "examples" / "attacks" / "lost-retransmission.toml").document
+    path["flow"][0]["stack"] = {"initial_receive_window": "2092735 B"}
     for start, stalls in ((0.95, True), (0.75, False)):
         schedule = [{"at": f"{start} s", "rate": "0 Mbps"}, {"at": f"{start + 13:.2f} s", "rate": "10 Mbps"}]
         path["dumbbell"]["bottleneck"]["schedule"] = schedule
-        records = cwndlab.run(with_kernels(path), seed=1)
-        delivered = {row["time_ns"]: row["delivered_bytes"] for row in records.rows("samples")}
-        assert (delivered[54_000_000_000] == delivered[12_000_000_000]) is stalls
+        kernels, ours = (
+            {row["time_ns"]: row["delivered_bytes"] for row in cwndlab.run(one, seed=1).rows("samples")}
+            for one in (with_kernels(path), path)
+        )
+        assert (kernels[54_000_000_000] == kernels[12_000_000_000]) is stalls
+        assert (ours[20_000_000_000] == ours[12_000_000_000]) is stalls
+        assert ours[12_000_000_000] == kernels[12_000_000_000]
 
 
 def test_an_attack_without_the_stack_says_what_builds_it(

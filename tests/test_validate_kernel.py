@@ -169,11 +169,15 @@ def bundled(path: str, algorithm: str = "reno") -> Trial:
     return trial
 
 
+#: The kernel settings of all bundled paths but those named `buffer`.
+BUFFER = {"net.ipv4.tcp_rmem": "4096 16777216 67108864"}
+
+
 def test_the_bundled_paths_are_those_of_the_file() -> None:
     paths = read(kernel_paths())
-    assert len({trial.path for trial in paths.trials}) == 21
+    assert len({trial.path for trial in paths.trials}) == 23
     assert {trial.algorithm for trial in paths.trials} == {"reno", "cubic", "bbr"}
-    assert len(paths.trials) == 63
+    assert len(paths.trials) == 69
     assert paths.repetitions == 5
     lossy = {"web-20", "reorder-loss-10", "reorder-loss-10-all-acks"}
     for trial in paths.trials:
@@ -208,10 +212,19 @@ def test_the_bundled_paths_reorder_pause_stop_and_mark() -> None:
     assert (ecn.document["flow"][0]["stack"]["ecn"], ecn.counts) == ("classic", ("marks",))
 
 
+def test_a_path_has_the_settings_of_the_file_but_for_its_own() -> None:
+    """An initial buffer of 131,072 bytes is one of 65,535 in the window (ip-sysctl.rst, tcp_rmem)."""
+    own = bundled("buffer-20")
+    assert own.settings == {"receiver": {"net.ipv4.tcp_rmem": "4096 131072 67108864"}}
+    assert own.document["flow"][0]["stack"]["initial_receive_window"] == "65535 B"
+    assert bundled("plain-20").document["flow"][0]["stack"]["initial_receive_window"] == "2092735 B"
+
+
 def test_a_path_like_another_changes_only_the_kernels_settings() -> None:
     """The simulator runs the same, but for what a setting means to it; the kernel's runs are others, by fingerprint."""
     plain, other = bundled("fast-100"), bundled("fast-100-all-acks")
-    assert other.settings == {"receiver": {"net.ipv4.tcp_comp_sack_nr": 0}}
+    assert plain.settings == {"receiver": BUFFER}
+    assert other.settings == {"receiver": BUFFER | {"net.ipv4.tcp_comp_sack_nr": 0}}
     (flow,) = plain.document["flow"]
     without = {**flow, "stack": {**flow["stack"], "sack_compression": 0}}
     assert {**plain.document, "title": "", "flow": [without]} == {**other.document, "title": ""}

@@ -8,6 +8,7 @@ from typing import Any
 
 from cwndlab.engine import stack_program
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.scenario.units import size_bytes
 from cwndlab.simulate import run
 
 __all__ = ["release", "with_kernels"]
@@ -28,8 +29,10 @@ UNSENT = 14480
 SLOW_STARTS = {"cubic": ("hystart-linux", "hystart")}
 #: What a flow between kernels does not have, or has of its own.
 _OF_THE_ENDS = ("algorithm", "transport", "profile", "stack", "control", "workload")
+#: Of the receiver, bytes, so that it limits no window.
+_LARGEST_BUFFER = 64 << 20
 #: Fields of a stack that are settings of the kernel.
-_SETTINGS = ("ecn", "sack", "sack_compression")
+_SETTINGS = ("ecn", "sack", "sack_compression", "initial_receive_window")
 
 
 def with_kernels(
@@ -88,7 +91,11 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[Any, Mapping[str, Any]]) -
     if "sack" in stack:
         both["net.ipv4.tcp_sack"] = int(stack["sack"])
     sender = {"net.ipv4.tcp_notsent_lowat": UNSENT} if "stop" in flow or "hold" in flow else {}
-    receiver = {"net.ipv4.tcp_comp_sack_nr": stack["sack_compression"]} if "sack_compression" in stack else {}
+    receiver: dict[str, Any] = {}
+    if "sack_compression" in stack:
+        receiver["net.ipv4.tcp_comp_sack_nr"] = stack["sack_compression"]
+    if "initial_receive_window" in stack:
+        receiver["net.ipv4.tcp_rmem"] = receive_buffers(stack["initial_receive_window"])
     workload: dict[str, Any] = {"kind": "hosted", "stack": "linux"}
     workload["controller"] = CONTROLLERS.get(_base(flow.get("algorithm", "cubic")), "")
     for key, side, own in (("options", "sender", sender), ("peer_options", "receiver", receiver)):
@@ -97,6 +104,15 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[Any, Mapping[str, Any]]) -
     if size := flow.get("workload", {}).get("bytes"):
         workload["bytes"] = size
     return {"transport": "udp", "workload": workload}
+
+
+def receive_buffers(initial: str) -> str:
+    """``tcp_rmem`` for a window that begins with ``initial``: the kernel offers half of its buffer (ip-sysctl.rst).
+
+    >>> receive_buffers("65535 B")
+    '4096 131072 67108864'
+    """
+    return f"4096 {2 * (size_bytes(initial, 'initial_receive_window') + 1)} {_LARGEST_BUFFER}"
 
 
 def faults(at: str, flow: Mapping[str, Any]) -> Iterator[Fault]:

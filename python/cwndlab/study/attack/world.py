@@ -122,14 +122,15 @@ class World:
     document: Mapping[str, Any]
     forward: Line
     reverse: Line
-    rtt: str
+    own: Mapping[str, Any]
+    """RTT, and where they are given profile and stack, of all flows over TCP."""
     duration_s: float
     beside: bool
     classes: Mapping[str, type]
 
     @classmethod
     def of(cls, scenario: Scenario, *, beside: bool) -> World:
-        """The world of a scenario, of whose flows the first one remains.
+        """The world of a scenario, of whose flows the RTT, profile and stack of the first one remain.
 
         Raises
         ------
@@ -154,16 +155,17 @@ class World:
         kept = {key: value for key, value in document.items() if key not in ("flow", "title", "start_jitter")}
         kept["dumbbell"] = document["dumbbell"] | {"bottleneck": bottleneck}
         lines = Line.of(line), Line.of(canonical["dumbbell"]["reverse"])
-        return cls(kept, *lines, flow["rtt"], canonical["duration_ns"] / 1e9, beside, scenario.classes)
+        own = {name: flow[name] for name in ("rtt", "profile", "stack") if name in flow}
+        return cls(kept, *lines, own, canonical["duration_ns"] / 1e9, beside, scenario.classes)
 
     def scenario(self, algorithm: str, events: Sequence[Event]) -> dict[str, Any]:
         """The scenario with these events, in plain values. Paths and starts vary by less than can be measured from seed
         to seed (`perturb`)."""
-        flows: list[dict[str, Any]] = [{"name": "attacked", "algorithm": algorithm, "rtt": self.rtt}]
+        flows: list[dict[str, Any]] = [{"name": "attacked", "algorithm": algorithm, **self.own}]
         if receiver := _receiver(events):
-            flows[0]["stack"] = receiver
+            flows[0]["stack"] = self.own.get("stack", {}) | receiver
         if self.beside:
-            flows.append({"name": "beside", "algorithm": "cubic", "rtt": self.rtt})
+            flows.append({"name": "beside", "algorithm": "cubic", **self.own})
         made = [self._flow(number, one) for number, one in enumerate(events) if one.kind in ("rival", "cbr", "pulses")]
         dumbbell = dict(self.document["dumbbell"])
         forward = [one for one in events if one.kind in ("outage", "rate", "delay", "loss")]
@@ -179,10 +181,11 @@ class World:
         return sorted({0.0, self.duration_s} | {time for time in inner if 0 < time < self.duration_s})
 
     def _flow(self, number: int, event: Event) -> dict[str, Any]:
-        one = {"name": f"event-{number + 1}", "rtt": self.rtt, "start": _time(event.at_s), "stop": _time(event.end_s)}
+        one: dict[str, Any] = {"name": f"event-{number + 1}"}
+        times = {"start": _time(event.at_s), "stop": _time(event.end_s)}
         if event.kind == "rival":
-            return one | {"algorithm": "cubic"}
-        one["transport"] = "udp"
+            return one | self.own | times | {"algorithm": "cubic"}
+        one |= {"rtt": self.own["rtt"], **times, "transport": "udp"}
         if event.kind == "cbr":
             return one | {"workload": {"kind": "cbr", "rate": _rate(self.forward.rate_bps * event.amount)}}
         off = max(event.amount - _PULSE_MS, 1.0)

@@ -90,9 +90,10 @@ _NS3_SCENARIO = {
 }
 
 #: ``paths.toml``.
-_PATHS = ("kind", "repetitions", "rtt_step", "senders", "beside", "stack", "tolerances", "path")
+_PATHS = ("kind", "repetitions", "rtt_step", "senders", "beside", "stack", "settings", "tolerances", "path")
 _PATH = (
     *("name", "why", "like", "rate", "rtt", "buffer", "queue", "ecn", "loss", "reorder", "reorder_acks", "duration"),
+    "initial_receive_window",
     *("flows", "transfers", "application", "settings"),
 )
 _PATH_RULE = ("relative", "absolute", "of_the_link")

@@ -16,6 +16,7 @@ from cwndlab.validation.references import keys
 #: Distance of the samples, s: means of the smoothed RTT go over them.
 SAMPLE_S = 0.02
 
+_SIDES: tuple[Side, ...] = ("sender", "receiver")
 #: A flow: its sender, its RTT where the path's is not meant, its start where it is not 0 s, and its stop.
 _FLOW = re.compile(r"(\*|beside)(?: over ([0-9.]+ [mu]?s))?(?: after ([0-9.]+ [mu]?s))?(?: until ([0-9.]+ [mu]?s))?")
 
@@ -105,8 +106,8 @@ def _known(parameter: str, wanted: list[str] | None, names: list[str]) -> list[s
 
 
 def _stack(entry: dict[str, Any]) -> dict[str, Any]:
-    """What a path changes in the simulator's stack: ECN, and what its kernel settings mean there."""
-    stack = {"ecn": entry["ecn"]} if "ecn" in entry else {}
+    """What a path changes in the simulator's stack: ECN, the window, and what its kernel settings mean there."""
+    stack = {name: entry[name] for name in ("ecn", "initial_receive_window") if name in entry}
     merged = entry.get("settings", {}).get("receiver", {}).get("net.ipv4.tcp_comp_sack_nr")
     return stack if merged is None else stack | {"sack_compression": merged}
 
@@ -164,6 +165,7 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
         document["start_jitter"] = "rtt"  # what repetitions differ in, beside the kernel's own timing
     rate = rate_bps(entry["rate"], "rate")
     counts = (*(("retransmissions",) if "reorder" in entry else ()), *(("marks",) if "ecn" in entry else ()))
-    settings = entry.get("settings", {})
+    sides = {side: about.get("settings", {}).get(side, {}) | entry.get("settings", {}).get(side, {}) for side in _SIDES}
+    settings = {side: own for side, own in sides.items() if own}
     step_s = duration_s(about["rtt_step"], "rtt_step") if "rtt_step" in about else 0.0
     return Trial(entry["name"], algorithm, tuple(senders), rate, document, transfers, counts, settings, step_s)
