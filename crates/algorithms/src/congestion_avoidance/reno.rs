@@ -12,7 +12,9 @@
 //! `base = cwnd` halves the window instead of FlightSize, as Linux does (`reno(abc=1, base=cwnd)` is Linux' Reno);
 //! `per_ack` counts ACKs, as ns-3's `TcpNewReno`.
 
-use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Kind, Path, Spec};
+use cwndlab_control::{
+    options, Ack, Build, Change, Confidence, Congestion, CongestionAvoidance, Kind, Path, Spec, Window,
+};
 use cwndlab_units::maths::float;
 
 use crate::shared::margin::whole_down;
@@ -108,6 +110,13 @@ impl CongestionAvoidance for Reno {
         let reduced = base * self.options.beta;
         (if self.byte_counting { whole_down(reduced) } else { reduced }).max(2.0)
     }
+
+    fn on_window(&mut self, window: &Window) {
+        // Linux restores window and threshold; tcp_init_cwnd_reduction has reset snd_cwnd_cnt.
+        if window.change == Change::Undo && self.byte_counting && self.options.base == Base::Cwnd {
+            self.credit = 0.0;
+        }
+    }
 }
 
 /// Reno with default parameters, for tests and for algorithms that fall back to Reno.
@@ -119,7 +128,7 @@ pub fn plain(_: &Path) -> Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::{ack, loss};
+    use cwndlab_control::testing::{ack, loss, undo};
 
     fn reno() -> Reno {
         Reno::new(Options::default())
@@ -150,6 +159,18 @@ mod tests {
         assert_eq!(windows(&[1, 1, 1, 1], 4.0), [4.0, 4.0, 4.0, 5.0]);
         assert_eq!(windows(&[2, 2, 2], 5.0), [5.0, 5.0, 6.0]);
         assert_eq!(windows(&[2, 2, 1], 6.0), [6.0, 6.0, 7.0]);
+    }
+
+    /// tcp_init_cwnd_reduction and tcp_undo_cwnd_reduction, by hand: of four segments, three are acknowledged; after a
+    /// reduction that is undone the window grows with the fourth ACK from there.
+    #[test]
+    fn an_undo_does_not_restore_the_counter_of_linux() {
+        let mut flow = Reno::new(Options { abc: 1.0, base: Base::Cwnd, ..Options::default() });
+        let grown = |flow: &mut Reno, acks: usize| (0..acks).fold(4.0, |w, _| flow.on_ack(&ack(1), w));
+        assert_eq!(grown(&mut flow, 3), 4.0);
+        flow.on_window(&undo()); // the transport has restored the copy from before the reduction
+        assert_eq!(grown(&mut flow, 3), 4.0);
+        assert_eq!(flow.on_ack(&ack(1), 4.0), 5.0);
     }
 
     /// By hand: ten ACKs from w = 10 add Σ 1/w, which is 0.96 with real arithmetic and exactly 1 when bytes are
