@@ -99,8 +99,8 @@ def kernels(path: str, algorithm: str = "cubic") -> dict[str, Any]:
 
 
 def test_kernels_take_the_place_of_flows() -> None:
-    """mixed-50 has CUBIC beside BBR, ecn-20 has classic ECN at both ends, stops-10 a flow that ends after 10 s. All have
-    the receive buffer of the file."""
+    """mixed-50 has CUBIC beside BBR, ecn-20 has classic ECN at both ends, stops-10 a flow that ends after 10 s. All
+    have the receive buffer of the file."""
     buffers = "net.ipv4.tcp_rmem=4096 16777216 67108864"
     mixed = kernels("mixed-50")
     assert mixed["dumbbell"]["bottleneck"]["rate"] == "50 Mbps"

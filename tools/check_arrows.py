@@ -119,7 +119,7 @@ PYTHON: dict[str, set[str]] = {
     "simulate": {"errors", "engine", "custom", "scenario", "records"},
     "gym": {"errors", "closing", "lazy", "engine", "files", "custom", "scenario", "records", "simulate"},
     "kernel": {"errors", "closing", "engine", "custom"},
-    "linux": {"errors", "engine", "simulate"},
+    "linux": {"errors", "engine", "scenario", "simulate"},
     "metrics": {"errors", "records", "statistics"},
     "service": {"errors", "scenario", "records", "statistics", "metrics"},
     "energy": {"errors", "records"},

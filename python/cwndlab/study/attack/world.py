@@ -184,7 +184,7 @@ class World:
         one: dict[str, Any] = {"name": f"event-{number + 1}"}
         times = {"start": _time(event.at_s), "stop": _time(event.end_s)}
         if event.kind == "rival":
-            return one | self.own | times | {"algorithm": "cubic"}
+            return {**one, **self.own, **times, "algorithm": "cubic"}
         one |= {"rtt": self.own["rtt"], **times, "transport": "udp"}
         if event.kind == "cbr":
             return one | {"workload": {"kind": "cbr", "rate": _rate(self.forward.rate_bps * event.amount)}}

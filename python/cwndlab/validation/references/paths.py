@@ -107,7 +107,7 @@ def _known(parameter: str, wanted: list[str] | None, names: list[str]) -> list[s
 
 def _stack(entry: dict[str, Any]) -> dict[str, Any]:
     """What a path changes in the simulator's stack: ECN, the window, and what its kernel settings mean there."""
-    stack = {name: entry[name] for name in ("ecn", "initial_receive_window") if name in entry}
+    stack: dict[str, Any] = {name: entry[name] for name in ("ecn", "initial_receive_window") if name in entry}
     merged = entry.get("settings", {}).get("receiver", {}).get("net.ipv4.tcp_comp_sack_nr")
     return stack if merged is None else stack | {"sack_compression": merged}
 
