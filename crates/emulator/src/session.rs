@@ -130,8 +130,10 @@ pub struct Session {
     pub start: Instant,
 }
 
-/// Initial send buffer of the emulator's own endpoints, bytes. It is large enough that no sender is limited by it.
-const SEND_BUFFER: u64 = 16 << 20;
+/// Initial send buffer of the emulator's own endpoints, bytes. It limits no sender, since the kernel enlarges it with the
+/// window. Buffers of many runs at a time must not exceed the kernel's memory for TCP (`tcp_mem`): under pressure it
+/// shrinks receive windows to four segments (`tcp_adjust_rcv_ssthresh`), as with 16 MB each.
+const SEND_BUFFER: u64 = 1 << 20;
 
 /// The initial receive buffer that gives a window of `initial` bytes: the kernel's 131,072 bytes give 65,535
 /// (ip-sysctl.rst, `tcp_rmem`).
