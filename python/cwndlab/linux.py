@@ -95,7 +95,7 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[Any, Mapping[str, Any]]) -
     if "sack_compression" in stack:
         receiver["net.ipv4.tcp_comp_sack_nr"] = stack["sack_compression"]
     if "initial_receive_window" in stack:
-        receiver["net.ipv4.tcp_rmem"] = receive_buffers(stack["initial_receive_window"])
+        receiver["net.ipv4.tcp_rmem"] = _receive_buffers(stack["initial_receive_window"])
     workload: dict[str, Any] = {"kind": "hosted", "stack": "linux"}
     workload["controller"] = CONTROLLERS.get(_base(flow.get("algorithm", "cubic")), "")
     for key, side, own in (("options", "sender", sender), ("peer_options", "receiver", receiver)):
@@ -106,10 +106,10 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[Any, Mapping[str, Any]]) -
     return {"transport": "udp", "workload": workload}
 
 
-def receive_buffers(initial: str) -> str:
+def _receive_buffers(initial: str) -> str:
     """``tcp_rmem`` for a window that begins with ``initial``: the kernel offers half of its buffer (ip-sysctl.rst).
 
-    >>> receive_buffers("65535 B")
+    >>> _receive_buffers("65535 B")
     '4096 131072 67108864'
     """
     return f"4096 {2 * (size_bytes(initial, 'initial_receive_window') + 1)} {_LARGEST_BUFFER}"

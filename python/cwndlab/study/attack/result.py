@@ -12,6 +12,7 @@ from cwndlab import emulation
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.files import save
 from cwndlab.linux import with_kernels
+from cwndlab.records import Records
 from cwndlab.scenario.document import Scenario
 from cwndlab.scenario.like import scenario_of
 from cwndlab.simulate import run, run_jobs
@@ -22,7 +23,7 @@ from cwndlab.study.attack.world import KINDS, Event, World, during, shifted
 from cwndlab.study.rendering import Table
 from cwndlab.validation.debugger import look
 
-#: The seed of the run that the story is of, and that `cwndlab debug` repeats.
+#: The seed of the run that the story is of, and that `cwndlab debug` repeats; the first of those that choose no event.
 STORY_SEED = 101
 #: The largest difference to the simulated harm at which that between kernels confirms it.
 _WITHIN = 0.2
@@ -189,7 +190,7 @@ class AttackResult:
         found = [0.0] * len(jobs)
         for index, (records, timing) in emulation.emulate_many(jobs, workers=1, late_s=late_s):
             emulation.refuse_late(timing)
-            found[index] = HARMS[self.goal].value(records, self.world.duration_s)
+            found[index] = self._value(records)
         return self._confirmation(found, "the kernel")
 
     def between_kernels(self, runs: int) -> Confirmation:
@@ -212,9 +213,13 @@ class AttackResult:
         found = [0.0] * len(jobs)
         kernel = ""
         for index, records in run_jobs(jobs):
-            found[index] = HARMS[self.goal].value(records, self.world.duration_s)
+            found[index] = self._value(records)
             kernel = str(records.flows["profile"][0])
         return self._confirmation(found, f"{kernel} in virtual time")
+
+    def _value(self, records: Records) -> float:
+        """What the harm compares."""
+        return HARMS[self.goal].value(records, self.world.duration_s)
 
     def _repeated(self, runs: int) -> list[tuple[dict[str, Any], int]]:
         """Scenarios and seeds of runs that confirm, of the algorithm and of the baseline in turn."""
@@ -232,7 +237,7 @@ class AttackResult:
         jobs = self._repeated(len(found) // 2)
         simulated = [0.0] * len(jobs)
         for index, records in run_jobs(jobs, algorithms=self.world.classes):
-            simulated[index] = HARMS[self.goal].value(records, self.world.duration_s)
+            simulated[index] = self._value(records)
         both = [
             estimate([harm(self.goal, *pair) for pair in zip(values[::2], values[1::2], strict=True)])
             for values in (found, simulated)

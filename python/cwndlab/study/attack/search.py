@@ -18,14 +18,14 @@ from cwndlab.lazy import extra
 from cwndlab.scenario.like import ScenarioLike, scenario_of
 from cwndlab.simulate import run_many
 from cwndlab.study.attack.harms import HARMS, Goal, harm
-from cwndlab.study.attack.result import AttackResult
+from cwndlab.study.attack.result import STORY_SEED, AttackResult
 from cwndlab.study.attack.world import KINDS, PATH, Event, World, shifted
 
 #: Candidates that are proposed together, before any of them is measured.
 _BATCH = 8
 _SEARCH_SEEDS = (1, 2)
 _CHOICE_SEEDS = (11, 12, 13, 14, 15)
-_CONFIRM_SEEDS = tuple(range(101, 111))
+_CONFIRM_SEEDS = tuple(range(STORY_SEED, STORY_SEED + 10))
 #: Candidates that are compared again with other seeds.
 _FINALISTS = 5
 #: The share of the harm that must remain when an event is left out or rounded.

@@ -105,16 +105,24 @@ def _known(parameter: str, wanted: list[str] | None, names: list[str]) -> list[s
     return names if wanted is None else wanted
 
 
-def _stack(entry: dict[str, Any]) -> dict[str, Any]:
-    """What a path changes in the simulator's stack: ECN, the window, and what its kernel settings mean there."""
+def _settings(entry: dict[str, Any], about: dict[str, Any]) -> dict[Side, dict[str, str | int]]:
+    """The kernel settings of a path: those of the file, but for its own."""
+    tables = [one.get("settings", {}) for one in (about, entry)]
+    sides = {side: {name: value for table in tables for name, value in table.get(side, {}).items()} for side in _SIDES}
+    return {side: settings for side, settings in sides.items() if settings}
+
+
+def _stack(entry: dict[str, Any], settings: dict[Side, dict[str, str | int]]) -> dict[str, Any]:
+    """What a path changes in the simulator's stack: ECN, the window, and what kernel settings mean there."""
     stack: dict[str, Any] = {name: entry[name] for name in ("ecn", "initial_receive_window") if name in entry}
-    merged = entry.get("settings", {}).get("receiver", {}).get("net.ipv4.tcp_comp_sack_nr")
+    merged = settings.get("receiver", {}).get("net.ipv4.tcp_comp_sack_nr")
     return stack if merged is None else stack | {"sack_compression": merged}
 
 
 def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Trial:
     flows, senders, rtts = [], [], []
     transfers = tuple(entry.get("transfers", ()))
+    settings = _settings(entry, about)
     for index, text in enumerate(entry["flows"]):
         match = _FLOW.fullmatch(text)
         if match is None:
@@ -129,7 +137,7 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
             "rtt": rtts[-1],
             "start": match[3] or "0 s",
             "profile": "linux",
-            "stack": about["stack"] | _stack(entry),
+            "stack": about["stack"] | _stack(entry, settings),
         }
         if match[4]:
             flow["stop"] = match[4]
@@ -165,7 +173,5 @@ def _trial(entry: dict[str, Any], algorithm: str, about: dict[str, Any]) -> Tria
         document["start_jitter"] = "rtt"  # what repetitions differ in, beside the kernel's own timing
     rate = rate_bps(entry["rate"], "rate")
     counts = (*(("retransmissions",) if "reorder" in entry else ()), *(("marks",) if "ecn" in entry else ()))
-    sides = {side: about.get("settings", {}).get(side, {}) | entry.get("settings", {}).get(side, {}) for side in _SIDES}
-    settings = {side: own for side, own in sides.items() if own}
     step_s = duration_s(about["rtt_step"], "rtt_step") if "rtt_step" in about else 0.0
     return Trial(entry["name"], algorithm, tuple(senders), rate, document, transfers, counts, settings, step_s)
