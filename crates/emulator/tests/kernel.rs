@@ -93,6 +93,18 @@ fn kernel_tcp_uses_the_rate_of_the_simulators_link() {
     assert!(calibrated("base_rtt_ns").measured >= 20e6 && calibrated("rate_bps").expected == 20e6);
 }
 
+/// Slow start doubles the window per round trip (RFC 5681, section 3.1), from 10 segments (RFC 6928): after six of 200 ms,
+/// of which the first is the handshake, 10 + 20 + 40 + 80 + 160 are acknowledged. The receive window begins with 64 kB
+/// and grows as the receiver reads; a receiver that waits for 64 kB leaves no more than half of them.
+#[test]
+fn a_receiver_of_endless_data_does_not_limit_slow_start() {
+    let flows = json!([{ "algorithm": "cubic", "rtt": "200 ms" }]);
+    let Some((records, _)) = run(&dumbbell("1.4 s", json!({ "capacity": "1000 packets" }), flows)) else { return };
+    let last = records.samples.iter().rfind(|row| row.time_ns <= 1_350_000_000).expect("samples");
+    let segments = last.delivered_bytes / records.flows[0].mss_bytes;
+    assert!((250..=310).contains(&segments), "{segments}");
+}
+
 /// 1428 bytes of payload, 40 of IPv6, 20 of TCP and 12 of timestamps are 1500; over IPv4 they are 1480.
 #[test]
 fn flows_whose_headers_take_72_bytes_use_ipv6() {

@@ -35,6 +35,20 @@ pub fn set_receive_low_water(socket: &TcpStream, bytes: Bytes) -> std::io::Resul
     set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, &bytes.to_ne_bytes())
 }
 
+/// The size of the receive buffer now (`SO_RCVBUF` of socket(7)), which the kernel enlarges with the data received.
+pub fn receive_buffer(socket: &TcpStream) -> std::io::Result<Bytes> {
+    let mut bytes: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVBUF);
+    // SAFETY: the value and its length outlive the call.
+    let status = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut bytes).cast(), &raw mut length) };
+    if status == 0 {
+        Ok(Bytes(u64::try_from(bytes).unwrap_or(0)))
+    } else {
+        Err(std::io::Error::last_os_error())
+    }
+}
+
 /// Reads up to `limit` bytes and discards them without a copy (`MSG_TRUNC` of tcp(7)); returns their number, 0 at the
 /// end of the stream.
 pub fn discard(socket: &TcpStream, limit: Bytes) -> std::io::Result<Bytes> {

@@ -1,6 +1,6 @@
 //! One-way data over TCP: the sender's thread, which executes the actions of a byte source, and the receiver's thread.
 
-use std::net::{Shutdown, TcpListener};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 
 use cwndlab_linux::socket;
@@ -78,14 +78,14 @@ impl StreamSender<'_> {
             // A transfer over a new connection begins with the handshake, as in the simulator.
             Action::Open(bytes) | Action::Reopen(bytes) => {
                 if self.connect()? {
-                    self.append(bytes, start);
+                    self.append(bytes, start)?;
                 }
             }
-            Action::Write(bytes) => self.append(bytes, start),
+            Action::Write(bytes) => self.append(bytes, start)?,
             Action::Supply(bytes) => self.writer.iter_mut().for_each(|writer| writer.append(bytes)),
-            Action::Pause => self.writer.iter_mut().for_each(Writer::end_supply),
+            Action::Pause => self.writer.iter_mut().try_for_each(Writer::end_supply)?,
             Action::Stop => {
-                self.writer.iter_mut().for_each(Writer::end_supply);
+                self.writer.iter_mut().try_for_each(Writer::end_supply)?;
                 self.is_done = true;
             }
             Action::Nothing => {}
@@ -104,10 +104,10 @@ impl StreamSender<'_> {
     }
 
     /// Appends a transfer of `bytes` that started at `start`; `None`: an endless supply until the next timer.
-    fn append(&mut self, bytes: Option<Bytes>, start: Time) {
-        let Some(writer) = &mut self.writer else { return };
+    fn append(&mut self, bytes: Option<Bytes>, start: Time) -> std::io::Result<()> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
         match bytes {
-            None => writer.begin_supply(self.due),
+            None => writer.begin_supply(self.due)?,
             Some(Bytes::ZERO) => {}
             Some(size) => {
                 self.written += size.0;
@@ -118,6 +118,7 @@ impl StreamSender<'_> {
                 self.in_transfer = true;
             }
         }
+        Ok(())
     }
 
     /// Handles the acknowledgement of all data; returns whether the flow ends.
@@ -139,9 +140,13 @@ impl StreamSender<'_> {
     }
 }
 
-/// Data for which the receiver of endless data waits. A wake-up for every second packet would take more processor time
-/// than the packets. The limit is far below [the initial buffer](crate::session), so that it does not change the window.
+/// Data for which the receiver of endless data waits: a wake-up for every second packet would take more processor time
+/// than the packets.
 const LOW_WATER: Bytes = Bytes(1 << 16);
+/// Data before which the receiver waits for none: unread data make the receive window smaller, which slow start needs.
+const UNTIL_LOW_WATER: u64 = 1 << 22;
+/// The receiver waits for a part of its buffer of `1 / BUFFER_PARTS` at most, which is an eighth of the window.
+const BUFFER_PARTS: u64 = 16;
 /// Data that the receiver takes by one call.
 const MAX_READ: Bytes = Bytes(1 << 20);
 
@@ -159,17 +164,29 @@ pub(crate) fn receive(endpoint: &Endpoint<'_>, listener: &TcpListener) {
         };
         let _ = socket.set_nonblocking(false);
         let _ = socket.set_read_timeout(Some(STOP_CHECK));
-        if is_endless(endpoint) {
-            let _ = socket::set_receive_low_water(&socket, LOW_WATER);
-        }
+        let mut until_low_water = if is_endless(endpoint) { UNTIL_LOW_WATER } else { u64::MAX };
         while !endpoint.run.is_over() {
             match socket::discard(&socket, MAX_READ) {
                 Ok(Bytes::ZERO) => break,
-                Ok(bytes) => on_read(endpoint, bytes.0),
+                Ok(bytes) => {
+                    on_read(endpoint, bytes.0);
+                    until_low_water = until_low_water.saturating_sub(bytes.0);
+                    if until_low_water == 0 {
+                        until_low_water = u64::MAX;
+                        wait_for_more(&socket);
+                    }
+                }
                 Err(error) if is_timeout(&error) => {}
                 Err(_) => break,
             }
         }
+    }
+}
+
+/// Makes the reads of a socket wait for [`LOW_WATER`], or for the part of the buffer that the window can spare.
+fn wait_for_more(socket: &TcpStream) {
+    if let Ok(buffer) = socket::receive_buffer(socket) {
+        let _ = socket::set_receive_low_water(socket, Bytes(buffer.0 / BUFFER_PARTS).min(LOW_WATER));
     }
 }
 

@@ -116,14 +116,18 @@ impl Writer {
         self.writes.extend((bytes > Bytes::ZERO).then_some(bytes.0));
     }
 
-    /// Begins an endless supply, which ends at `end` or by [`Self::end_supply`].
-    pub(crate) fn begin_supply(&mut self, end: Time) {
+    /// Begins an endless supply, which ends at `end` or by [`Self::end_supply`]. Its segments are full, as in the
+    /// simulator: without Nagle's algorithm the kernel sends a part of one where the program writes late, or where the
+    /// receive window ends within a segment (`tcp_mss_split_point`).
+    pub(crate) fn begin_supply(&mut self, end: Time) -> std::io::Result<()> {
         self.backlog.supply_end = Some(end);
+        self.socket.set_nodelay(false)
     }
 
-    /// Ends the endless supply. Finite data that the application has written remain.
-    pub(crate) fn end_supply(&mut self) {
+    /// Ends the endless supply. Finite data that the application has written remain, and the kernel sends all it has.
+    pub(crate) fn end_supply(&mut self) -> std::io::Result<()> {
         self.backlog.supply_end = None;
+        self.socket.set_nodelay(true)
     }
 
     /// Whether the kernel has taken all data.
