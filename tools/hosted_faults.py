@@ -70,6 +70,13 @@ def scenarios() -> list[Cell]:
     }
     # Losses; then the application is slower than the line; then the window fills without a loss.
     slower = [{"at": at, "rate": rate} for at, rate in (("500 ms", "4 Mbps"), ("2 s", "20 Mbps"), ("5 s", "7 Mbps"))]
+    # A window of hundreds of segments, whose growth depends on the time since the reduction and not on the ACKs.
+    long = {"duration": "16 s", f"{_LINK}.rate": "50 Mbps", "flow[0].rtt": "100 ms"}
+    away = [{"at": "4 s", "loss": 1.0}, {"at": "6 s", "loss": 0.0}]
+    later = [{"at": at, "rate": rate} for at, rate in (("500 ms", "25 Mbps"), ("5 s", "50 Mbps"), ("9 s", "25 Mbps"))]
+    slow_line = [{"at": "9 s", "rate": "7 Mbps"}]
+    # A rate that grows by less than a third in a round trip and by more than a quarter.
+    rising = [{"at": f"{at} ms", "rate": f"{round(2000 * 1.28 ** (at / 60))} kbps"} for at in range(0, 600, 20)]
     return [
         *(one for one in cells_of(path) if one.against is None),
         Cell("lossy", {f"{_LINK}.loss": {"kind": "bernoulli", "p": 1e-3}}),
@@ -78,6 +85,15 @@ def scenarios() -> list[Cell]:
         Cell("limited in between", {f"{_LINK}.schedule": slower}, rate="8 Mbps"),
         Cell("idle", {"flow[0].rtt": "4 ms"}, rate="5 Mbps"),
         Cell("thin", thin),
+        Cell("long, outage", {**long, f"{_LINK}.schedule": away}),
+        Cell("long, limited in between", {**long, f"{_LINK}.schedule": later}, rate="30 Mbps"),
+        Cell("slow application, then a slow line", {"duration": "14 s", f"{_LINK}.schedule": slow_line}, rate="8 Mbps"),
+        Cell("single packets", {"flow[0].rtt": "4 ms"}, rate="1 Mbps"),
+        Cell("rising rate", {f"{_LINK}.schedule": rising}),
+        Cell(
+            "a burst of losses",
+            {f"{_LINK}.loss": {"kind": "list", "indices": list(range(330, 340)), "counts": "payload"}},
+        ),
     ]
 
 

@@ -372,10 +372,11 @@ class Dossier:
             return [f"{PARTS[part].absent} because {real['reason']}."]
         cells = sum(map(len, real["families"].values()))
         counts = self.agreement(part)
+        opposite = f"{counts['opposite']} {'is' if counts['opposite'] == 1 else 'are'} opposite"
         lines = [
             f"{PARTS[part].ran.format(cells=cells, **real)}; "
             f"{counts['equal']} of {counts['all']} findings are those of the simulator on the same cells, "
-            f"{counts['opposite']} are opposite; the intervals overlap in {counts['overlap']}."
+            f"{opposite}; the intervals overlap in {counts['overlap']}."
         ]
         if real.get("late"):
             lines.append(f"{real['late']} emulated runs are left out, whose deliveries were late at each attempt.")
