@@ -128,14 +128,16 @@ def _linux_hosts() -> str:
     """The kept runs of Linux in virtual time, beside those of a machine's kernel, and the simulator beside them."""
     from cwndlab.validation import kernel, linux
 
-    folder = ROOT / "known-answers" / "linux-hosts"
+    known = ROOT / "known-answers"
+    machine = known / "kernel" / "runs.csv"
     out = []
-    for beside, ours, theirs in (
-        (ROOT / "known-answers" / "kernel" / "runs.csv", "Linux in virtual time", "the machine's kernel"),
-        (None, "the simulator", "Linux in virtual time"),
+    for folder, beside, ours, theirs in (
+        (known / "linux-hosts", machine, "Linux 6.1 in virtual time", "the machine's kernel"),
+        (known / "linux-hosts-6.18", machine, "Linux 6.18 in virtual time", "the machine's kernel"),
+        (known / "linux-hosts", None, "the simulator", "Linux 6.1 in virtual time"),
     ):
         verdicts, notes = linux.judge_kept(folder, beside=beside)
-        out += [f"{ours[0].upper()}{ours[1:]} beside {theirs}. {notes[0].split(', in the')[0]}.", ""]
+        out += [f"**{ours[0].upper()}{ours[1:]} beside {theirs}.** {notes[0].split(', in the')[0]}.", ""]
         out += ["| algorithm | judged | hold | within the spread |", "|---|---:|---:|---:|"]
         for one in kernel.shares(verdicts):
             near = [

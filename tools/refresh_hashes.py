@@ -38,6 +38,7 @@ SCENARIOS = {
     "lte": "10 s",
     "mqtt": "20 s",
     "rate-steps": "30 s",
+    "reordering": "30 s",
     "short-flows": "10 s",
     "web": "10 s",
     "wlan": "3 s",

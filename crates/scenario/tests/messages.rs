@@ -217,7 +217,7 @@ fn set_finds_tables_by_name() {
     );
     assert_eq!(
         message(&mut scenario, "flow.upload.rtt"),
-        "flow.upload: is not in a table\n  hint: write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'"
+        "flow.upload: is not in a table\n  hint: write 'flow[upload]': an item of a list is in brackets"
     );
     let mut unnamed = Scenario::from_toml(&format!("{HEAD}{NET}{FLOW}"), None).unwrap();
     assert_eq!(
