@@ -56,7 +56,7 @@ $(VENV)/.engine: $(VENV)/.base $(RUST)
 	@rm -f $(VENV)/.first
 	@touch $@
 
-# The first engine on a fresh machine, by the profile `demo` of Cargo.toml, which compiles in two thirds of the time.
+# The first engine on a fresh machine, by the profile `demo` of Cargo.toml, which compiles in three quarters of the time.
 $(VENV)/.first: $(VENV)/.base $(RUST)
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile demo --locked --quiet
 	@touch $@
