@@ -74,7 +74,6 @@ def scenarios() -> list[Cell]:
     long = {"duration": "16 s", f"{_LINK}.rate": "50 Mbps", "flow[0].rtt": "100 ms"}
     away = [{"at": "4 s", "loss": 1.0}, {"at": "6 s", "loss": 0.0}]
     later = [{"at": at, "rate": rate} for at, rate in (("500 ms", "6 Mbps"), ("5 s", "50 Mbps"), ("9 s", "6 Mbps"))]
-    slow_line = [{"at": "9 s", "rate": "7 Mbps"}]
     # A rate that grows by 12 % in a round trip of 80 ms: by a quarter in two of them, and by a third in three.
     rising = [{"at": f"{20 * step} ms", "rate": f"{4000 * 1.12 ** (step / 4):.0f} kbps"} for step in range(60)]
     burst = {"kind": "list", "indices": list(range(100, 110)), "counts": "payload"}
@@ -88,7 +87,6 @@ def scenarios() -> list[Cell]:
         Cell("thin", thin),
         Cell("long, outage", {**long, f"{_LINK}.schedule": away}),
         Cell("long, limited in between", {**long, "duration": "18 s", f"{_LINK}.schedule": later}, rate="8 Mbps"),
-        Cell("slow application, then a slow line", {"duration": "14 s", f"{_LINK}.schedule": slow_line}, rate="8 Mbps"),
         Cell("single packets", {"flow[0].rtt": "4 ms"}, rate="1 Mbps"),
         Cell("rising rate", {f"{_LINK}.schedule": rising, f"{_LINK}.queue.capacity": "3 bdp"}),
         Cell("a burst of losses", {f"{_LINK}.loss": burst}),

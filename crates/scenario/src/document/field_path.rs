@@ -64,8 +64,11 @@ pub(super) fn find<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Va
 /// The value of the step's key. A missing value is added: null for the `last` step, otherwise an empty table.
 fn value_of<'a>(table: &'a mut Value, step: &Step<'_>, walked: &str, last: bool) -> Result<&'a mut Value, Fault> {
     let Value::Object(map) = table else {
-        let item = if table.is_array() { in_brackets(walked) } else { None };
-        let hint = item.map_or(String::new(), |place| format!("write '{place}': an item of a list is in brackets"));
+        // `flow.0` is meant as `flow[0]`.
+        let hint = walked
+            .rsplit_once('.')
+            .filter(|_| table.is_array())
+            .map_or(String::new(), |(list, item)| format!("write '{list}[{item}]': an item of a list is in brackets"));
         return Err(Fault::new(walked, "is not in a table", hint));
     };
     if !map.contains_key(step.key) && (step.item.is_some() || !FIELD_NAMES.iter().any(|known| known == step.key)) {
@@ -73,11 +76,6 @@ fn value_of<'a>(table: &'a mut Value, step: &Step<'_>, walked: &str, last: bool)
     }
     let empty = if last { Value::Null } else { Value::Object(Map::new()) };
     Ok(map.entry(step.key).or_insert(empty))
-}
-
-/// `flow[0]` for `flow.0`.
-fn in_brackets(path: &str) -> Option<String> {
-    path.rsplit_once('.').map(|(list, item)| format!("{list}[{item}]"))
 }
 
 /// The item of the list at the path `walked`; extends `walked` by the item.
