@@ -148,8 +148,14 @@ impl<T: Copy + Default> ChunkedFifos<T> {
             *fifo = EMPTY;
             return None;
         }
-        fifo.first = next * CHUNK;
-        self.slots.get(fifo.first as usize)
+        let first = next * CHUNK;
+        fifo.first = first;
+        // The first values of the chunk after the new one, which no other value asks for.
+        let after = self.next[next as usize] as usize * CHUNK as usize;
+        prefetch_index(&self.slots, first as usize + 2);
+        prefetch_index(&self.slots, after);
+        prefetch_index(&self.slots, after + 2);
+        self.slots.get(first as usize)
     }
 
     /// Memory in use, bytes.

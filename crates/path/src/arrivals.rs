@@ -25,11 +25,13 @@ const BEYOND: Key = Key::MAX - 1;
 struct Group([Key; WAYS]);
 
 impl Group {
-    /// The minimum key.
+    /// Replaces one key; returns the minimum of all. The minimum of the others does not wait for the new key, which the
+    /// group below has just computed.
     #[inline]
-    fn min(&self) -> Key {
-        let [a, b, c, d] = self.0;
-        a.min(b).min(c.min(d))
+    fn replace(&mut self, at: usize, key: Key) -> Key {
+        let others = self.0[at ^ 1].min(self.0[at ^ 2]).min(self.0[at ^ 3]);
+        self.0[at] = key;
+        key.min(others)
     }
 }
 
@@ -133,8 +135,7 @@ impl Arrivals {
         let mut min = key;
         // The slot of the root would be one past the last.
         while let Some(group) = self.groups.get_mut(slot / WAYS) {
-            group.0[slot % WAYS] = min;
-            min = group.min();
+            min = group.replace(slot % WAYS, min);
             slot = self.leaf_count + slot / WAYS;
         }
         min

@@ -234,14 +234,17 @@ impl Network {
     #[inline(always)]
     pub fn forward(&mut self, now: Time, packet: Packet) {
         let index = self.routes.index(&packet);
-        let &Hop { link, next_position, next, kind, .. } = self.routes.hop(index);
+        let &Hop { delay, link, next_position, next, kind, .. } = self.routes.hop(index);
         // Usually an access link, at whose end the packet reaches a shared queue.
-        if kind == HopKind::Line && next == NextStep::Event {
-            let at = self.links[link].pass_line(now, u32::from(packet.size));
-            *self.wires.add(link, at) = Packet { at, hop: next_position, ..packet };
-        } else {
-            self.forward_over(now, index, packet);
-        }
+        let at = match kind {
+            HopKind::Line if next == NextStep::Event => self.links[link].pass_line(now, u32::from(packet.size)),
+            HopKind::Delay if next == NextStep::Event => {
+                self.crossed[link].add(packet.size);
+                Time::from_nanos(now.as_nanos() + delay.as_nanos())
+            }
+            _ => return self.forward_over(now, index, packet),
+        };
+        *self.wires.add(link, at) = Packet { at, hop: next_position, ..packet };
     }
 
     /// Sends a packet of an endpoint over any route, from the hop `index` on.
