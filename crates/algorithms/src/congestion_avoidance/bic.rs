@@ -23,7 +23,8 @@ use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, Conges
 use cwndlab_units::maths::floor;
 
 use super::reno::segments;
-use crate::shared::margin::below;
+use crate::shared::linux_counter::LinuxCounter;
+use crate::shared::margin::{below, whole_down};
 
 options! {
     struct Options {
@@ -37,10 +38,12 @@ options! {
         smooth: f64 = 20.0 in 1.0..=1000.0,
         /// window up to which the algorithm is Reno
         low_window: f64["segments"] = 14.0 in 1.0..=1000.0,
-        /// ns2: increments larger by 31/16, as in ns-2.35 with one ACK per segment
-        ack_ratio: AckRatio { Unit = "unit", Ns2 = "ns2" } = Unit,
-        /// linux: whole segments and integer division, one segment per cnt + 1 ACKs (Linux 2.6, ns-2.35, ns-3)
-        counter: Counter { Real = "real", Linux = "linux" } = Real,
+        /// increments are larger by this factor; ns2: 31/16, as in ns-2.35 with one ACK per segment; measured: the
+        /// segments per ACK, a moving mean in 16ths (Linux)
+        ack_ratio: AckRatio { Unit = "unit", Ns2 = "ns2", Measured = "measured" } = Unit,
+        /// linux: whole segments and integer division, one segment per cnt + 1 ACKs (Linux 2.6, ns-2.35, ns-3);
+        /// linux-6: one per cnt acknowledged segments (Linux 6)
+        counter: Counter { Real = "real", Linux = "linux", Linux6 = "linux-6" } = Real,
         /// W_max after a loss below W_max: the mean of the windows before and after the reduction, w (1 + β)/2, or the
         /// reduced window β w (ns-3)
         fast_convergence: FastConvergence { HalfWay = "half-way", Ns3 = "ns3" } = HalfWay,
@@ -75,11 +78,15 @@ pub struct Bic {
     smooth: f64,
     low_window: f64,
     ratio: f64,
+    measured: bool,
     integer: bool,
+    six: bool,
     ns3_convergence: bool,
     w_max: f64,
     /// Acknowledged segments not yet turned into window (Linux).
     credit: f64,
+    /// The same (Linux 6).
+    counter: LinuxCounter,
 }
 
 impl Bic {
@@ -90,11 +97,18 @@ impl Bic {
             beta: options.beta,
             smooth: options.smooth,
             low_window: options.low_window,
-            ratio: if options.ack_ratio == AckRatio::Ns2 { 31.0 / 16.0 } else { 1.0 },
-            integer: options.counter == Counter::Linux,
+            ratio: match options.ack_ratio {
+                AckRatio::Unit => 1.0,
+                AckRatio::Ns2 => 31.0 / 16.0,
+                AckRatio::Measured => DELAYED_ACKS,
+            },
+            measured: options.ack_ratio == AckRatio::Measured,
+            integer: options.counter != Counter::Real,
+            six: options.counter == Counter::Linux6,
             ns3_convergence: options.fast_convergence == FastConvergence::Ns3,
             w_max: 0.0,
             credit: 0.0,
+            counter: LinuxCounter::default(),
         }
     }
 
@@ -135,10 +149,23 @@ impl Bic {
     }
 }
 
+/// Segments per ACK before any is known (Linux).
+const DELAYED_ACKS: f64 = 2.0;
+
 impl CongestionAvoidance for Bic {
+    fn observe(&mut self, ack: &Ack, _: f64) {
+        // Linux, bictcp_acked: in integers of 1/16.
+        if self.measured && !ack.recovering && ack.acked.0 > 0 {
+            self.ratio += (whole_down(segments(ack)) - floor(self.ratio)) / 16.0;
+        }
+    }
+
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         if !self.integer {
             return w + segments(ack) / self.count(w);
+        }
+        if self.six {
+            return w + self.counter.add(segments(ack), self.count(floor(w)));
         }
         self.credit += segments(ack);
         if self.credit <= self.count(floor(w)) {
@@ -152,8 +179,12 @@ impl CongestionAvoidance for Bic {
         let lowered = if self.ns3_convergence { w * self.beta } else { w * (1.0 + self.beta) / 2.0 };
         // (6); with a rounding margin, since a path without chance repeats its losses at the same window.
         self.w_max = self.quotient(if below(w, self.w_max) { lowered } else { w });
+        self.counter.reset();
         if event.cause == Cause::Timeout {
             self.w_max = 0.0;
+            if self.measured {
+                self.ratio = DELAYED_ACKS;
+            }
         }
         if w <= self.low_window {
             (w / 2.0).max(2.0)

@@ -23,6 +23,7 @@ use cwndlab_units::maths::{cbrt, floor};
 use cwndlab_units::{Duration, Time};
 
 use super::reno::segments;
+use crate::shared::linux_counter::LinuxCounter;
 
 options! {
     struct Options {
@@ -81,7 +82,7 @@ pub struct CubicLinux {
     epoch: Time,
     ack_cnt: f64,
     tcp_cwnd: f64,
-    credit: f64,
+    counter: LinuxCounter,
 }
 
 impl CubicLinux {
@@ -103,7 +104,7 @@ impl CubicLinux {
             epoch: Time::ZERO,
             ack_cnt: 0.0,
             tcp_cwnd: 0.0,
-            credit: 0.0,
+            counter: LinuxCounter::default(),
         }
     }
 
@@ -187,19 +188,7 @@ impl CongestionAvoidance for CubicLinux {
         let n = segments(ack);
         let whole = floor(w);
         self.update(ack.now, whole, n);
-        // Linux, tcp_cong_avoid_ai
-        let mut w = w;
-        if self.credit >= self.cnt {
-            self.credit = 0.0;
-            w += 1.0;
-        }
-        self.credit += n;
-        if self.credit >= self.cnt {
-            let steps = floor(self.credit / self.cnt);
-            self.credit -= steps * self.cnt;
-            w += steps;
-        }
-        w
+        w + self.counter.add(n, self.cnt)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
@@ -211,7 +200,7 @@ impl CongestionAvoidance for CubicLinux {
         if event.cause == Cause::Timeout {
             self.reset();
         }
-        self.credit = 0.0;
+        self.counter.reset();
         floor(whole * self.beta / 1024.0).max(2.0)
     }
 
@@ -221,7 +210,10 @@ impl CongestionAvoidance for CubicLinux {
             Change::Idle if self.epoch != Time::ZERO => self.epoch = (self.epoch + window.idle).min(window.now),
             // Linux, tcp_reno_undo_cwnd: only window and threshold are restored. The reduction ended the epoch and left
             // a W_max not above the window, so a new curve starts at the window.
-            Change::Undo => (self.epoch, self.last_max, self.credit) = (Time::ZERO, 1.0, 0.0),
+            Change::Undo => {
+                (self.epoch, self.last_max) = (Time::ZERO, 1.0);
+                self.counter.reset();
+            }
             _ => {}
         }
     }

@@ -13,15 +13,17 @@
 //! Units: segments.
 //! Differs from the source: a(w) is evaluated once per whole segment of window; u is 1 above 83000.
 
-use cwndlab_control::{options, Ack, Arguments, Build, Confidence, Congestion, CongestionAvoidance, Kind, Spec};
+use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Kind, Spec};
 use cwndlab_units::maths::{exp, floor, ln};
 
-use super::reno::segments;
+use super::reno::{acked_count, PerAck};
 
 options! {
     struct Options {
         /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
         min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
+        /// true: a(w)/w per ACK, regardless of the segments that it acknowledges (Linux)
+        per_ack: PerAck = False,
     }
 }
 
@@ -41,7 +43,7 @@ pub static SPEC: Spec = Spec {
     needs: &[],
     incompatible: &[],
     model_based: false,
-    build: Build::CongestionAvoidance(|_, _: &Arguments| Box::new(HighSpeed { at: -1.0, a: 1.0 })),
+    build: Build::CongestionAvoidance(|_, arguments| Box::new(HighSpeed::new(arguments.into()))),
 };
 
 const LOW_WINDOW: f64 = 38.0;
@@ -77,9 +79,16 @@ pub fn a(w: f64) -> f64 {
 /// Congestion avoidance of HighSpeed TCP.
 #[derive(Clone, Debug)]
 pub struct HighSpeed {
+    per_ack: bool,
     /// The window, in whole segments, for which `a` was computed.
     at: f64,
     a: f64,
+}
+
+impl HighSpeed {
+    fn new(options: Options) -> Self {
+        Self { per_ack: options.per_ack == PerAck::True, at: -1.0, a: 1.0 }
+    }
 }
 
 impl CongestionAvoidance for HighSpeed {
@@ -88,7 +97,7 @@ impl CongestionAvoidance for HighSpeed {
         if whole != self.at {
             (self.at, self.a) = (whole, a(whole));
         }
-        w + segments(ack) * self.a / w // (5)
+        w + acked_count(ack, self.per_ack) * self.a / w // (5)
     }
 
     fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {

@@ -36,6 +36,9 @@ options! {
         /// on: the increase is scaled by RTT_min / 100 ms (optional in the draft); linux: the same in integers, the
         /// default of Linux
         rtt_scaling: RttScaling { Off = "off", On = "on", Linux = "linux" } = Off,
+        /// linux: whole segments; the ACK of an increment does not count, α changes with increments only, and Δ begins
+        /// where the recovery ends
+        counter: Counter { Real = "real", Linux = "linux" } = Real,
         /// source of RTT_min and RTT_max: RTT samples, or the smoothed RTT (Linux 2.6.22, ns-2.35)
         rtt: Rtt { Sample = "sample", Smoothed = "smoothed" } = Sample,
         /// ns3: alpha in bytes per ACK, RTTs and throughput of the last epoch only, a bandwidth test for increases only
@@ -104,6 +107,15 @@ pub struct Htcp {
     counted: f64,
     interval: Time,
     alpha: f64,
+    linux: Option<WholeSegments>,
+}
+
+/// Linux' counter of acknowledged segments.
+#[derive(Clone, Copy, Debug, Default)]
+struct WholeSegments {
+    credit: f64,
+    /// In recovery at the last ACK.
+    recovering: bool,
 }
 
 impl Htcp {
@@ -121,6 +133,7 @@ impl Htcp {
             counted: 0.0,
             interval: Time::ZERO,
             alpha: 1.0,
+            linux: (options.counter == Counter::Linux).then(WholeSegments::default),
         }
     }
 
@@ -140,6 +153,13 @@ impl Htcp {
             }
         }
         increase
+    }
+
+    /// (1) at `now`.
+    #[inline]
+    fn update_alpha(&mut self, now: Time) {
+        let delta = now.saturating_since(self.epoch.since.unwrap_or(now)).as_nanos() as f64 * 1e-9;
+        self.alpha = 2.0 * (1.0 - self.epoch.beta) * self.increase(delta);
     }
 
     /// Round trips since the last event.
@@ -213,14 +233,27 @@ impl CongestionAvoidance for Htcp {
             ns3.observe(ack, self.epoch.since.unwrap_or(Time::ZERO));
             return;
         }
+        if let Some(linux) = &mut self.linux {
+            if std::mem::replace(&mut linux.recovering, ack.recovering) && !ack.recovering {
+                self.epoch.since = Some(ack.now);
+            }
+        }
         self.measure_rtt(ack);
         self.measure_throughput(ack, w);
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let delta = ack.now.saturating_since(self.epoch.since.unwrap_or(ack.now)).as_nanos() as f64 * 1e-9;
-        self.alpha = 2.0 * (1.0 - self.epoch.beta) * self.increase(delta); // (1)
+        if let Some(linux) = &mut self.linux {
+            if floor(linux.credit * self.alpha) < floor(w) {
+                linux.credit += segments(ack);
+                return w;
+            }
+            linux.credit = 0.0;
+            self.update_alpha(ack.now);
+            return w + 1.0;
+        }
+        self.update_alpha(ack.now);
         if self.ns3.is_some() {
             return w + Ns3::step(ack, w, self.alpha);
         }
@@ -233,6 +266,10 @@ impl CongestionAvoidance for Htcp {
             return (self.epoch.beta * flight(event)).max(2.0);
         }
         self.epoch.beta = self.beta();
+        if let Some(linux) = &mut self.linux {
+            *linux = WholeSegments { credit: 0.0, recovering: true };
+            self.update_alpha(event.now);
+        }
         self.epoch.since = Some(event.now);
         self.lost = true;
         if self.epoch.rtt_max > self.rtt_min {

@@ -19,7 +19,7 @@
 use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Step};
 use cwndlab_units::maths::{exp2, floor};
 
-use super::reno::segments;
+use super::reno::{acked_count, PerAck};
 use crate::shared::margin::whole_down;
 
 options! {
@@ -33,6 +33,8 @@ options! {
         initial_window: InitialWindow { Scaled = "scaled", Transport = "transport" } = Scaled,
         /// linux: rho in units of 1/8, increments in units of 1/128 segment
         rho: Rho { Real = "real", Linux = "linux" } = Real,
+        /// true: the increments are those of an ACK, regardless of the segments that it acknowledges (Linux)
+        per_ack: PerAck = False,
         /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
         min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
     }
@@ -79,6 +81,11 @@ impl Hybla {
         Self { rtt0: options.rtt0 * 1e9, options, rtt_min: u64::MAX, square: 1.0, burst: 1.0, rho: 1.0, begun: false }
     }
 
+    /// What an ACK counts.
+    fn count(&self, ack: &Ack) -> f64 {
+        acked_count(ack, self.options.per_ack == PerAck::True)
+    }
+
     /// Updates ρ (1), ρ² and 2^ρ − 1 from a smoothed RTT in nanoseconds.
     fn set(&mut self, rtt: u64) {
         let rho = rtt as f64 / self.rtt0;
@@ -101,7 +108,7 @@ impl CongestionAvoidance for Hybla {
     }
 
     fn start(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step {
-        let mut grow = self.burst * segments(ack); // (2)
+        let mut grow = self.burst * self.count(ack); // (2)
         if !self.begun && ack.cwnd_limited && !ack.recovering {
             self.begun = true;
             if self.options.initial_window == InitialWindow::Scaled {
@@ -116,7 +123,7 @@ impl CongestionAvoidance for Hybla {
         let step = self.square / w;
         // No margin: a quotient of 1/128ths is not rounded, and multiplication by 128 is exact.
         let step = if self.options.rho == Rho::Linux { floor(128.0 * step) / 128.0 } else { step };
-        w + segments(ack) * step.max(1.0 / w) // (3)
+        w + self.count(ack) * step.max(1.0 / w) // (3)
     }
 
     fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {

@@ -19,6 +19,8 @@
 
 use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 
+use cwndlab_units::maths::floor;
+
 use super::reno::segments;
 use crate::shared::margin::above;
 use crate::shared::round_rtt::{Round, RoundRtt};
@@ -40,6 +42,8 @@ options! {
         /// ns2: a loss reduces the window to beta w instead of (1 - beta) w, a bug of Linux 2.6.22 that is present in
         /// ns-2.35
         decrease: Decrease { Paper = "paper", Ns2 = "ns2" } = Paper,
+        /// linux: whole segments, and the rest of the ACKs after an increment does not count
+        counter: Counter { Real = "real", Linux = "linux" } = Real,
         /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
         min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
     }
@@ -85,6 +89,9 @@ pub struct Illinois {
     theta: f64,
     w_thresh: f64,
     inverted: bool,
+    integer: bool,
+    /// Acknowledged segments since the last increment (Linux).
+    credit: f64,
     rtts: RoundRtt,
     factors: Factors,
 }
@@ -102,6 +109,8 @@ impl Illinois {
             theta: options.theta,
             w_thresh: options.w_thresh,
             inverted: options.decrease == Decrease::Ns2,
+            integer: options.counter == Counter::Linux,
+            credit: 0.0,
             rtts: RoundRtt::default(),
             factors,
         }
@@ -167,10 +176,21 @@ impl CongestionAvoidance for Illinois {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        w + self.factors.alpha * segments(ack) / w // (4)
+        if !self.integer {
+            return w + self.factors.alpha * segments(ack) / w; // (4)
+        }
+        self.credit += segments(ack);
+        let whole = floor(w);
+        let delta = floor(self.credit * self.factors.alpha);
+        if delta < whole {
+            return w;
+        }
+        self.credit = 0.0;
+        w + floor(delta / whole)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        self.credit = 0.0;
         let factor = if self.inverted { self.factors.beta } else { 1.0 - self.factors.beta };
         if event.cause == Cause::Timeout {
             self.factors = Factors { alpha: 1.0, beta: 0.5, above: false, low: 0.0 };

@@ -17,6 +17,7 @@ use cwndlab_control::{
 };
 use cwndlab_units::maths::float;
 
+use crate::shared::linux_counter::LinuxCounter;
 use crate::shared::margin::whole_down;
 
 options! {
@@ -57,13 +58,12 @@ pub static SPEC: Spec = Spec {
 pub struct Reno {
     options: Options,
     byte_counting: bool,
-    /// Acknowledged segments not yet turned into window.
-    credit: f64,
+    counter: LinuxCounter,
 }
 
 impl Reno {
     fn new(options: Options) -> Self {
-        Self { byte_counting: options.abc >= 1.0, options, credit: 0.0 }
+        Self { byte_counting: options.abc >= 1.0, options, counter: LinuxCounter::default() }
     }
 }
 
@@ -94,17 +94,11 @@ impl CongestionAvoidance for Reno {
         if !self.byte_counting {
             return w + n / w; // (1)
         }
-        self.credit += n;
-        if self.credit < w {
-            return w;
-        }
-        let whole = (self.credit / w).floor(); // tcp_cong_avoid_ai
-        self.credit -= whole * w;
-        w + whole
+        w + self.counter.add(n, w)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.credit = 0.0;
+        self.counter.reset();
         let base = if self.options.base == Base::Cwnd { w } else { flight(event) };
         // (2); RFC 3465 and Linux count whole segments (tcp_reno_ssthresh).
         let reduced = base * self.options.beta;
@@ -114,7 +108,7 @@ impl CongestionAvoidance for Reno {
     fn on_window(&mut self, window: &Window) {
         // Linux restores window and threshold; tcp_init_cwnd_reduction has reset snd_cwnd_cnt.
         if window.change == Change::Undo && self.byte_counting && self.options.base == Base::Cwnd {
-            self.credit = 0.0;
+            self.counter.reset();
         }
     }
 }

@@ -18,6 +18,7 @@ use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvo
 use cwndlab_units::maths::floor;
 
 use super::reno::{flight, segments};
+use crate::shared::linux_counter::LinuxCounter;
 
 options! {
     struct Options {
@@ -27,6 +28,8 @@ options! {
         b: f64 = 0.125 in 0.01..=0.9,
         /// 0: the rule of the paper; 50 or 100: Linux' counter with this number of ACKs per segment
         ai_cnt: f64["ACKs"] = 0.0 in 0.0..=1000.0,
+        /// Linux' counter: one segment per ai_cnt + 1 ACKs (2.6), or per ai_cnt acknowledged segments (6)
+        counter: Counter { Linux = "linux", Linux6 = "linux-6" } = Linux,
         /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
         min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
     }
@@ -59,18 +62,23 @@ pub struct Scalable {
     a: f64,
     b: f64,
     ai_cnt: f64,
+    six: bool,
     counter: f64,
+    linux_6: LinuxCounter,
 }
 
 impl Scalable {
     fn new(options: Options) -> Self {
-        Self { a: options.a, b: options.b, ai_cnt: options.ai_cnt, counter: 0.0 }
+        Self { a: options.a, b: options.b, ai_cnt: options.ai_cnt, six: options.counter == Counter::Linux6, counter: 0.0, linux_6: LinuxCounter::default() }
     }
 }
 
 impl CongestionAvoidance for Scalable {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let n = segments(ack);
+        if self.ai_cnt > 0.0 && self.six {
+            return w + self.linux_6.add(n, floor(w.min(self.ai_cnt)));
+        }
         if self.ai_cnt > 0.0 {
             self.counter += n;
             if self.counter > floor(w.min(self.ai_cnt)) {
@@ -88,6 +96,7 @@ impl CongestionAvoidance for Scalable {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        self.linux_6.reset();
         if self.ai_cnt == 0.0 && w <= LEGACY_WINDOW {
             return (flight(event) / 2.0).max(2.0);
         }

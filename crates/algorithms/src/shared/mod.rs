@@ -5,6 +5,7 @@ pub mod deliveries;
 pub mod departures;
 pub mod exit;
 pub mod hybrid;
+pub mod linux_counter;
 pub mod margin;
 pub mod pace;
 pub mod rate_feedback;
