@@ -7,6 +7,9 @@ the algorithm that ran, and without its family. Prints Markdown; docs/identify.m
 
 `--kernel` identifies the kernel's own algorithms by captures of their TCP over emulated paths, as root, in wall-clock
 time: 20 to 30 s for each.
+
+`--linux` identifies the congestion controls of Linux in virtual time (`make linux`) over the same ten paths, by captures
+at the sender.
 """
 
 from __future__ import annotations
@@ -16,15 +19,15 @@ import os
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cwndlab
 from cwndlab import Scenario
-from cwndlab.emulation import KERNEL_ALGORITHMS
+from cwndlab.catalogue import KERNEL_ALGORITHMS
 from cwndlab.validation.identify import Explanation, Identification, Verdict
 
 #: Congestion avoidances with their usual slow starts, and slow starts under Reno and CUBIC.
@@ -63,6 +66,20 @@ KERNEL_PATHS = (
     ("8 Mbps", "30 ms", "2 bdp", 0.0, 20, 202),
     ("4 Mbps", "120 ms", "1 bdp", 5e-4, 30, 203),
 )
+#: Congestion controls of Linux that the catalogue does not have.
+_FOREIGN = ("cdg", "lp", "nv")
+_HOSTED = """
+schema_version = 1
+duration = "{duration} s"
+
+[dumbbell]
+bottleneck = {{ rate = "{rate}", delay = "5 ms", queue = {{ capacity = "{buffer}" }}{loss} }}
+
+[[flow]]
+transport = "udp"
+rtt = "{rtt}"
+workload = {{ kind = "hosted", stack = "linux", controller = "{algorithm}" }}
+"""
 _MISFITS = ("misfit", "misfit_held_out", "misfit_family_held_out")
 SOURCES = {"qlog": "qlog", "senders": "capture at the sender", "receivers": "capture at the receiver"}
 _SCENARIO = """
@@ -104,11 +121,11 @@ class Row:
     cpu_s: float
 
 
-def _scenario(path: tuple[str, str, str, float, int, int], algorithm: str) -> Scenario:
+def _scenario(path: tuple[str, str, str, float, int, int], algorithm: str, text: str = _SCENARIO) -> Scenario:
     rate, rtt, buffer, loss, duration, _ = path
     lost = f', loss = {{ kind = "bernoulli", p = {loss} }}' if loss else ""
     fields = {"rate": rate, "rtt": rtt, "buffer": buffer, "loss": lost, "duration": duration, "algorithm": algorithm}
-    return Scenario.from_toml(_SCENARIO.format(**fields))
+    return Scenario.from_toml(text.format(**fields))
 
 
 def _flow(job: tuple[str, int, Sequence[str]]) -> list[Row]:
@@ -131,7 +148,7 @@ def _flow(job: tuple[str, int, Sequence[str]]) -> list[Row]:
 
 
 def _row(algorithm: str, path: int, source: str, result: Identification, cpu_s: float) -> Row:
-    growth, _, slow_start = algorithm.partition("+")
+    growth, slow_start = (one.partition("(")[0] for one in algorithm.partition("+")[::2])
     slow_start = slow_start or next(one.companion for one in cwndlab.algorithms() if one.name == growth)
     names = [one.growth for one in result.ranking]
     tied = growth in result.ties
@@ -262,6 +279,69 @@ def _kernel(paths: Iterable[int]) -> list[str]:
     return lines
 
 
+def _linux_flow(job: tuple[str, int]) -> Row | tuple[str, Identification]:
+    """The row of a congestion control of Linux; of one that the catalogue does not have, its identification."""
+    control, number = job
+    *_, seed = path = PATHS[number]
+    with tempfile.TemporaryDirectory() as name:
+        os.environ["CWNDLAB_STACK_LOGS"] = name
+        cwndlab.run(_scenario(path, control, _HOSTED), seed=seed)
+        (log,) = Path(name).glob("*.pcap")
+        began = time.process_time()
+        result = cwndlab.identify(log)
+        cpu_s = time.process_time() - began
+    if control in _FOREIGN:
+        return control, result
+    return replace(_row(KERNEL_ALGORITHMS[control], number, "senders", result, cpu_s), algorithm=control)
+
+
+def _linux(paths: Sequence[int], workers: int) -> list[str]:
+    """How often the congestion controls of Linux in virtual time are the first of the ranking."""
+    jobs = [(control, path) for path in paths for control in (*KERNEL_ALGORITHMS, *_FOREIGN)]
+    rows: list[Row] = []
+    foreign: list[tuple[str, Identification]] = []
+    with ProcessPoolExecutor(workers) as pool:
+        for number, one in enumerate(pool.map(_linux_flow, jobs), 1):
+            if isinstance(one, Row):
+                rows.append(one)
+            else:
+                foreign.append(one)
+            sys.stderr.write(f"\r{number} of {len(jobs)}")
+    lines = [
+        "| Linux | flows | undetermined | first | of these in a tie | first two | explained, median | least | the others |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for control in KERNEL_ALGORITHMS:
+        lines.append(_linux_row(f"`{control}`", [one for one in rows if one.algorithm == control]))
+    lines.append(_linux_row("all", rows))
+    cpu = sorted(one.cpu_s for one in rows)
+    lines += ["", f"CPU s: {cpu[len(cpu) // 2]:.1f} in the median, {cpu[-1]:.1f} at most.", ""]
+    lines += ["| not in the catalogue | verdicts | nearest |", "|---|---|---|"]
+    for control in _FOREIGN:
+        of = [result for name, result in foreign if name == control]
+        verdicts = Counter(str(result.verdict) for result in of)
+        nearest = Counter(result.best.growth for result in of)
+        cells = [", ".join(f"{name} {count}" for name, count in one.most_common()) for one in (verdicts, nearest)]
+        lines.append(f"| `{control}` | {' | '.join(cells)} |")
+    return lines
+
+
+def _linux_row(name: str, rows: Sequence[Row]) -> str:
+    told = [one for one in rows if one.verdict != Verdict.UNDETERMINED]
+    explained = sorted(one.explained for one in told)
+    others = Counter(one.first for one in told if one.place > 1) if name != "all" else Counter()
+    counts = [
+        len(rows),
+        len(rows) - len(told),
+        sum(one.place == 1 for one in told),
+        sum(one.tied for one in told),
+        sum(one.place <= 2 for one in told),
+    ]
+    shares = [f"{100 * one:.1f} %" for one in (explained[len(explained) // 2], explained[0])]
+    wrong = ", ".join(f"{one} {count}" for one, count in others.most_common())
+    return f"| {name} | {' | '.join(map(str, counts))} | {' | '.join(shares)} | {wrong} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     classes = [*GROWTHS, *OTHER_STARTS]
@@ -270,7 +350,11 @@ def main() -> None:
     parser.add_argument("--records", nargs="+", choices=SOURCES, default=tuple(SOURCES))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kernel", action="store_true")
+    parser.add_argument("--linux", action="store_true")
     asked = parser.parse_args()
+    if asked.linux:
+        sys.stdout.write("\n".join([*_linux(asked.paths, asked.workers), ""]))
+        return
     if asked.kernel:
         sys.stdout.write("\n".join([*_kernel(range(len(KERNEL_PATHS))), ""]))
         return

@@ -93,6 +93,26 @@ class Algorithm:
         return f"<Algorithm {self.name}: {self.title}, {self.kind}, {self.source}>"
 
 
+#: Our equivalents of the congestion controls of Linux 6, by the kernel's name, each with its slow start; recovery is
+#: RACK's. Parameters are those by which a module of Linux differs from the source of the algorithm.
+KERNEL_ALGORITHMS = {
+    "reno": "reno+standard",
+    "cubic": "cubic-linux+hystart-linux",
+    "bbr": "bbr1",
+    "dctcp": "dctcp+standard",
+    "bic": "bic(ack_ratio=measured,counter=linux-6)+standard",
+    "highspeed": "highspeed(rule=table,per_ack=true)+standard",
+    "htcp": "htcp(rtt_scaling=linux,counter=linux)+standard",
+    "hybla": "hybla(rho=linux,base=handshake,per_ack=true)",
+    "illinois": "illinois(counter=linux)+standard",
+    "scalable": "scalable(ai_cnt=100,counter=linux-6)+standard",
+    "vegas": "vegas(diff=linux,loss=0.5,step=at-once)+vegas-ss(grow=each,exit=rate,rtt=min)",
+    "veno": "veno(rtt=last)+standard",
+    "westwood": "westwood-plus(filter=linux,min_interval=0.05)+standard",
+    "yeah": "yeah",
+}
+
+
 def algorithms(kind: str | None = None) -> tuple[Algorithm, ...]:
     """All entries, or those of one kind; registered classes (`cwndlab.register`) come last.
 

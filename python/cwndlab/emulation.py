@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, TypeVar
 
 from cwndlab import engine
+from cwndlab.catalogue import KERNEL_ALGORITHMS
 from cwndlab.custom import merged
 from cwndlab.engine import EmulatedPathHandle, become_root
 from cwndlab.errors import Fault, RunError, Usage
@@ -484,10 +485,6 @@ def _signal(program: subprocess.Popen[Any], number: signal.Signals) -> None:
             os.killpg(program.pid, number)
         else:
             program.send_signal(number)
-
-
-#: The simulator's equivalents of the kernel's own algorithms; recovery is RACK's.
-KERNEL_ALGORITHMS = {"reno": "reno+standard", "cubic": "cubic-linux+hystart-linux", "bbr": "bbr1"}
 
 
 class Substitution(NamedTuple):

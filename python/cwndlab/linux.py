@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cwndlab.catalogue import KERNEL_ALGORITHMS, canonical, parts
 from cwndlab.engine import stack_program
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.scenario.units import size_bytes
@@ -17,16 +18,16 @@ __all__ = ["release", "with_kernels"]
 CONTROLLERS = {
     "reno": "reno",
     "cubic": "cubic",
-    "cubic-linux": "cubic",
-    "bbr1": "bbr",
-    "dctcp": "dctcp",
-    "vegas": "vegas",
+    **{parts(ours).growth: theirs for theirs, ours in KERNEL_ALGORITHMS.items()},
 }
 #: Unsent data of a flow that stops, bytes: what the emulator's flows have at least (ten segments), since the
 #: simulator's endless supply ends at once.
 UNSENT = 14480
-#: The slow starts that the kernel's congestion control has of itself; others have the standard one.
-SLOW_STARTS = {"cubic": ("hystart-linux", "hystart")}
+#: The slow starts that the kernel's congestion controls have of themselves.
+SLOW_STARTS = {
+    "cubic": ("hystart-linux", "hystart"),
+    **{name: (parts(ours).slow_start,) for name, ours in KERNEL_ALGORITHMS.items() if name != "cubic"},
+}
 #: What a flow between kernels does not have, or has of its own.
 _OF_THE_ENDS = ("algorithm", "transport", "profile", "stack", "control", "workload")
 #: Of the receiver, bytes, so that it limits no window.
@@ -137,14 +138,16 @@ def faults_of_algorithm(at: str, algorithm: Any) -> Iterator[Fault]:
         yield Fault(at, f"the kernel has no '{algorithm}' of its own", f"write one of {', '.join(CONTROLLERS)}")
         return
     base = _base(algorithm)
-    if "(" in algorithm:
-        yield Fault(at, "algorithms of the kernel have no parameters here", f"write {base}, or use --engine simulate")
+    kernels = KERNEL_ALGORITHMS[CONTROLLERS[base]]
+    if "(" in algorithm and canonical(algorithm).partition("/")[0] != canonical(kernels).partition("/")[0]:
+        hint = f"write {base} or {kernels}, or use --engine simulate"
+        yield Fault(at, "algorithms of the kernel have no other parameters than its own", hint)
         return
-    growth, _, recovery = algorithm.partition("/")
+    growth, _, recovery = re.sub(r"\([^)]*\)", "", algorithm).partition("/")
     start = growth.partition("+")[2]
-    own = SLOW_STARTS.get(CONTROLLERS[base], ("standard",))
+    own = SLOW_STARTS[CONTROLLERS[base]]
     if start.strip() not in ("", *own) or recovery.strip() not in ("", "rack"):
-        what = f"the kernel's own are {own[0]} and rack"
+        what = f"the kernel's own are {own[0] or 'that of the algorithm'} and rack"
         yield Fault(at, f"slow start and recovery cannot be chosen: {what}", f"write {base}, or use --engine simulate")
 
 

@@ -477,7 +477,13 @@ impl<'a> Judge<'a> {
             self.acks_since_sync = 0;
             return; // the window follows from measurements, which stay; bytes in flight below it say nothing of it
         }
-        if matches!(kind, K::Reduction | K::NoReduction) {
+        // A correction below the threshold would begin slow start: the reduction has gone further than that of the
+        // reference.
+        let falls_below = || {
+            let threshold = chosen.driver.control.state(None).ssthresh;
+            kind == K::SlowAvoidance && matches!(threshold, Ssthresh::At(threshold) if check.cwnd < threshold.0)
+        };
+        if matches!(kind, K::Reduction | K::NoReduction) || falls_below() {
             if let Some(control) = self.reduced_to(chosen, check.cwnd) {
                 chosen.driver.control = control;
                 self.acks_since_sync = 0;

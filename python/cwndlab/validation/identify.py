@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from cwndlab.catalogue import Algorithm, algorithms
+from cwndlab.catalogue import KERNEL_ALGORITHMS, Algorithm, algorithms
 from cwndlab.catalogue import Parameter as CatalogueParameter
 from cwndlab.engine import explain as _explain
 from cwndlab.errors import Fault, ScenarioError
@@ -56,6 +56,8 @@ _NEAR_BITS = 300.0
 #: Seeds of an algorithm's random numbers that are tried, with both ways to be limited by the window.
 _SEEDS = 16
 _UNKNOWN_BITS = log2(2 * _SEEDS)
+#: What the module of Linux costs in place of the source's algorithm: it is one of two.
+_FORM_BITS = 1.0
 _MODEL = "model"
 _REDUCTIONS = ("reduction", "no-reduction")
 #: Full differences, by the mean over the windows, cost this many bits.
@@ -120,6 +122,27 @@ class _Unknown(NamedTuple):
 _USUAL = _Unknown()
 
 
+def _growth(algorithm: str) -> str:
+    """The congestion avoidance of an algorithm, without slow start and parameters."""
+    return algorithm.partition("+")[0].partition("(")[0]
+
+
+def _settings(algorithm: str) -> dict[str, str]:
+    """The parameters of its congestion avoidance."""
+    found = re.match(r"[\w-]+\(([^)]*)\)", algorithm)
+    pairs = (one.partition("=") for one in found[1].split(",")) if found else ()
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+#: The algorithms of Linux by their congestion avoidance, where a module differs from the source.
+_LINUX = {_growth(one): one for one in KERNEL_ALGORITHMS.values() if "(" in one}
+
+
+def _form(growth: str) -> dict[str, str]:
+    """The parameters by which the module of Linux differs from the source."""
+    return _settings(_LINUX.get(growth, ""))
+
+
 @dataclass(frozen=True)
 class Explanation:
     """How an algorithm explains a log.
@@ -148,13 +171,28 @@ class Explanation:
     @property
     def growth(self) -> str:
         """The congestion avoidance, without slow start and parameters."""
-        return self.algorithm.partition("+")[0].partition("(")[0]
+        return _growth(self.algorithm)
+
+    @property
+    def as_linux(self) -> bool:
+        """Whether it has the parameters by which a module of Linux differs from the source."""
+        return bool(_form(self.growth)) and _form(self.growth).items() <= _settings(self.algorithm).items()
 
     @property
     def changed(self) -> tuple[str, float] | None:
-        """The parameter that is not that of the source, and its value."""
-        found = re.match(r"[\w-]+\((\w+)=([^),]*)\)", self.algorithm)
-        return (found[1], float(found[2])) if found else None
+        """The parameter that is neither that of the source nor of Linux, and its value."""
+        form = _form(self.growth) if self.as_linux else {}
+        found = [(name, value) for name, value in _settings(self.algorithm).items() if name not in form]
+        return (found[0][0], float(found[0][1])) if found else None
+
+    @property
+    def label(self) -> str:
+        """The algorithm for readers: ``bic+standard as in Linux`` in place of the parameters of its module."""
+        if not self.as_linux:
+            return self.algorithm
+        changed = f"({self.changed[0]}={self.changed[1]:g})" if self.changed else ""
+        start = f"+{self.slow_start.partition('(')[0]}" if self.slow_start else ""
+        return f"{self.growth}{changed}{start} as in Linux"
 
     @property
     def slow_start(self) -> str:
@@ -226,17 +264,17 @@ class Identification:
             case Verdict.UNDETERMINED:
                 return f"cannot be told: the window hardly changes over {self.acks} ACKs"
             case Verdict.UNKNOWN:
-                return f"none of the catalogue; the nearest is {self.best.algorithm}, {explained}"
+                return f"none of the catalogue; the nearest is {self.best.label}, {explained}"
             case Verdict.TIE:
                 return f"cannot be told apart: {', '.join(self.ties)}; {explained}"
         changed = ", ".join(f"{one.name} = {one.value:g} in place of {one.textbook:g}" for one in self.parameters)
-        return f"{self.best.algorithm}, {explained}" + (f"; {changed}" if changed else "")
+        return f"{self.best.label}, {explained}" + (f"; {changed}" if changed else "")
 
     def remarks(self) -> list[str]:
         """The runner-up, where it parts from the first, and what cannot be told, as sentences."""
         lines = []
         if self.runner_up is not None and self.verdict is not Verdict.UNDETERMINED:
-            lines.append(f"runner-up: {self.runner_up.algorithm}, {100 * self.runner_up.explained:.1f} % explained")
+            lines.append(f"runner-up: {self.runner_up.label}, {100 * self.runner_up.explained:.1f} % explained")
         if self.separation is not None:
             one = self.separation
             lines.append(
@@ -358,12 +396,12 @@ def _tells_more(by_flights: Identification, by_windows: Identification) -> bool:
 
 def _ranked(source: _Log, entries: dict[str, Algorithm]) -> Identification:
     explained, about = source.explanations([_usual(one) for one in entries.values()])
-    for improve in (_with_slow_starts, _with_unknowns, _with_reductions, _with_parameters):
+    for improve in (_with_forms, _with_slow_starts, _with_unknowns, _with_reductions, _with_parameters):
         explained = improve(source, explained, entries)
     ranking = sorted(explained, key=_surprise)
     starts, _ = source.explanations(_slow_starts(ranking[:1], entries))
     least = min((one.surprise_bits for one in starts), default=0.0)
-    tied = [one.slow_start for one in starts if one.surprise_bits <= least + _margin(about)]
+    tied = [one.slow_start.partition("(")[0] for one in starts if one.surprise_bits <= least + _margin(about)]
     return _identification(source, about, ranking, tied, entries)
 
 
@@ -415,6 +453,11 @@ def _explanation(found: dict[str, Any], unknown: _Unknown) -> Explanation:
     )
 
 
+def _with_forms(log: _Log, explained: list[Explanation], entries: dict[str, Algorithm]) -> list[Explanation]:
+    """The explanations by the modules of Linux, where they fit better than the algorithms of the sources."""
+    return _better(log, explained, [_LINUX[name] for name in entries if name in _LINUX])
+
+
 def _slow_start_names(entry: Algorithm) -> list[str]:
     """The slow starts that a log determines and that can be combined with an algorithm."""
     if entry.kind == "whole" or not entry.companion:
@@ -428,9 +471,14 @@ def _slow_start_names(entry: Algorithm) -> list[str]:
 
 
 def _slow_starts(those: Sequence[Explanation], entries: dict[str, Algorithm]) -> list[str]:
-    """Algorithms with each slow start."""
-    heads = [(one.algorithm.partition("+")[0], _slow_start_names(entries[one.growth])) for one in those]
-    return [f"{head}+{name}" for head, names in heads for name in names]
+    """Algorithms with each slow start; one that a module of Linux has, as it has it."""
+    out = []
+    for one in those:
+        head = one.algorithm.partition("+")[0]
+        own = _LINUX[one.growth].partition("+")[2] if one.as_linux else ""
+        names = _slow_start_names(entries[one.growth])
+        out += [f"{head}+{own if own.partition('(')[0] == name else name}" for name in names]
+    return out
 
 
 def _with_slow_starts(log: _Log, explained: list[Explanation], entries: dict[str, Algorithm]) -> list[Explanation]:
@@ -477,7 +525,7 @@ def _with_parameters(log: _Log, explained: list[Explanation], entries: dict[str,
             if one.misses < _LEAST_MISSES or (changed is None and number > 0):
                 continue
             for each in _numbers(entries[one.growth]):
-                if changed is None or changed[0] == each.name:
+                if each.name not in _form(one.growth) and (changed is None or changed[0] == each.name):
                     middle = float(each.default) if changed is None else changed[1]
                     fits[one.unknown] += _fits(one, each, [middle * factor for factor in factors])
         for unknown, names in fits.items():
@@ -496,7 +544,8 @@ def _fits(one: Explanation, parameter: CatalogueParameter, values: Sequence[floa
     high = inf if parameter.high is None else parameter.high
     rounded = {float(f"{value:.3g}") for value in values if low <= value <= high}
     plus = f"+{one.slow_start}" if one.slow_start else ""
-    return [f"{one.growth}({parameter.name}={value:g}){plus}" for value in sorted(rounded)]
+    form = "".join(f"{name}={value}," for name, value in _form(one.growth).items()) if one.as_linux else ""
+    return [f"{one.growth}({form}{parameter.name}={value:g}){plus}" for value in sorted(rounded)]
 
 
 def _better(
@@ -506,6 +555,7 @@ def _better(
     best = {one.growth: one for one in explained}
     for one in log.explanations(others, unknown)[0]:
         price = (one.changed is not None) * _PARAMETER_BITS + (unknown != _USUAL) * _UNKNOWN_BITS
+        price += one.as_linux * _FORM_BITS
         priced = replace(one, surprise_bits=one.surprise_bits + price)
         best[one.growth] = min(best[one.growth], priced, key=_surprise)
     return list(best.values())

@@ -24,7 +24,7 @@ use cwndlab_units::maths::floor;
 
 use super::reno::segments;
 use crate::shared::linux_counter::LinuxCounter;
-use crate::shared::margin::{below, whole_down};
+use crate::shared::margin::below;
 
 options! {
     struct Options {
@@ -156,7 +156,11 @@ impl CongestionAvoidance for Bic {
     fn observe(&mut self, ack: &Ack, _: f64) {
         // Linux, bictcp_acked: in integers of 1/16.
         if self.measured && !ack.recovering && ack.acked.0 > 0 {
-            self.ratio += (whole_down(segments(ack)) - floor(self.ratio)) / 16.0;
+            // An ACK may be several that came together.
+            let each = segments(ack) / f64::from(ack.acks.max(1));
+            for _ in 0..ack.acks {
+                self.ratio += (each - floor(self.ratio)) / 16.0;
+            }
         }
     }
 
@@ -225,5 +229,18 @@ mod tests {
         }
         let mut flow = Bic { ns3_convergence: true, beta: 0.8, w_max: 200.0, ..Bic::new(Options::default()) };
         assert_eq!((flow.on_congestion(&loss(100), 100.0), flow.w_max), (80.0, 80.0));
+    }
+
+    /// Linux 6, by hand: W_max = 200, w = 103: cnt = 6, and half of it while two segments per ACK are assumed. Three
+    /// segments add one. An ACK of one segment lowers the mean by a 16th.
+    #[test]
+    fn linux_6_counts_segments_by_the_measured_acks() {
+        let options = Options { counter: Counter::Linux6, ack_ratio: AckRatio::Measured, ..Options::default() };
+        let mut flow = Bic { w_max: 200.0, ..Bic::new(options) };
+        assert_eq!([1, 1, 1].map(|n| flow.on_ack(&ack(n), 103.0)), [103.0, 103.0, 104.0]);
+        flow.observe(&ack(1), 103.0);
+        assert_eq!(flow.ratio, 2.0 - 1.0 / 16.0);
+        flow.observe(&Ack { acks: 2, ..ack(6) }, 103.0);
+        assert_eq!(flow.ratio, 31.0 / 16.0 + 2.0 / 16.0 + 1.0 / 16.0);
     }
 }

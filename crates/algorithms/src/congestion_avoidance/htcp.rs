@@ -193,7 +193,7 @@ impl Htcp {
         let Some(rtt) = sample else { return };
         let rtt = rtt.as_nanos().max(1);
         self.rtt_min = self.rtt_min.min(rtt);
-        if !ack.recovering && self.lost && self.rounds(ack.now) > SETTLING {
+        if !ack.recovering && (self.linux.is_some() || self.lost && self.rounds(ack.now) > SETTLING) {
             self.epoch.rtt_max = self.epoch.rtt_max.max(self.rtt_min);
             if rtt <= self.epoch.rtt_max + RISE_NS {
                 self.epoch.rtt_max = self.epoch.rtt_max.max(rtt);
@@ -244,14 +244,21 @@ impl CongestionAvoidance for Htcp {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        if let Some(linux) = &mut self.linux {
-            if floor(linux.credit * self.alpha) < floor(w) {
-                linux.credit += segments(ack);
-                return w;
+        if let Some(linux) = self.linux {
+            let mut credit = linux.credit;
+            let mut w = w;
+            // An ACK may be several that came together.
+            let each = segments(ack) / f64::from(ack.acks.max(1));
+            for _ in 0..ack.acks.max(1) {
+                if floor(credit * self.alpha) < floor(w) {
+                    credit += each;
+                } else {
+                    (credit, w) = (0.0, w + 1.0);
+                    self.update_alpha(ack.now);
+                }
             }
-            linux.credit = 0.0;
-            self.update_alpha(ack.now);
-            return w + 1.0;
+            self.linux = Some(WholeSegments { credit, ..linux });
+            return w;
         }
         self.update_alpha(ack.now);
         if self.ns3.is_some() {
@@ -287,7 +294,7 @@ impl CongestionAvoidance for Htcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::loss;
+    use cwndlab_control::testing::{ack, ack_at, loss};
 
     fn flow() -> Htcp {
         Htcp::new(Options::default())
@@ -329,5 +336,21 @@ mod tests {
             assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
             assert_eq!(flow.on_congestion(&loss(100), 100.0), 50.0);
         }
+    }
+
+    /// Linux, by hand: α = 1 and ACKs of two segments. Two ACKs have four segments, and the third, which does not count,
+    /// adds one; two that came together are two. Δ begins with the first ACK after the recovery.
+    #[test]
+    fn linux_adds_a_segment_with_the_ack_after_a_window() {
+        let mut flow = Htcp::new(Options { counter: Counter::Linux, ..Options::default() });
+        assert_eq!([4.0, 4.0, 4.0, 5.0].map(|w| flow.on_ack(&ack(2), w)), [4.0, 4.0, 5.0, 5.0]);
+        assert_eq!(flow.on_ack(&Ack { acks: 2, ..ack(4) }, 5.0), 5.0);
+        assert_eq!(flow.on_ack(&Ack { acks: 2, ..ack(4) }, 5.0), 6.0);
+        flow.on_congestion(&loss(6), 6.0);
+        let end = Time::from_nanos(3_000_000_000);
+        flow.observe(&Ack { recovering: true, ..ack_at(end, 1) }, 3.0);
+        assert_ne!(flow.epoch.since, Some(end));
+        flow.observe(&ack_at(end, 1), 3.0);
+        assert_eq!(flow.epoch.since, Some(end));
     }
 }

@@ -16,7 +16,9 @@
 //! initial ssthresh is not multiplied by ρ. Hoe's ssthresh estimation and pacing, which the paper adds, are not
 //! included.
 
-use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Step};
+use cwndlab_control::{
+    options, Ack, Build, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Step, Window,
+};
 use cwndlab_units::maths::{exp2, floor};
 
 use super::reno::{acked_count, PerAck};
@@ -33,6 +35,8 @@ options! {
         initial_window: InitialWindow { Scaled = "scaled", Transport = "transport" } = Scaled,
         /// linux: rho in units of 1/8, increments in units of 1/128 segment
         rho: Rho { Real = "real", Linux = "linux" } = Real,
+        /// handshake: the RTT of the handshake counts too, which is shorter since the SYN is small (Linux)
+        base: Base { Data = "data", Handshake = "handshake" } = Data,
         /// true: the increments are those of an ACK, regardless of the segments that it acknowledges (Linux)
         per_ack: PerAck = False,
         /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
@@ -107,6 +111,13 @@ impl CongestionAvoidance for Hybla {
         }
     }
 
+    fn on_window(&mut self, window: &Window) {
+        if let (Change::Established, Base::Handshake, Some(rtt)) = (window.change, self.options.base, window.rtt) {
+            self.rtt_min = rtt.as_nanos();
+            self.set(rtt.as_nanos());
+        }
+    }
+
     fn start(&mut self, ack: &Ack, w: f64, ssthresh: f64) -> Step {
         let mut grow = self.burst * self.count(ack); // (2)
         if !self.begun && ack.cwnd_limited && !ack.recovering {
@@ -173,5 +184,16 @@ mod tests {
         assert_eq!(flow.start(&ack(1), 10.0, f64::INFINITY).grow, 13.0);
         assert_eq!(flow.start(&ack(1), 23.0, f64::INFINITY).grow, 3.0);
         assert_eq!(flow.start(&ack(1), 23.0, 24.0).grow, 1.0);
+    }
+
+    /// Linux, by hand: an ACK of two segments adds ρ²/w as one of one segment does; the RTT of the handshake counts.
+    #[test]
+    fn linux_counts_acks_and_the_handshake() {
+        let linux = Options { per_ack: PerAck::True, base: Base::Handshake, ..Options::default() };
+        let mut flow = Hybla::new(linux);
+        let window = Window::new(cwndlab_units::Time::ZERO, Change::Established, cwndlab_units::Bytes(1000));
+        flow.on_window(&Window { rtt: Some(Duration::from_millis(50)), ..window });
+        flow.observe(&Ack { srtt: Duration::from_millis(60), ..ack(2) }, 10.0);
+        assert_eq!((flow.rho, flow.on_ack(&ack(2), 16.0)), (2.0, 16.25));
     }
 }

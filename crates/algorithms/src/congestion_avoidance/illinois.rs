@@ -42,7 +42,8 @@ options! {
         /// ns2: a loss reduces the window to beta w instead of (1 - beta) w, a bug of Linux 2.6.22 that is present in
         /// ns-2.35
         decrease: Decrease { Paper = "paper", Ns2 = "ns2" } = Paper,
-        /// linux: whole segments, and the rest of the ACKs after an increment does not count
+        /// linux: whole segments; the rest of the ACKs after an increment does not count, and the θ rounds need not be
+        /// consecutive
         counter: Counter { Real = "real", Linux = "linux" } = Real,
         /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
         min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
@@ -131,7 +132,10 @@ impl Illinois {
             (self.factors.above, self.factors.low) = (false, 0.0);
             return self.alpha_max;
         }
-        (self.factors.above, self.factors.low) = (true, 0.0);
+        self.factors.above = true;
+        if !self.integer {
+            self.factors.low = 0.0;
+        }
         let scale = (dm - d1) * self.alpha_min / (self.alpha_max - self.alpha_min);
         let kappa1 = scale * self.alpha_max;
         let kappa2 = scale - d1;
@@ -264,5 +268,17 @@ mod tests {
         let mut flow = flow();
         flow.observe(&Ack { round: 2, ..ack(1) }, 14.0);
         assert_eq!((flow.factors.alpha, flow.factors.beta), (1.0, 0.5));
+    }
+
+    /// Linux, by hand: with α = 10 and 30 segments two ACKs of two segments give 40, an increment, and the rest of 10
+    /// does not count. A round above d1 keeps the count of those below it.
+    #[test]
+    fn linux_counts_whole_segments() {
+        let mut flow = Illinois::new(Options { counter: Counter::Linux, ..Options::default() });
+        assert_eq!([30.0, 30.0, 31.0].map(|w| flow.on_ack(&ack(2), w)), [30.0, 31.0, 31.0]);
+        assert_eq!(flow.credit, 2.0);
+        (flow.factors.above, flow.factors.low) = (true, 3.0);
+        flow.alpha(50.0, 100.0);
+        assert_eq!(flow.factors.low, 3.0);
     }
 }

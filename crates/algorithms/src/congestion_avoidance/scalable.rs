@@ -131,4 +131,13 @@ mod tests {
             assert_eq!(rounds, 14, "window of {segments} segments");
         }
     }
+
+    /// Linux 6, by hand: at 200 segments, 100 of them add one; at 50, 50 do.
+    #[test]
+    fn linux_6_adds_a_segment_for_a_hundred() {
+        let options = Options { ai_cnt: 100.0, counter: Counter::Linux6, ..Options::default() };
+        let mut flow = Scalable::new(options);
+        assert_eq!([99, 1, 50].map(|n| flow.on_ack(&ack(n), 200.0)), [200.0, 201.0, 200.0]);
+        assert_eq!(flow.on_ack(&ack(1), 50.0), 51.0);
+    }
 }

@@ -99,7 +99,7 @@ def _show(result: Identification) -> None:
     write("")
     rows = [
         {
-            "algorithm": one.algorithm,
+            "algorithm": one.label,
             "surprise, bits": f"{one.surprise_bits:.0f}",
             "explained": f"{100 * one.explained:.1f} %",
             "corrections": one.misses,
