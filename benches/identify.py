@@ -8,8 +8,8 @@ the algorithm that ran, and without its family. Prints Markdown; docs/identify.m
 `--kernel` identifies the kernel's own algorithms by captures of their TCP over emulated paths, as root, in wall-clock
 time: 20 to 30 s for each.
 
-`--linux` identifies the congestion controls of Linux in virtual time (`make linux`) over the same ten paths, by captures
-at the sender.
+`--linux` identifies the congestion controls of Linux in virtual time (`make linux`) over the same ten paths, by
+captures at the sender.
 """
 
 from __future__ import annotations
@@ -308,7 +308,8 @@ def _linux(paths: Sequence[int], workers: int) -> list[str]:
                 foreign.append(one)
             sys.stderr.write(f"\r{number} of {len(jobs)}")
     lines = [
-        "| Linux | flows | undetermined | first | of these in a tie | first two | explained, median | least | the others |",
+        "| Linux | flows | undetermined | first | of these in a tie | first two | explained, median | least | "
+        "the others |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
     for control in KERNEL_ALGORITHMS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -73,6 +74,33 @@ def test_windows_identify_the_algorithm_that_ran(tmp_path: Path, algorithm: str)
     assert result.best.explained > 0.99
     assert result.runner_up is not None
     assert result.runner_up.surprise_bits > result.best.surprise_bits
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "label"),
+    [
+        ("highspeed(rule=table,per_ack=true)", "highspeed+standard as in Linux"),
+        ("htcp(rtt_scaling=linux,counter=linux)", "htcp+standard as in Linux"),
+        ("scalable(ai_cnt=100,counter=linux-6)", "scalable+standard as in Linux"),
+        ("highspeed", "highspeed+standard"),
+    ],
+)
+def test_the_modules_of_linux_are_told_from_the_sources(tmp_path: Path, algorithm: str, label: str) -> None:
+    result = cwndlab.identify(qlog_of(tmp_path, algorithm, duration="20 s"))
+    own = next(one for one in result.ranking if one.growth == algorithm.partition("(")[0])
+    assert own.growth in result.ties
+    assert (own.label, own.changed, own.misses) == (label, None, 0)
+
+
+def test_a_parameter_is_fitted_to_a_module_of_linux(tmp_path: Path) -> None:
+    algorithm = "bic(ack_ratio=measured,counter=linux-6,beta=0.5)"
+    result = cwndlab.identify(qlog_of(tmp_path, algorithm, duration="20 s"))
+    assert (result.best.growth, result.best.as_linux) == ("bic", True)
+    (fitted,) = result.parameters
+    assert fitted.name == "beta"
+    assert fitted.textbook == pytest.approx(819 / 1024)
+    assert fitted.value == pytest.approx(0.5, rel=0.02)
+    assert re.match(r"bic\(beta=0\.\d+\)\+\S+ as in Linux, ", result.headline())
 
 
 @pytest.mark.parametrize("at", ["senders", "receivers"])

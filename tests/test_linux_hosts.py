@@ -11,6 +11,7 @@ from dataclasses import replace
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,27 @@ def test_the_first_call_becomes_the_command_line_of_the_kernel() -> None:
     assert '"hosted.sysctl.net.ipv4.tcp_rmem=4096 87380 6291456"' in words
     assert '"hosted.sysctl.net.ipv4.tcp_ecn=1"' in words
     assert launcher().command("linux", call(controller=""))[1] == "hosted=10,11,1,7,1472"
+
+
+def test_a_capture_has_the_packets_that_pass() -> None:
+    """By hand: a call at 1.5 s brings a segment of 32 bytes of header and no data, and its answer sends one of 32 and
+    100 with a mark, and a timer. Both captures end with the headers; the original length of the second is 20 + 132."""
+    header = bytes([0, 0, 0, 9, 0, 0, 0, 5, 0x80, 0x10, 1, 2])
+    arrived = header + bytes(12)
+    called = b"\x02" + struct.pack("<Q", 1_500_000_000) + b"\x04\x00" + struct.pack("<H", 24) + arrived
+    answered = b"\x15\x01" + bytes(8) + b"\x12\x03" + struct.pack("<H", 124) + arrived + bytes(100)
+    answered += b"\x13" + bytes(8)
+    file = BytesIO()
+    capture = launcher().Capture(file)
+    capture.note(called)
+    capture.note(answered)
+    written = file.getvalue()[24:]
+    assert len(written) == 2 * (16 + 52)
+    for number, total, ends, ecn in ((0, 52, (5001, 5000), 0), (1, 152, (5000, 5001), 3)):
+        one = written[number * 68 :][:68]
+        assert struct.unpack("<IIII", one[:16]) == (1, 500_000_000, 52, total)
+        assert (one[17], struct.unpack(">H", one[18:20])[0], struct.unpack(">HH", one[36:40])) == (ecn, total, ends)
+        assert one[40:52] == header
 
 
 @pytest.mark.parametrize(
@@ -168,9 +190,14 @@ def test_what_is_not_of_the_ends_stays() -> None:
     [
         (
             {"algorithm": "cubic(beta=0.5)"},
-            "flow[0].algorithm: algorithms of the kernel have no parameters here\n  hint: write cubic, ",
+            "flow[0].algorithm: algorithms of the kernel have no other parameters than its own\n  hint: write cubic or "
+            "cubic-linux+hystart-linux, ",
         ),
         ({"algorithm": "cubic+standard"}, "flow[0].algorithm: slow start and recovery cannot be chosen: the kernel's"),
+        (
+            {"algorithm": "vegas+standard"},
+            "flow[0].algorithm: slow start and recovery cannot be chosen: the kernel's own ",
+        ),
         ({"algorithm": "reno/newreno"}, "flow[0].algorithm: slow start and recovery cannot be chosen: the kernel's"),
         ({"control": {"delay": "1 ms"}}, "flow[0].control: the kernel's algorithm is within the kernel"),
         ({"stack": {"initial_window": 4}}, "flow[0].stack.initial_window: is no setting of kernels here"),
@@ -310,6 +337,21 @@ def test_runs_of_the_kernel_have_the_same_bits_beside_another_flow(controller: s
     scenario["flow"].append({"algorithm": "cubic", "rtt": "40 ms", "name": "beside"})
     assert len({cwndlab.run(scenario, seed=1).hash() for _ in range(3)}) == 1
     assert cwndlab.run(scenario, seed=1).hash() != cwndlab.run(scenario, seed=2).hash()
+
+
+@pytest.mark.usefixtures("_kernel")
+@pytest.mark.parametrize("controller", ["htcp", "highspeed", "bic"])
+def test_a_capture_of_the_kernel_is_identified_and_changes_no_bit(
+    controller: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = transfer("20 s", controller=controller)
+    before = cwndlab.run(scenario, seed=1).hash()
+    monkeypatch.setenv("CWNDLAB_STACK_LOGS", str(tmp_path))
+    assert cwndlab.run(scenario, seed=1).hash() == before
+    (capture,) = tmp_path.glob("linux-*.pcap")
+    result = cwndlab.identify(capture)
+    assert controller in result.ties
+    assert next(one for one in result.ranking if one.growth == controller).as_linux
 
 
 @pytest.mark.usefixtures("_kernel")

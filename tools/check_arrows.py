@@ -119,11 +119,11 @@ PYTHON: dict[str, set[str]] = {
     "simulate": {"errors", "engine", "custom", "scenario", "records"},
     "gym": {"errors", "closing", "lazy", "engine", "files", "custom", "scenario", "records", "simulate"},
     "kernel": {"errors", "closing", "engine", "custom"},
-    "linux": {"errors", "engine", "scenario", "simulate"},
+    "linux": {"errors", "engine", "catalogue", "scenario", "simulate"},
     "metrics": {"errors", "records", "statistics"},
     "service": {"errors", "scenario", "records", "statistics", "metrics"},
     "energy": {"errors", "records"},
-    "emulation": {"errors", "engine", "custom", "scenario", "records", "simulate", "kernel", "metrics"},
+    "emulation": {"errors", "engine", "custom", "catalogue", "scenario", "records", "simulate", "kernel", "metrics"},
     "export": {"errors", "files", "records"},
     "plot": {"errors", "lazy", "records", "metrics", "statistics"},
     "study": {

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -126,7 +126,7 @@ def _kernel() -> str:
 
 def _linux_hosts() -> str:
     """The kept runs of Linux in virtual time, beside those of a machine's kernel, and the simulator beside them."""
-    from cwndlab.validation import kernel, linux
+    from cwndlab.validation import linux
 
     known = ROOT / "known-answers"
     machine = known / "kernel" / "runs.csv"
@@ -138,16 +138,33 @@ def _linux_hosts() -> str:
     ):
         verdicts, notes = linux.judge_kept(folder, beside=beside)
         out += [f"**{ours[0].upper()}{ours[1:]} beside {theirs}.** {notes[0].split(', in the')[0]}.", ""]
-        out += ["| algorithm | judged | hold | within the spread |", "|---|---:|---:|---:|"]
-        for one in kernel.shares(verdicts):
-            near = [
-                each for each in verdicts if each.algorithm == one["algorithm"] and abs(each.deviation) <= each.spread
-            ]
-            out.append(f"| `{one['algorithm']}` | {one['judged']} | {one['hold']} | {len(near)} |")
-        worst = sorted(verdicts, key=lambda each: -abs(each.deviation) / each.tolerance)[:10]
-        out += ["", "The ten largest deviations, by tolerance:", ""]
-        out += [*kernel.table(worst, ("path", "algorithm", "quantity", ours, theirs, *kernel.COLUMNS[5:])), ""]
+        out += [*_shares_and_worst(verdicts, ours, theirs), ""]
     return "\n".join(out + [f"{note}." for note in notes if note.startswith("Not measured yet")])
+
+
+def _shares_and_worst(verdicts: Sequence[Any], ours: str, theirs: str) -> list[str]:
+    """How many quantities hold by algorithm, and the ten largest deviations."""
+    from cwndlab.validation import kernel
+
+    out = ["| algorithm | judged | hold | within the spread |", "|---|---:|---:|---:|"]
+    for one in kernel.shares(verdicts):
+        near = [each for each in verdicts if each.algorithm == one["algorithm"] and abs(each.deviation) <= each.spread]
+        out.append(f"| `{one['algorithm']}` | {one['judged']} | {one['hold']} | {len(near)} |")
+    worst = sorted(verdicts, key=lambda each: -abs(each.deviation) / each.tolerance)[:10]
+    columns = ("path", "algorithm", "quantity", ours, theirs, *kernel.COLUMNS[5:])
+    return [*out, "", "The ten largest deviations, by tolerance:", "", *kernel.table(worst, columns)]
+
+
+def _linux_algorithms() -> str:
+    """The simulator's forms of Linux' other algorithms beside the kept runs of Linux in virtual time."""
+    from cwndlab.validation import linux
+
+    folder = ROOT / "known-answers" / "linux-algorithms"
+    verdicts, notes = linux.judge_kept(folder, file=folder / "paths.toml")
+    lines = _shares_and_worst(verdicts, "the simulator", "Linux in virtual time")
+    return "\n".join(
+        [f"{notes[0]}. {sum(one.holds for one in verdicts)} of {len(verdicts)} quantities hold.", "", *lines]
+    )
 
 
 def _linux_dctcp() -> str:
@@ -392,6 +409,7 @@ MAKERS: dict[str, Callable[[], str]] = {
     "validate --kernel": _kernel,
     "linux hosts": _linux_hosts,
     "linux dctcp": _linux_dctcp,
+    "linux algorithms": _linux_algorithms,
     "virtual linux": _virtual_linux,
     "applications": _applications,
     "bench": lambda: _text(sys.executable, "benches/engine.py", "engine"),

@@ -29,7 +29,8 @@ impl Group {
     /// group below has just computed.
     #[inline]
     fn replace(&mut self, at: usize, key: Key) -> Key {
-        let others = self.0[at ^ 1].min(self.0[at ^ 2]).min(self.0[at ^ 3]);
+        let pair = (at & 2) ^ 2;
+        let others = self.0[at ^ 1].min(self.0[pair].min(self.0[pair + 1]));
         self.0[at] = key;
         key.min(others)
     }

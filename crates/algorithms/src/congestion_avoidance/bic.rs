@@ -17,6 +17,7 @@
 //! Units: segments. A timeout resets W_max.
 //! Differs from the source: the constants are those of Linux. The paper has S_max = 32, β = 0.875 and halves the
 //! distance (B = 2): `bic(smax=32, beta=0.875, b=2)`. ns-3 has smooth = 5, and W_max = β w where (6) has w (1 + β)/2.
+//! Linux 6 is `bic(ack_ratio=measured, counter=linux-6)`.
 
 use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Units: segments.
-//! Differs from the source: a(w) is evaluated once per whole segment of window; u is 1 above 83000.
+//! Differs from the source: a(w) is evaluated once per whole segment of window; u is 1 above 83000. Linux takes the next
+//! row of the table of appendix B, and counts ACKs: `highspeed(rule=table, per_ack=true)`.
 
 use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Kind, Spec};
 use cwndlab_units::maths::{exp, floor, ln};
@@ -39,7 +40,7 @@ pub static SPEC: Spec = Spec {
     confidence: Confidence::High,
     summary: "Reno up to 38 segments. Above, the response function of RFC 3649 gives larger increments and smaller reductions.",
     parameters: Options::PARAMETERS,
-    choices: &["the formula instead of Linux' table of 72 rows"],
+    choices: &["the formula; the table of 72 rows, as in Linux, is an option"],
     pitfalls: &["large windows need limited slow start (RFC 3742)"],
     companion: "standard",
     needs: &[],

@@ -14,7 +14,8 @@
 //! Units: segments, seconds; Δ is the time since the last congestion event (the start of the flow before the first).
 //! Differs from the source: RTT_max and B are measured as in Linux. RTT_max rises by at most 20 ms per sample and
 //! decays by 5 % towards RTT_min at each event; β is 1/2 for RTT_min ≤ 10 ms and for the first epoch after a change of
-//! B. `rtt_scaling = linux` rounds α(Δ) down to integers before and after (4), at least 1.
+//! B. `rtt_scaling = linux` rounds α(Δ) down to integers before and after (4), at least 1. `counter = linux` is Linux 6's
+//! counter: the ACK of an increment does not count, α changes with increments only, and Δ begins where the recovery ends.
 
 pub mod ns3;
 

@@ -14,7 +14,7 @@
 //! Units: segments, seconds; ρ is that of the minimum smoothed RTT.
 //! Differs from the source: ρ ≤ 8 in slow start and in (4), since 2^ρ at 600 ms is 16.8 million segments per ACK. An
 //! initial ssthresh is not multiplied by ρ. Hoe's ssthresh estimation and pacing, which the paper adds, are not
-//! included.
+//! included. Linux counts ACKs and not segments, and ρ in eighths: `hybla(rho=linux, base=handshake, per_ack=true)`.
 
 use cwndlab_control::{
     options, Ack, Build, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Step, Window,

@@ -15,7 +15,7 @@
 //!
 //! Units: segments, seconds. After d_a exceeded d1, α returns to α_max after θ = 5 consecutive rounds below d1.
 //! Differs from the source: nothing known. `decrease = ns2` reduces the window to β w, as the module of Linux 2.6.22 in
-//! ns-2.35 does.
+//! ns-2.35 does. `counter = linux` counts whole segments as Linux does, where the rounds below d1 need not be consecutive.
 
 use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
 

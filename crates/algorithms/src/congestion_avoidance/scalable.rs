@@ -12,7 +12,7 @@
 //!
 //! Units: segments.
 //! Differs from the source: `ai_cnt = 50` or 100 selects Linux' counter instead of (1) and (4): one segment per
-//! min(w, ai_cnt) + 1 ACKs.
+//! min(w, ai_cnt) + 1 ACKs, or with `counter = linux-6` per min(w, ai_cnt) acknowledged segments.
 
 use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Kind, Spec};
 use cwndlab_units::maths::floor;
