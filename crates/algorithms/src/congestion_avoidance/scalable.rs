@@ -69,7 +69,14 @@ pub struct Scalable {
 
 impl Scalable {
     fn new(options: Options) -> Self {
-        Self { a: options.a, b: options.b, ai_cnt: options.ai_cnt, six: options.counter == Counter::Linux6, counter: 0.0, linux_6: LinuxCounter::default() }
+        Self {
+            a: options.a,
+            b: options.b,
+            ai_cnt: options.ai_cnt,
+            six: options.counter == Counter::Linux6,
+            counter: 0.0,
+            linux_6: LinuxCounter::default(),
+        }
     }
 }
 
