@@ -271,7 +271,7 @@ def _kernel(paths: Iterable[int]) -> list[str]:
                         place,
                         SOURCES[source],
                         row.verdict,
-                        best.algorithm,
+                        best.label,
                         f"{100 * best.explained:.1f} %",
                     ]
                     lines.append(f"| {' | '.join(cells)} | {row.place} |")
@@ -338,7 +338,7 @@ def _linux_row(name: str, rows: Sequence[Row]) -> str:
         sum(one.tied for one in told),
         sum(one.place <= 2 for one in told),
     ]
-    shares = [f"{100 * one:.1f} %" for one in (explained[len(explained) // 2], explained[0])]
+    shares = [f"{100 * one:.1f} %" for one in (explained[len(explained) // 2], explained[0])] if told else ["–", "–"]
     wrong = ", ".join(f"{one} {count}" for one, count in others.most_common())
     return f"| {name} | {' | '.join(map(str, counts))} | {' | '.join(shares)} | {wrong} |"
 

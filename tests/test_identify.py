@@ -79,9 +79,9 @@ def test_windows_identify_the_algorithm_that_ran(tmp_path: Path, algorithm: str)
 @pytest.mark.parametrize(
     ("algorithm", "label"),
     [
-        ("highspeed(rule=table,per_ack=true)", "highspeed+standard as in Linux"),
-        ("htcp(rtt_scaling=linux,counter=linux)", "htcp+standard as in Linux"),
-        ("scalable(ai_cnt=100,counter=linux-6)", "scalable+standard as in Linux"),
+        ("highspeed(rule=table,per_ack=true)", "highspeed as in Linux + standard"),
+        ("htcp(rtt_scaling=linux,counter=linux)", "htcp as in Linux + standard"),
+        ("scalable(ai_cnt=100,counter=linux-6)", "scalable as in Linux + standard"),
         ("highspeed", "highspeed+standard"),
     ],
 )
@@ -100,7 +100,7 @@ def test_a_parameter_is_fitted_to_a_module_of_linux(tmp_path: Path) -> None:
     assert fitted.name == "beta"
     assert fitted.textbook == pytest.approx(819 / 1024)
     assert fitted.value == pytest.approx(0.5, rel=0.02)
-    assert re.match(r"bic\(beta=0\.\d+\)\+\S+ as in Linux, ", result.headline())
+    assert re.match(r"bic\(beta=0\.\d+\) as in Linux \+ \S+, ", result.headline())
 
 
 @pytest.mark.parametrize("at", ["senders", "receivers"])

@@ -103,7 +103,7 @@ KERNEL_ALGORITHMS = {
     "bic": "bic(ack_ratio=measured,counter=linux-6)+standard",
     "highspeed": "highspeed(rule=table,per_ack=true)+standard",
     "htcp": "htcp(rtt_scaling=linux,counter=linux)+standard",
-    "hybla": "hybla(rho=linux,base=handshake,per_ack=true)",
+    "hybla": "hybla(rho=linux,base=handshake,initial_window=transport,max_rho=16,per_ack=true)",
     "illinois": "illinois(counter=linux)+standard",
     "scalable": "scalable(ai_cnt=100,counter=linux-6)+standard",
     "vegas": "vegas(diff=linux,loss=0.5,step=at-once)+vegas-ss(grow=each,exit=rate,rtt=min)",

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Literal, NamedTuple, TypeAlias, TypeVar
 
 from cwndlab import engine
-from cwndlab.catalogue import KERNEL_ALGORITHMS
+from cwndlab.catalogue import KERNEL_ALGORITHMS, canonical
 from cwndlab.custom import merged
 from cwndlab.engine import EmulatedPathHandle, become_root
 from cwndlab.errors import Fault, RunError, Usage
@@ -501,7 +501,8 @@ def _substitute(simulated: str, emulated: str) -> str | None:
     """The kernel's own algorithm as the simulator names it, where it is not the one that was simulated."""
     kernel = KERNEL_ALGORITHMS.get(emulated.removeprefix("kernel:"))
     name, _, recovery = simulated.partition("/")
-    return kernel if kernel is not None and (name != kernel or recovery not in ("", "rack")) else None
+    differs = kernel is not None and (canonical(name) != canonical(kernel) or recovery not in ("", "rack"))
+    return kernel if differs else None
 
 
 def substitutions(simulated: Records, emulated: Records) -> list[Substitution]:

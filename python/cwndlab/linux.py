@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from cwndlab.catalogue import KERNEL_ALGORITHMS, canonical, parts
@@ -132,22 +133,30 @@ def faults(at: str, flow: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(f"{at}.control", what, "leave it out, or use --engine simulate")
 
 
+def _is_kernels(algorithm: str, kernels: str) -> bool:
+    """Whether the text is the kernel's algorithm, with its recovery or none."""
+    with suppress(ScenarioError):
+        text, _, recovery = canonical(algorithm).partition("/")
+        return text == canonical(kernels).partition("/")[0] and recovery in ("", "rack")
+    return False
+
+
 def faults_of_algorithm(at: str, algorithm: Any) -> Iterator[Fault]:
-    """What the kernel's congestion control cannot be told: its parameters, slow start and recovery."""
+    """What the kernel's congestion control cannot be told: other parameters, another slow start or recovery."""
     if not isinstance(algorithm, str) or _base(algorithm) not in CONTROLLERS:
         yield Fault(at, f"the kernel has no '{algorithm}' of its own", f"write one of {', '.join(CONTROLLERS)}")
         return
     base = _base(algorithm)
     kernels = KERNEL_ALGORITHMS[CONTROLLERS[base]]
-    if "(" in algorithm and canonical(algorithm).partition("/")[0] != canonical(kernels).partition("/")[0]:
+    if "(" in algorithm and not _is_kernels(algorithm, kernels):
         hint = f"write {base} or {kernels}, or use --engine simulate"
-        yield Fault(at, "algorithms of the kernel have no other parameters than its own", hint)
+        yield Fault(at, "an algorithm of the kernel takes only the parameters of its module", hint)
         return
     growth, _, recovery = re.sub(r"\([^)]*\)", "", algorithm).partition("/")
     start = growth.partition("+")[2]
     own = SLOW_STARTS[CONTROLLERS[base]]
     if start.strip() not in ("", *own) or recovery.strip() not in ("", "rack"):
-        what = f"the kernel's own are {own[0] or 'that of the algorithm'} and rack"
+        what = f"the kernel's own are {own[0] or 'the one of the algorithm'} and rack"
         yield Fault(at, f"slow start and recovery cannot be chosen: {what}", f"write {base}, or use --engine simulate")
 
 

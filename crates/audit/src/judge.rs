@@ -477,8 +477,8 @@ impl<'a> Judge<'a> {
             self.acks_since_sync = 0;
             return; // the window follows from measurements, which stay; bytes in flight below it say nothing of it
         }
-        // A correction below the threshold would begin slow start: the reduction has gone further than that of the
-        // reference.
+        // A correction below the threshold would begin slow start. Where another reduction explains the window, the
+        // reference takes that: its threshold is then the window.
         let falls_below = || {
             let threshold = chosen.driver.control.state(None).ssthresh;
             kind == K::SlowAvoidance && matches!(threshold, Ssthresh::At(threshold) if check.cwnd < threshold.0)

@@ -150,11 +150,11 @@ impl<T: Copy + Default> ChunkedFifos<T> {
         }
         let first = next * CHUNK;
         fifo.first = first;
-        // The first values of the chunk after the new one, which no other value asks for.
-        let after = self.next[next as usize] as usize * CHUNK as usize;
+        // `advance` does not ask for the first values of the chunk after this one.
+        let after = (self.next[next as usize] as usize).wrapping_mul(CHUNK as usize);
         prefetch_index(&self.slots, first as usize + 2);
         prefetch_index(&self.slots, after);
-        prefetch_index(&self.slots, after + 2);
+        prefetch_index(&self.slots, after.wrapping_add(2));
         self.slots.get(first as usize)
     }
 

@@ -235,7 +235,7 @@ impl Network {
     pub fn forward(&mut self, now: Time, packet: Packet) {
         let index = self.routes.index(&packet);
         let &Hop { delay, link, next_position, next, kind, .. } = self.routes.hop(index);
-        // Usually an access link, at whose end the packet reaches a shared queue.
+        // Usually an access link or a pure delay, at whose end the packet reaches a shared queue.
         let at = match kind {
             HopKind::Line if next == NextStep::Event => self.links[link].pass_line(now, u32::from(packet.size)),
             HopKind::Delay if next == NextStep::Event => {

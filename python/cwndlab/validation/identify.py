@@ -187,12 +187,12 @@ class Explanation:
 
     @property
     def label(self) -> str:
-        """The algorithm for readers: ``bic+standard as in Linux`` in place of the parameters of its module."""
+        """The algorithm for readers: ``bic as in Linux + standard`` in place of the parameters of its module."""
         if not self.as_linux:
             return self.algorithm
         changed = f"({self.changed[0]}={self.changed[1]:g})" if self.changed else ""
-        start = f"+{self.slow_start.partition('(')[0]}" if self.slow_start else ""
-        return f"{self.growth}{changed}{start} as in Linux"
+        start = f" + {self.slow_start.partition('(')[0]}" if self.slow_start else ""
+        return f"{self.growth}{changed} as in Linux{start}"
 
     @property
     def slow_start(self) -> str:
@@ -525,7 +525,7 @@ def _with_parameters(log: _Log, explained: list[Explanation], entries: dict[str,
             if one.misses < _LEAST_MISSES or (changed is None and number > 0):
                 continue
             for each in _numbers(entries[one.growth]):
-                if each.name not in _form(one.growth) and (changed is None or changed[0] == each.name):
+                if changed[0] == each.name if changed else not (one.as_linux and each.name in _form(one.growth)):
                     middle = float(each.default) if changed is None else changed[1]
                     fits[one.unknown] += _fits(one, each, [middle * factor for factor in factors])
         for unknown, names in fits.items():

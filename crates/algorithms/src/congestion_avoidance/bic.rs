@@ -19,7 +19,9 @@
 //! distance (B = 2): `bic(smax=32, beta=0.875, b=2)`. ns-3 has smooth = 5, and W_max = β w where (6) has w (1 + β)/2.
 //! Linux 6 is `bic(ack_ratio=measured, counter=linux-6)`.
 
-use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
+use cwndlab_control::{
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
+};
 
 use cwndlab_units::maths::floor;
 
@@ -191,10 +193,13 @@ impl CongestionAvoidance for Bic {
                 self.ratio = DELAYED_ACKS;
             }
         }
-        if w <= self.low_window {
-            (w / 2.0).max(2.0)
-        } else {
-            (w * self.beta).max(2.0)
+        let reduced = w * if w <= self.low_window { 0.5 } else { self.beta };
+        (if self.six { floor(reduced) } else { reduced }).max(2.0)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        if window.change == Change::Undo {
+            self.counter.reset(); // tcp_init_cwnd_reduction reset snd_cwnd_cnt
         }
     }
 

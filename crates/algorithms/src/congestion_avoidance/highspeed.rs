@@ -98,9 +98,9 @@ fn row(w: f64) -> usize {
     ROWS.partition_point(|&of_row| of_row < w).min(ROWS.len() - 1)
 }
 
-/// b(w) of the table, in 256ths as Linux has it.
-fn table_b(w: f64) -> f64 {
-    floor(256.0 * (0.5 + (0.1 - 0.5) * unlimited_u(ROWS[row(w)]))) / 256.0
+/// b of a row, in 256ths as Linux has it.
+fn row_b(row: usize) -> f64 {
+    floor(256.0 * (0.5 + (0.1 - 0.5) * unlimited_u(ROWS[row]))) / 256.0
 }
 
 /// Congestion avoidance of HighSpeed TCP.
@@ -111,11 +111,13 @@ pub struct HighSpeed {
     /// The window, in whole segments, for which `a` was computed.
     at: f64,
     a: f64,
+    /// The row of the table, which only congestion avoidance sets: a loss that ends slow start halves the window.
+    row: usize,
 }
 
 impl HighSpeed {
     fn new(options: Options) -> Self {
-        Self { per_ack: options.per_ack == PerAck::True, table: options.rule == Rule::Table, at: -1.0, a: 1.0 }
+        Self { per_ack: options.per_ack == PerAck::True, table: options.rule == Rule::Table, at: -1.0, a: 1.0, row: 0 }
     }
 }
 
@@ -123,14 +125,18 @@ impl CongestionAvoidance for HighSpeed {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let whole = floor(w);
         if whole != self.at {
-            (self.at, self.a) = (whole, if self.table { row(whole) as f64 + 1.0 } else { a(whole) });
+            self.at = whole;
+            self.row = row(whole);
+            self.a = if self.table { self.row as f64 + 1.0 } else { a(whole) };
         }
         w + acked_count(ack, self.per_ack) * self.a / w // (5)
     }
 
     fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {
-        let b = if self.table { table_b(w) } else { b(w) };
-        ((1.0 - b) * w).max(2.0)
+        if self.table {
+            return (floor(w) - floor(floor(w) * row_b(self.row))).max(2.0);
+        }
+        ((1.0 - b(w)) * w).max(2.0)
     }
 }
 
@@ -140,14 +146,15 @@ mod tests {
     use cwndlab_control::testing::{ack, loss};
 
     /// RFC 3649, appendix B: up to 38 segments a = 1 and b = 0.50; up to 118, 2 and 0.44; up to 221, 3 and 0.41; the last
-    /// row is 89053, with b = 0.10. Linux has b in 256ths and a per ACK.
+    /// row is 89053, with b = 0.10. Linux has b in 256ths and a per ACK, and halves the window before it has a row.
     #[test]
     fn the_table_holds_between_its_rows() {
         let mut flow = HighSpeed::new(Options { rule: Rule::Table, per_ack: PerAck::True, ..Options::default() });
+        assert_eq!(flow.on_congestion(&loss(1), 1000.0), 500.0);
         for (w, a, b) in [(38.0, 1.0, 0.5), (39.0, 2.0, 0.44), (118.0, 2.0, 0.44), (119.0, 3.0, 0.41), (1e6, 72.0, 0.1)]
         {
             assert_eq!(flow.on_ack(&ack(2), w), w + a / w);
-            assert!((1.0 - flow.on_congestion(&loss(1), w) / w - b).abs() < 0.007, "{w}");
+            assert!((1.0 - flow.on_congestion(&loss(1), w) / w - b).abs() < 0.5 / w + 0.007, "{w}");
         }
     }
 }

@@ -15,11 +15,15 @@
 //! Differs from the source: RTT_max and B are measured as in Linux. RTT_max rises by at most 20 ms per sample and
 //! decays by 5 % towards RTT_min at each event; β is 1/2 for RTT_min ≤ 10 ms and for the first epoch after a change of
 //! B. `rtt_scaling = linux` rounds α(Δ) down to integers before and after (4), at least 1. `counter = linux` is Linux 6's
-//! counter: the ACK of an increment does not count, α changes with increments only, and Δ begins where the recovery ends.
+//! counter: the ACK of an increment does not count, α changes with increments only, Δ begins where the recovery ends, and
+//! every sample outside of a recovery counts for RTT_max. Linux does not restore α and β where a reduction is undone; here they
+//! are.
 
 pub mod ns3;
 
-use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
+use cwndlab_control::{
+    options, Ack, Build, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
+};
 use cwndlab_units::maths::floor;
 use cwndlab_units::Time;
 
@@ -37,8 +41,8 @@ options! {
         /// on: the increase is scaled by RTT_min / 100 ms (optional in the draft); linux: the same in integers, the
         /// default of Linux
         rtt_scaling: RttScaling { Off = "off", On = "on", Linux = "linux" } = Off,
-        /// linux: whole segments; the ACK of an increment does not count, α changes with increments only, and Δ begins
-        /// where the recovery ends
+        /// linux: whole segments; the ACK of an increment does not count, α changes with increments only, Δ begins where
+        /// the recovery ends, and every sample outside of one counts for RTT_max
         counter: Counter { Real = "real", Linux = "linux" } = Real,
         /// source of RTT_min and RTT_max: RTT samples, or the smoothed RTT (Linux 2.6.22, ns-2.35)
         rtt: Rtt { Sample = "sample", Smoothed = "smoothed" } = Sample,
@@ -76,7 +80,7 @@ const BETA_MAX: f64 = 0.8;
 const RISE_NS: u64 = 20_000_000;
 /// RTT_min up to which β is 1/2, since queueing delays are too small to measure (Linux).
 const SHORT_RTT_NS: u64 = 10_000_000;
-/// Round trips after an event whose samples do not count.
+/// Round trips after an event whose samples do not count; with Linux' counter they do.
 const SETTLING: u64 = 3;
 
 /// The state between two congestion events.
@@ -283,7 +287,16 @@ impl CongestionAvoidance for Htcp {
         if self.epoch.rtt_max > self.rtt_min {
             self.epoch.rtt_max = self.rtt_min + (self.epoch.rtt_max - self.rtt_min) * 95 / 100;
         }
+        if self.linux.is_some() {
+            return floor(floor(w) * floor(128.0 * self.epoch.beta) / 128.0).max(2.0);
+        }
         (self.epoch.beta * w).max(2.0) // (3)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        if let (Change::Undo, Some(linux)) = (window.change, &mut self.linux) {
+            linux.credit = 0.0; // tcp_init_cwnd_reduction reset snd_cwnd_cnt
+        }
     }
 
     fn extra(&self, put: Extra<'_>) {

@@ -14,7 +14,9 @@
 //! Units: segments, seconds; ρ is that of the minimum smoothed RTT.
 //! Differs from the source: ρ ≤ 8 in slow start and in (4), since 2^ρ at 600 ms is 16.8 million segments per ACK. An
 //! initial ssthresh is not multiplied by ρ. Hoe's ssthresh estimation and pacing, which the paper adds, are not
-//! included. Linux counts ACKs and not segments, and ρ in eighths: `hybla(rho=linux, base=handshake, per_ack=true)`.
+//! included. Linux counts ACKs and not segments, and ρ in eighths, up to 16 in slow start:
+//! `hybla(rho=linux, base=handshake, initial_window=transport, max_rho=16, per_ack=true)`. It begins with ρ segments, multiplies
+//! a rounded 2^fraction by 2^integer, and is Reno while packets are missing: these three differ here.
 
 use cwndlab_control::{
     options, Ack, Build, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Step, Window,
@@ -131,10 +133,13 @@ impl CongestionAvoidance for Hybla {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let step = self.square / w;
-        // No margin: a quotient of 1/128ths is not rounded, and multiplication by 128 is exact.
-        let step = if self.options.rho == Rho::Linux { floor(128.0 * step) / 128.0 } else { step };
-        w + self.count(ack) * step.max(1.0 / w) // (3)
+        if self.options.rho == Rho::Linux {
+            // No margin: ρ² in 64ths and the window are whole. One segment per window only where the increment is 0.
+            let whole = floor(w);
+            let step = floor(128.0 * self.square / whole) / 128.0;
+            return w + self.count(ack) * if step > 0.0 { step } else { 1.0 / whole };
+        }
+        w + self.count(ack) * self.square.max(1.0) / w // (3)
     }
 
     fn on_congestion(&mut self, _: &Congestion, w: f64) -> f64 {

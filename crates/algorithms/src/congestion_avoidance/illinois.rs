@@ -17,7 +17,9 @@
 //! Differs from the source: nothing known. `decrease = ns2` reduces the window to β w, as the module of Linux 2.6.22 in
 //! ns-2.35 does. `counter = linux` counts whole segments as Linux does, where the rounds below d1 need not be consecutive.
 
-use cwndlab_control::{options, Ack, Build, Cause, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
+use cwndlab_control::{
+    options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
+};
 
 use cwndlab_units::maths::floor;
 
@@ -35,7 +37,7 @@ options! {
         beta_min: f64 = 0.125 in 0.01..=0.9,
         /// β_max, decrease fraction at a large delay
         beta_max: f64 = 0.5 in 0.01..=0.9,
-        /// θ, consecutive rounds below d1 until the increment returns to alpha_max
+        /// θ, rounds below d1 until the increment returns to alpha_max
         theta: f64["rounds"] = 5.0 in 1.0..=1000.0,
         /// window below which the algorithm is Reno
         w_thresh: f64["segments"] = 15.0 in 0.0..=1000.0,
@@ -76,7 +78,7 @@ struct Factors {
     beta: f64,
     /// d_a exceeded d1.
     above: bool,
-    /// Consecutive rounds below d1 since then.
+    /// Rounds below d1 since then, consecutive ones but with Linux' counter.
     low: f64,
 }
 
@@ -200,7 +202,16 @@ impl CongestionAvoidance for Illinois {
             self.factors = Factors { alpha: 1.0, beta: 0.5, above: false, low: 0.0 };
             self.rtts.restart();
         }
+        if self.integer {
+            return (floor(w) - floor(floor(w) * (1.0 - factor))).max(2.0);
+        }
         (w * factor).max(2.0) // (4)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        if window.change == Change::Undo {
+            self.credit = 0.0; // tcp_init_cwnd_reduction reset snd_cwnd_cnt
+        }
     }
 
     fn extra(&self, put: Extra<'_>) {

@@ -14,7 +14,7 @@
 //! Differs from the source: `ai_cnt = 50` or 100 selects Linux' counter instead of (1) and (4): one segment per
 //! min(w, ai_cnt) + 1 ACKs, or with `counter = linux-6` per min(w, ai_cnt) acknowledged segments.
 
-use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Kind, Spec};
+use cwndlab_control::{options, Ack, Build, Change, Confidence, Congestion, CongestionAvoidance, Kind, Spec, Window};
 use cwndlab_units::maths::floor;
 
 use super::reno::{flight, segments};
@@ -26,7 +26,8 @@ options! {
         a: f64 = 0.01 in 0.0001..=1.0,
         /// decrease fraction
         b: f64 = 0.125 in 0.01..=0.9,
-        /// 0: the rule of the paper; 50 or 100: Linux' counter with this number of ACKs per segment
+        /// 0: the rule of the paper; 50 or 100: Linux' counter with this number of ACKs, or of acknowledged segments, for
+        /// a segment of window
         ai_cnt: f64["ACKs"] = 0.0 in 0.0..=1000.0,
         /// Linux' counter: one segment per ai_cnt + 1 ACKs (2.6), or per ai_cnt acknowledged segments (6)
         counter: Counter { Linux = "linux", Linux6 = "linux-6" } = Linux,
@@ -63,7 +64,9 @@ pub struct Scalable {
     b: f64,
     ai_cnt: f64,
     six: bool,
+    /// ACKs since the last increment (Linux 2.6).
     counter: f64,
+    /// Acknowledged segments since then (Linux 6).
     linux_6: LinuxCounter,
 }
 
@@ -107,7 +110,16 @@ impl CongestionAvoidance for Scalable {
         if self.ai_cnt == 0.0 && w <= LEGACY_WINDOW {
             return (flight(event) / 2.0).max(2.0);
         }
+        if self.six {
+            return (floor(w) - floor(self.b * floor(w))).max(2.0);
+        }
         (w - self.b * w).max(2.0) // (2)
+    }
+
+    fn on_window(&mut self, window: &Window) {
+        if window.change == Change::Undo {
+            self.linux_6.reset(); // tcp_init_cwnd_reduction reset snd_cwnd_cnt
+        }
     }
 }
 
