@@ -569,8 +569,38 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    fn judged(logged: u64) -> Counts {
-        let algorithm = catalogue().parse("reno+standard").expect("an entry");
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(1_000_000_000 + ms * 1_000_000)
+    }
+
+    fn step(ms: u64, alternatives: Vec<Vec<Report>>) -> Item {
+        Item::Step(Step { acks: 1, limit: Some(Limit::Unclear), ..Step::window(0, alternatives, at(ms)) })
+    }
+
+    /// An ACK of so many segments.
+    fn ack(ms: u64, segments: u64, limited: bool) -> Vec<Report> {
+        let mut ack = ack_at(at(ms), segments);
+        (ack.mss, ack.acked, ack.cwnd_limited) = (Bytes(MSS), Bytes(segments * MSS), limited);
+        vec![Report::Ack(ack)]
+    }
+
+    /// A loss with so many segments in flight.
+    fn congestion(ms: u64, in_flight: u64) -> Vec<Report> {
+        let event = Congestion { now: at(ms), mss: Bytes(MSS), in_flight: Bytes(in_flight * MSS), ..loss(in_flight) };
+        vec![Report::Congestion(event)]
+    }
+
+    /// A logged window of so many segments.
+    fn check(ms: u64, cwnd: u64) -> Item {
+        let (time, cwnd) = (at(ms), cwnd * MSS);
+        Item::Check(Check { time, event: 0, cwnd, ssthresh: None, is_flight: false, since: None })
+    }
+
+    fn reno() -> Algorithm {
+        catalogue().parse("reno+standard").expect("an entry")
+    }
+
+    fn judge(algorithm: &Algorithm) -> Judge<'_> {
         let path = Path {
             mss: Bytes(MSS),
             initial_cwnd: Bytes(10 * MSS),
@@ -581,24 +611,18 @@ mod tests {
             oracle_buffer: None,
             saved: None,
         };
-        let tolerance = Tolerance { segments: 1.0, resolution: 1, per_ack: 0.0 };
-        let mut judge = Judge::new(&algorithm, path, false, tolerance);
-        let at = |ms: u64| Time::from_nanos(1_000_000_000 + ms * 1_000_000);
-        let step = |ms: u64, alternatives: Vec<Vec<Report>>| {
-            Item::Step(Step { acks: 1, limit: Some(Limit::Unclear), ..Step::window(0, alternatives, at(ms)) })
-        };
-        let ack = |limited| {
-            let mut ack = ack_at(at(50), 8);
-            (ack.mss, ack.acked, ack.cwnd_limited) = (Bytes(MSS), Bytes(8 * MSS), limited);
-            vec![Report::Ack(ack)]
-        };
-        judge.item(step(50, vec![ack(true), ack(false)]));
-        let event = Congestion { now: at(60), mss: Bytes(MSS), in_flight: Bytes(10 * MSS), ..loss(10) };
-        judge.item(step(60, vec![vec![Report::Congestion(event)]]));
+        Judge::new(algorithm, path, false, Tolerance { segments: 1.0, resolution: 1, per_ack: 0.0 })
+    }
+
+    fn judged(logged: u64) -> Counts {
+        let algorithm = reno();
+        let mut judge = judge(&algorithm);
+        judge.item(step(50, vec![ack(50, 8, true), ack(50, 8, false)]));
+        judge.item(step(60, vec![congestion(60, 10)]));
         let undo = Window::new(at(70), Change::Undo, Bytes(5 * MSS));
         judge.item(step(70, vec![vec![Report::Window(undo)]]));
         let cwnd = logged * MSS;
-        judge.item(Item::Check(Check { time: at(80), event: 0, cwnd, ssthresh: None, is_flight: false, since: None }));
+        judge.item(check(80, logged));
         assert_eq!(judge.series[0].reference == cwnd, judge.departures.is_empty(), "{:?}", judge.departures);
         judge.counts
     }
@@ -611,5 +635,22 @@ mod tests {
             let counts = judged(window);
             assert_eq!(counts.explained > 0, explained, "{window} segments: {counts:?}");
         }
+    }
+
+    /// By hand: a loss with 18 segments in flight leaves 9 and a threshold of 9. The log falls on to 7, which a loss with
+    /// 14 explains: the reference continues from 7 in congestion avoidance, where an ACK of seven segments adds one. In
+    /// slow start it would add two, up to the threshold.
+    #[test]
+    fn a_correction_below_the_threshold_begins_no_slow_start() {
+        let algorithm = reno();
+        let mut judge = judge(&algorithm);
+        judge.item(step(50, vec![ack(50, 8, true)]));
+        judge.item(step(60, vec![congestion(60, 18)]));
+        for (ms, logged) in [(70, 9), (80, 8), (90, 7)] {
+            judge.item(check(ms, logged));
+        }
+        assert_eq!(judge.departures.iter().map(|one| one.kind).collect::<Vec<_>>(), [DepartureKind::SlowAvoidance]);
+        judge.item(step(100, vec![ack(100, 7, true)]));
+        assert_eq!(judge.branches[0].driver.control.cwnd(), Bytes(8 * MSS));
     }
 }
