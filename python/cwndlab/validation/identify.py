@@ -7,21 +7,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from math import inf, log2
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
-from cwndlab.catalogue import KERNEL_ALGORITHMS, Algorithm, algorithms
+from cwndlab.catalogue import Algorithm, algorithms
 from cwndlab.catalogue import Parameter as CatalogueParameter
 from cwndlab.engine import explain as _explain
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.validation.audit import read_log
+from cwndlab.validation.explanation import LINUX, USUAL, Explanation, Miss, Unknown, form_of
 
 __all__ = ["Explanation", "Identification", "Separation", "Verdict", "identify"]
 
@@ -58,7 +58,6 @@ _SEEDS = 16
 _UNKNOWN_BITS = log2(2 * _SEEDS)
 #: What the module of Linux costs in place of the source's algorithm: it is one of two.
 _FORM_BITS = 1.0
-_MODEL = "model"
 _REDUCTIONS = ("reduction", "no-reduction")
 #: Full differences, by the mean over the windows, cost this many bits.
 _DIFFERENCE_BITS = 40.0
@@ -79,125 +78,6 @@ class Verdict(StrEnum):
     """No algorithm of the catalogue explains it."""
     UNDETERMINED = "undetermined"
     """The log cannot tell: the window hardly changes, or the application limits the sender."""
-
-
-class Miss(NamedTuple):
-    """A window that an algorithm does not explain; time in ms, windows in bytes."""
-
-    time_ms: float
-    acks: int
-    kind: str
-    logged_bytes: int
-    reference_bytes: int
-    tolerance_bytes: int
-    number: int
-    """Of the compared window."""
-
-    @property
-    def difference(self) -> float:
-        """The logged window less that of the algorithm, in tolerances."""
-        return (self.logged_bytes - self.reference_bytes) / max(self.tolerance_bytes, 1)
-
-    def bits(self, windows: int) -> float:
-        """The length of a message with the place of the miss among the windows and the size of the difference."""
-        return log2(max(windows, 2)) + 2 * log2(1 + abs(self.difference))
-
-    def bits_after(self, last: Miss) -> float:
-        """The length of a message which says that the last difference lasts, and how it changes."""
-        return 1 + 2 * log2(1 + abs(self.difference - last.difference))
-
-    def lasts(self, last: Miss | None) -> bool:
-        """Whether it is the difference of the window before. That of a model-based algorithm lasts, since its window
-        follows from measurements: a correction would not stay."""
-        return last is not None and self.kind == _MODEL and self.number == last.number + 1
-
-
-class _Unknown(NamedTuple):
-    """What no log has, of a model-based or paced algorithm: its random numbers, and whether it fills its window."""
-
-    seed: int = 0
-    fills_when_paced: bool = False
-
-
-_USUAL = _Unknown()
-
-
-def _growth(algorithm: str) -> str:
-    """The congestion avoidance of an algorithm, without slow start and parameters."""
-    return algorithm.partition("+")[0].partition("(")[0]
-
-
-def _settings(algorithm: str) -> dict[str, str]:
-    """The parameters of its congestion avoidance."""
-    found = re.match(r"[\w-]+\(([^)]*)\)", algorithm)
-    pairs = (one.partition("=") for one in found[1].split(",")) if found else ()
-    return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-#: The algorithms of Linux by their congestion avoidance, where a module differs from the source.
-_LINUX = {_growth(one): one for one in KERNEL_ALGORITHMS.values() if "(" in one}
-
-
-def _form(growth: str) -> dict[str, str]:
-    """The parameters by which the module of Linux differs from the source."""
-    return _settings(_LINUX.get(growth, ""))
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """How an algorithm explains a log.
-
-    ``surprise_bits`` is the length of the corrections that make its windows those of the log, and ``explained`` the
-    part of the log's bits that it saves: those of the corrections to a window that never changes. ``misses`` counts the
-    corrections, and ``kinds`` has the counts by kind, as of the departures of an audit. ``misfit`` is the unexplained
-    part, without the bits of a changed parameter, divided by that which 19 of 20 flows of such an algorithm leave at
-    most: above 1 the sender has a variant of it, or another algorithm.
-    """
-
-    algorithm: str
-    surprise_bits: float
-    explained: float
-    misfit: float
-    misses: int
-    kinds: dict[str, int]
-    log_bits: float
-    acks: int
-    app_limited: int
-    miss_list: tuple[Miss, ...] = field(repr=False)
-    #: The algorithm is model-based or paced, and is compared with a larger tolerance.
-    coarse: bool = field(repr=False)
-    unknown: _Unknown = field(repr=False)
-
-    @property
-    def growth(self) -> str:
-        """The congestion avoidance, without slow start and parameters."""
-        return _growth(self.algorithm)
-
-    @property
-    def as_linux(self) -> bool:
-        """Whether it has the parameters by which a module of Linux differs from the source."""
-        return bool(_form(self.growth)) and _form(self.growth).items() <= _settings(self.algorithm).items()
-
-    @property
-    def changed(self) -> tuple[str, float] | None:
-        """The parameter that is neither that of the source nor of Linux, and its value."""
-        form = _form(self.growth) if self.as_linux else {}
-        found = [(name, value) for name, value in _settings(self.algorithm).items() if name not in form]
-        return (found[0][0], float(found[0][1])) if found else None
-
-    @property
-    def label(self) -> str:
-        """The algorithm for readers: ``bic as in Linux + standard`` in place of the parameters of its module."""
-        if not self.as_linux:
-            return self.algorithm
-        changed = f"({self.changed[0]}={self.changed[1]:g})" if self.changed else ""
-        start = f" + {self.slow_start.partition('(')[0]}" if self.slow_start else ""
-        return f"{self.growth}{changed} as in Linux{start}"
-
-    @property
-    def slow_start(self) -> str:
-        """The slow start, if it is one of its own."""
-        return self.algorithm.partition("+")[2]
 
 
 @dataclass(frozen=True)
@@ -319,9 +199,7 @@ class _Log:
     content: bytes
     keywords: dict[str, Any]
 
-    def explanations(
-        self, names: Sequence[str], unknown: _Unknown = _USUAL
-    ) -> tuple[list[Explanation], dict[str, Any]]:
+    def explanations(self, names: Sequence[str], unknown: Unknown = USUAL) -> tuple[list[Explanation], dict[str, Any]]:
         """The explanations by algorithms, in their order, and what the engine says about the log."""
         if not names:
             return [], {}
@@ -433,7 +311,7 @@ def _bits(misses: Sequence[Miss], windows: int) -> float:
     return sum(one.bits_after(last) if last and one.lasts(last) else one.bits(windows) for one, last in lasts)
 
 
-def _explanation(found: dict[str, Any], unknown: _Unknown) -> Explanation:
+def _explanation(found: dict[str, Any], unknown: Unknown) -> Explanation:
     misses = [Miss(*row) for row in found["misses"]]
     windows = max(found["windows"], 1)
     constant = sum(Miss(*row).bits(windows) for row in found["constant_misses"])
@@ -455,7 +333,7 @@ def _explanation(found: dict[str, Any], unknown: _Unknown) -> Explanation:
 
 def _with_forms(log: _Log, explained: list[Explanation], entries: dict[str, Algorithm]) -> list[Explanation]:
     """The explanations by the modules of Linux, where they fit better than the algorithms of the sources."""
-    return _better(log, explained, [_LINUX[name] for name in entries if name in _LINUX])
+    return _better(log, explained, [LINUX[name] for name in entries if name in LINUX])
 
 
 def _slow_start_names(entry: Algorithm) -> list[str]:
@@ -475,7 +353,7 @@ def _slow_starts(those: Sequence[Explanation], entries: dict[str, Algorithm]) ->
     out = []
     for one in those:
         head = one.algorithm.partition("+")[0]
-        own = _LINUX[one.growth].partition("+")[2] if one.as_linux else ""
+        own = LINUX[one.growth].partition("+")[2] if one.as_linux else ""
         names = _slow_start_names(entries[one.growth])
         out += [f"{head}+{own if own.partition('(')[0] == name else name}" for name in names]
     return out
@@ -495,12 +373,12 @@ def _with_unknowns(log: _Log, explained: list[Explanation], entries: dict[str, A
     """The explanations by model-based and paced algorithms with the values of what no log has that fit best."""
     near = min(one.surprise_bits for one in explained) + _NEAR_BITS
     before = {one.algorithm: one for one in explained if one.coarse and one.misses and one.surprise_bits < near}
-    explained = _better(log, explained, list(before), _Unknown(fills_when_paced=True))
-    seeded, _ = log.explanations(list(before), _Unknown(seed=1))
+    explained = _better(log, explained, list(before), Unknown(fills_when_paced=True))
+    seeded, _ = log.explanations(list(before), Unknown(seed=1))
     random = [one.algorithm for one in seeded if one.miss_list != before[one.algorithm].miss_list]
     for seed in range(1, _SEEDS):
         for fills in (False, True):
-            explained = _better(log, explained, random, _Unknown(seed, fills))
+            explained = _better(log, explained, random, Unknown(seed, fills))
     return explained
 
 
@@ -519,13 +397,13 @@ def _with_reductions(log: _Log, explained: list[Explanation], entries: dict[str,
 def _with_parameters(log: _Log, explained: list[Explanation], entries: dict[str, Algorithm]) -> list[Explanation]:
     """The explanations with a parameter of the first ones changed, where that explains the log better."""
     for number, factors in enumerate(_FACTORS):
-        fits: dict[_Unknown, list[str]] = defaultdict(list)
+        fits: dict[Unknown, list[str]] = defaultdict(list)
         for one in sorted(explained, key=_surprise)[:_FITTED]:
             changed = one.changed
             if one.misses < _LEAST_MISSES or (changed is None and number > 0):
                 continue
             for each in _numbers(entries[one.growth]):
-                if changed[0] == each.name if changed else not (one.as_linux and each.name in _form(one.growth)):
+                if changed[0] == each.name if changed else not (one.as_linux and each.name in form_of(one.growth)):
                     middle = float(each.default) if changed is None else changed[1]
                     fits[one.unknown] += _fits(one, each, [middle * factor for factor in factors])
         for unknown, names in fits.items():
@@ -544,17 +422,17 @@ def _fits(one: Explanation, parameter: CatalogueParameter, values: Sequence[floa
     high = inf if parameter.high is None else parameter.high
     rounded = {float(f"{value:.3g}") for value in values if low <= value <= high}
     plus = f"+{one.slow_start}" if one.slow_start else ""
-    form = "".join(f"{name}={value}," for name, value in _form(one.growth).items()) if one.as_linux else ""
+    form = "".join(f"{name}={value}," for name, value in form_of(one.growth).items()) if one.as_linux else ""
     return [f"{one.growth}({form}{parameter.name}={value:g}){plus}" for value in sorted(rounded)]
 
 
 def _better(
-    log: _Log, explained: list[Explanation], others: Sequence[str], unknown: _Unknown = _USUAL
+    log: _Log, explained: list[Explanation], others: Sequence[str], unknown: Unknown = USUAL
 ) -> list[Explanation]:
     """The better explanations of each congestion avoidance; a changed parameter and an unusual unknown cost bits."""
     best = {one.growth: one for one in explained}
     for one in log.explanations(others, unknown)[0]:
-        price = (one.changed is not None) * _PARAMETER_BITS + (unknown != _USUAL) * _UNKNOWN_BITS
+        price = (one.changed is not None) * _PARAMETER_BITS + (unknown != USUAL) * _UNKNOWN_BITS
         price += one.as_linux * _FORM_BITS
         priced = replace(one, surprise_bits=one.surprise_bits + price)
         best[one.growth] = min(best[one.growth], priced, key=_surprise)
