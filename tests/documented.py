@@ -58,6 +58,7 @@ NOT_RUN = {
     "*/cwndlab suite rfc9331 *": "fails three of twelve outcomes, which is status 1; tests/test_suites.py runs it",
     "*/cwndlab host *": "needs the program of a stack; tests/test_host.py runs one",
     "*/cwndlab validate --linux *": "needs a kernel that takes minutes to build; tests/test_linux_hosts.py runs one",
+    "*/cwndlab identify kernels/*": "reads what a hosted kernel wrote; tests/test_linux_hosts.py identifies one",
     "*/cwndlab compare path.toml --over *controller*": "needs the program of a stack; tests/test_host.py runs one",
     "*/cwndlab attack *": "takes ten seconds and more; tests/test_attack.py runs shorter searches",
     "*/cwndlab tune *": "takes minutes; tests/test_tuning.py runs shorter searches",
