@@ -9,7 +9,8 @@ the algorithm that ran, and without its family. Prints Markdown; docs/identify.m
 time: 20 to 30 s for each.
 
 `--linux` identifies the congestion controls of Linux in virtual time (`make linux`) over the same ten paths, by
-captures at the sender.
+captures at the sender; `--linux --slow` over six slow ones, as those of Nebby (Mishra et al., SIGCOMM 2024): packets of
+100 bytes, over a line of Mahimahi, which sends 1504 bytes at once. On these the method was developed.
 """
 
 from __future__ import annotations
@@ -66,6 +67,15 @@ KERNEL_PATHS = (
     ("8 Mbps", "30 ms", "2 bdp", 0.0, 20, 202),
     ("4 Mbps", "120 ms", "1 bdp", 5e-4, 30, 203),
 )
+#: Slow paths: time to the receiver, ms; rate, kbit/s; buffer, times the BDP; whether the receiver has SACK; seed.
+SLOW_PATHS = (
+    (20, 180, 2, True, 800),
+    (40, 250, 2, True, 801),
+    (30, 350, 2, True, 802),
+    (70, 420, 2, True, 803),
+    (25, 250, 1, False, 804),
+    (55, 350, 2, False, 805),
+)
 #: Congestion controls of Linux that the catalogue does not have.
 _FOREIGN = ("cdg", "lp", "nv")
 _HOSTED = """
@@ -79,6 +89,24 @@ bottleneck = {{ rate = "{rate}", delay = "5 ms", queue = {{ capacity = "{buffer}
 transport = "udp"
 rtt = "{rtt}"
 workload = {{ kind = "hosted", stack = "linux", controller = "{algorithm}" }}
+"""
+_SLOW = """
+schema_version = 1
+duration = "30 s"
+
+[dumbbell]
+bottleneck = {{ trace = {trace}, delay = "{bottleneck} ms", queue = {{ capacity = "{buffer} B" }} }}
+
+[[flow]]
+transport = "udp"
+rtt = "{rtt} ms"
+
+[flow.workload]
+kind = "hosted"
+stack = "linux"
+controller = "{algorithm}"
+options = "mtu=72,net.ipv4.route.min_adv_mss=40,net.ipv4.tcp_min_snd_mss=48"
+peer_options = "mtu=72,net.ipv4.route.min_adv_mss=40,net.ipv4.tcp_min_snd_mss=48,net.ipv4.tcp_sack={sack}"
 """
 _MISFITS = ("misfit", "misfit_held_out", "misfit_family_held_out")
 SOURCES = {"qlog": "qlog", "senders": "capture at the sender", "receivers": "capture at the receiver"}
@@ -279,13 +307,30 @@ def _kernel(paths: Iterable[int]) -> list[str]:
     return lines
 
 
-def _linux_flow(job: tuple[str, int]) -> Row | tuple[str, Identification]:
+def _slow(number: int, control: str) -> Scenario:
+    """A slow path. Times are of one way; 5 ms of it are before the line."""
+    delay, rate, bdps, sack, _ = SLOW_PATHS[number]
+    chances = rate // 12  # of 1500 bytes, per second
+    times = "\\n".join(str(1000 * one // chances) for one in range(1, chances + 1))
+    fields = {
+        "trace": f'{{ text = "{times}", bytes = 1504 }}',
+        "bottleneck": delay - 5,
+        "buffer": delay * rate * bdps // 4,
+        "rtt": 2 * delay,
+        "algorithm": control,
+        "sack": int(sack),
+    }
+    return Scenario.from_toml(_SLOW.format(**fields))
+
+
+def _linux_flow(job: tuple[str, int, bool]) -> Row | tuple[str, Identification]:
     """The row of a congestion control of Linux; of one that the catalogue does not have, its identification."""
-    control, number = job
+    control, number, slow = job
     *_, seed = path = PATHS[number]
+    scenario = _slow(number, control) if slow else _scenario(path, control, _HOSTED)
     with tempfile.TemporaryDirectory() as name:
         os.environ["CWNDLAB_STACK_LOGS"] = name
-        cwndlab.run(_scenario(path, control, _HOSTED), seed=seed)
+        cwndlab.run(scenario, seed=SLOW_PATHS[number][-1] if slow else seed)
         (log,) = Path(name).glob("*.pcap")
         began = time.process_time()
         result = cwndlab.identify(log)
@@ -295,9 +340,9 @@ def _linux_flow(job: tuple[str, int]) -> Row | tuple[str, Identification]:
     return replace(_row(KERNEL_ALGORITHMS[control], number, "senders", result, cpu_s), algorithm=control)
 
 
-def _linux(paths: Sequence[int], workers: int) -> list[str]:
+def _linux(paths: Sequence[int], workers: int, *, slow: bool) -> list[str]:
     """How often the congestion controls of Linux in virtual time are the first of the ranking."""
-    jobs = [(control, path) for path in paths for control in (*KERNEL_ALGORITHMS, *_FOREIGN)]
+    jobs = [(control, path, slow) for path in paths for control in (*KERNEL_ALGORITHMS, *_FOREIGN)]
     rows: list[Row] = []
     foreign: list[tuple[str, Identification]] = []
     with ProcessPoolExecutor(workers) as pool:
@@ -352,9 +397,11 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kernel", action="store_true")
     parser.add_argument("--linux", action="store_true")
+    parser.add_argument("--slow", action="store_true")
     asked = parser.parse_args()
     if asked.linux:
-        sys.stdout.write("\n".join([*_linux(asked.paths, asked.workers), ""]))
+        paths = range(len(SLOW_PATHS)) if asked.slow else asked.paths
+        sys.stdout.write("\n".join([*_linux(paths, asked.workers, slow=asked.slow), ""]))
         return
     if asked.kernel:
         sys.stdout.write("\n".join([*_kernel(range(len(KERNEL_PATHS))), ""]))

@@ -41,6 +41,8 @@ class Line(NamedTuple):
     seed: int = 3
 
 
+#: Additions to a flow.
+LINUX, WITHOUT_SACK = 'profile = "linux"', 'profile = "linux"\nstack = { sack = false }'
 USUAL = Line()
 #: A short queue without other losses, and a longer path with losses.
 SHORT_QUEUE = Line("3 Mbps", "60 ms", "1 bdp", 0.0, 501)
@@ -118,6 +120,42 @@ def test_at_the_receiver_a_full_queue_drops_the_ends_of_bursts(tmp_path: Path, a
     own = next(one for one in result.ranking if one.growth == algorithm)
     assert algorithm in result.ties
     assert own.misses == 0
+
+
+@pytest.mark.parametrize("algorithm", ["htcp", "veno"])
+def test_without_sack_duplicate_acks_are_no_growth(tmp_path: Path, algorithm: str) -> None:
+    """Duplicate ACKs stand for segments, which the ACK that ends the recovery acknowledges once more, and limited
+    transmit (RFC 3042) sends two segments beyond the window."""
+    file = tmp_path / "senders.pcapng"
+    records = records_of(algorithm, duration="20 s", flow=WITHOUT_SACK, line=Line("1 Mbps", "60 ms", "1 bdp", 0.0, 3))
+    cwndlab.export.export(records, "pcap", file, at="senders")
+    result = cwndlab.identify(file)
+    assert algorithm in result.ties
+    assert result.best.misfit < 0.1
+
+
+def test_what_is_in_flight_after_a_recovery_is_no_window(tmp_path: Path) -> None:
+    """Westwood of Linux sets the window to less than what is in flight where the recovery ends."""
+    algorithm = "westwood-plus(filter=linux-6)"
+    line = Line("3 Mbps", "40 ms", "1 bdp", 0.0, 3)
+    file = tmp_path / "senders.pcapng"
+    records = records_of(algorithm, duration="20 s", flow=LINUX, line=line)
+    cwndlab.export.export(records, "pcap", file, at="senders")
+    result = cwndlab.identify(file)
+    assert result.best.label == "westwood-plus as in Linux + standard"
+    assert result.best.misses == 0
+
+
+def test_segments_may_be_smaller_than_the_handshake_says(tmp_path: Path) -> None:
+    """As where the path's MTU is smaller than that of the interfaces (RFC 1191)."""
+    file = capture_of(tmp_path, "veno", "senders")
+    announced = file.read_bytes()
+    option = bytes([2, 4]) + (1460).to_bytes(2, "big")
+    assert announced.count(option) == 2
+    larger = tmp_path / "larger.pcapng"
+    larger.write_bytes(announced.replace(option, bytes([2, 4]) + (8960).to_bytes(2, "big")))
+    one, other = cwndlab.identify(file), cwndlab.identify(larger)
+    assert (other.best.growth, other.best.surprise_bits) == ("veno", one.best.surprise_bits)
 
 
 def test_a_sender_that_the_receive_window_limits_grows_by_its_algorithm(tmp_path: Path) -> None:

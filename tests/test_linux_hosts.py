@@ -53,6 +53,7 @@ def test_the_first_call_becomes_the_command_line_of_the_kernel() -> None:
     assert '"hosted.sysctl.net.ipv4.tcp_rmem=4096 87380 6291456"' in words
     assert '"hosted.sysctl.net.ipv4.tcp_ecn=1"' in words
     assert launcher().command("linux", call(controller=""))[1] == "hosted=10,11,1,7,1472"
+    assert launcher().command("linux", call(options="mtu=72"))[1] == "hosted=10,11,1,7,72,bbr"
 
 
 def test_a_capture_has_the_packets_that_pass() -> None:
@@ -80,8 +81,9 @@ def test_a_capture_has_the_packets_that_pass() -> None:
     ("first", "what"),
     [
         (call("BBR v3"), "'BBR v3' is not the name of a congestion control of Linux, such as cubic"),
-        (call(options="kernel.panic=1"), "'kernel.panic=1' is not a setting of the kernel; write net.ipv4.tcp_ecn=1"),
-        (call(options='net.ipv4.tcp_ecn=1" init=/x'), "is not a setting of the kernel; write net.ipv4.tcp_ecn=1"),
+        (call(options="kernel.panic=1"), "'kernel.panic=1' is not a setting of the kernel; write net.ipv4.tcp_ecn=1, or mtu=72"),
+        (call(options="mtu=1473"), "'mtu=1473' is not a setting of the kernel"),
+        (call(options='net.ipv4.tcp_ecn=1" init=/x'), "is not a setting of the kernel; write net.ipv4.tcp_ecn=1, or mtu=72"),
         (call(version=2), "the first call is not START of version 1"),
     ],
 )

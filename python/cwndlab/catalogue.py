@@ -108,7 +108,7 @@ KERNEL_ALGORITHMS = {
     "scalable": "scalable(ai_cnt=100,counter=linux-6)+standard",
     "vegas": "vegas(diff=linux,loss=0.5,step=at-once)+vegas-ss(grow=each,exit=rate,rtt=min)",
     "veno": "veno(rtt=last)+standard",
-    "westwood": "westwood-plus(filter=linux,min_interval=0.05)+standard",
+    "westwood": "westwood-plus(filter=linux-6)+standard",
     "yeah": "yeah",
 }
 

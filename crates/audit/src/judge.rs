@@ -305,18 +305,23 @@ impl<'a> Judge<'a> {
         (segments + self.tolerance.per_ack * self.acks_since_sync as f64).round() as u64
     }
 
-    /// Follows the bytes in flight of a span; its maximum, at its end.
+    /// Follows the bytes in flight of a span; its maximum, at its end. What is in flight when nothing was sent may be left
+    /// from before a reduction, and is no window.
     fn span(&mut self, check: &Check, since: Since) -> Option<Check> {
+        let peak = |of: u64, last: u64| {
+            let of = if check.cwnd > since.in_flight { of } else { 0 };
+            of.max(if since.begins { 0 } else { last })
+        };
         for at in 0..self.branches.len() {
             let permitted = self.predict(&self.branches[at], check).min(since.receivable);
             let window = self.window(&*self.branches[at].driver.control);
             let branch = &mut self.branches[at];
             branch.unfilled = permitted < window;
             branch.excess = permitted as f64 - check.cwnd as f64;
-            branch.peak = permitted.max(if since.begins { 0 } else { branch.peak });
+            branch.peak = peak(permitted, branch.peak);
         }
         let brief = self.brief.get_or_insert_default();
-        brief.peak = check.cwnd.max(if since.begins { 0 } else { brief.peak });
+        brief.peak = peak(check.cwnd, brief.peak);
         since.ends.then_some(Check { cwnd: brief.peak, ..*check })
     }
 

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use cwndlab_control::{Change, Report, Sent, Window};
 use cwndlab_transport::cwnd_validation::{restart_ssthresh, restart_window};
+use cwndlab_transport::duplicate_acks::DuplicateAcks;
 use cwndlab_transport::segment::Segment;
 use cwndlab_transport::stack::IdleRestart;
 use cwndlab_units::{rto, Bytes, Duration, Time};
@@ -63,6 +64,11 @@ pub(crate) struct Tcp {
     newest_delivered: Time,
     /// Segments sent by limited transmit, without SACK (RFC 3042).
     duplicates: u64,
+    /// Segments that duplicate ACKs delivered, without SACK.
+    reported: DuplicateAcks,
+    has_sack: bool,
+    /// The receive window of the last ACK.
+    rwnd: Option<u64>,
     samples: Samples,
     usage: Usage,
     state: State,
@@ -103,6 +109,9 @@ impl Tcp {
             lost: 0,
             newest_delivered: Time::ZERO,
             duplicates: 0,
+            reported: DuplicateAcks::default(),
+            has_sack: false,
+            rwnd: None,
             samples: Samples::new(mss),
             usage: Usage::default(),
             state: State::Open,
@@ -306,7 +315,8 @@ impl Tcp {
             self.filling = None;
             return;
         };
-        let cwnd = self.usage.most_in_flight();
+        // Without those of limited transmit.
+        let cwnd = self.usage.most_in_flight().saturating_sub(self.duplicates.saturating_sub(1));
         let begins = self.filling.is_none();
         let start = *self.filling.get_or_insert(since.time);
         let span = self.samples.srtt().as_nanos() / SPANS_PER_ROUND;
@@ -355,6 +365,7 @@ impl Tcp {
         } else if ack > una && self.state == State::Open {
             self.duplicates = 0;
         }
+        self.count_duplicates(&arrived, una, &mut delivered);
         if ack > una {
             let round = self.samples.sampler.round();
             self.samples.sampler.count_round(ack, self.next);
@@ -388,6 +399,24 @@ impl Tcp {
         }
         if reports && !reduces {
             self.report(at, &delivered, limit, estimate, raises);
+        }
+    }
+
+    /// Without SACK a duplicate ACK stands for a segment, by which the window does not grow again when it is acknowledged
+    /// (Linux, tcp_add_reno_sack and tcp_remove_reno_sacks).
+    fn count_duplicates(&mut self, arrived: &Arrived<'_>, una: u64, delivered: &mut Delivered) {
+        let mss = self.samples.mss;
+        self.has_sack |= !arrived.sack.is_empty();
+        let updates_window = std::mem::replace(&mut self.rwnd, arrived.rwnd) != arrived.rwnd;
+        if self.has_sack {
+            return;
+        }
+        let segments = |bytes: u64| bytes.div_ceil(mss) as u32;
+        if arrived.ack > una && delivered.bytes > 0 {
+            let reported = u64::from(self.reported.take_reported(segments(delivered.bytes))) * mss;
+            delivered.bytes = delivered.bytes.saturating_sub(reported).max(1);
+        } else if arrived.ack == una && self.flight() > 0 && !updates_window {
+            self.reported.on_duplicate(segments(self.flight()));
         }
     }
 
@@ -570,6 +599,9 @@ impl Tcp {
         let alternatives = self.reaction(at.now, remark, after, view);
         if matches!(remark, Remark::Recovery | Remark::Ecn | Remark::Timeout) {
             self.retransmissions.begin(self.outstanding());
+        }
+        if remark == Remark::Timeout {
+            self.reported.clear_reported();
         }
         self.high = self.next;
         if !alternatives.is_empty() {

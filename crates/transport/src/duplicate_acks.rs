@@ -5,7 +5,7 @@ const LIMITED_TRANSMIT: u32 = 2;
 
 /// Duplicate ACKs since the last advance of SND.UNA.
 #[derive(Debug, Default)]
-pub(crate) struct DuplicateAcks {
+pub struct DuplicateAcks {
     /// Their number.
     pub(crate) count: u32,
     /// Segments above SND.UNA that they reported as delivered (Linux, `sacked_out` without SACK).
@@ -14,21 +14,21 @@ pub(crate) struct DuplicateAcks {
 
 impl DuplicateAcks {
     /// Handles a duplicate ACK while `flight` segments are in flight, the first of which is missing.
-    pub(crate) fn on_duplicate(&mut self, flight: u32) {
+    pub fn on_duplicate(&mut self, flight: u32) {
         self.count += 1;
         self.delivered = (self.delivered + 1).min(flight - 1);
     }
 
     /// Handles a cumulative ACK of `acked` segments. Returns the number of them that duplicate ACKs had already
     /// reported as delivered (Linux, tcp_add_reno_sack).
-    pub(crate) fn take_reported(&mut self, acked: u32) -> u32 {
+    pub fn take_reported(&mut self, acked: u32) -> u32 {
         let reported = self.delivered.min(acked - 1);
         self.delivered -= reported;
         reported
     }
 
     /// Handles the acknowledgement of all segments that duplicate ACKs reported.
-    pub(crate) fn clear_reported(&mut self) {
+    pub fn clear_reported(&mut self) {
         self.delivered = 0;
     }
 

@@ -57,7 +57,7 @@ mod controller;
 pub mod cwnd_validation;
 mod delayed_ack;
 pub mod delayed_control;
-mod duplicate_acks;
+pub mod duplicate_acks;
 mod ecn;
 mod pacer;
 mod prr;

@@ -12,10 +12,12 @@
 //!
 //! Units: segments; bytes per second, seconds. B starts with the first sample, as in Linux.
 //! Differs from the source: `filter = linux` has two filters of weight 7/8 in series instead of (2); `min_interval =
-//! 0.05` is the minimum interval of (1) in Linux; `ssthresh = half` reduces the window at most to half, since ns-2.35
+//! 0.05` is the minimum interval of (1) in Linux; `filter = linux-6` is Linux' module as a whole; `ssthresh = half` reduces the window at most to half, since ns-2.35
 //! sets the window to B RTT_min but ssthresh to half of the window.
 
-use cwndlab_control::{options, Ack, Build, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec};
+use cwndlab_control::{
+    options, Ack, Build, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
+};
 
 use super::reno::{acked_count, PerAck};
 use super::westwood::reduced_window;
@@ -23,8 +25,9 @@ use super::westwood::reduced_window;
 options! {
     struct Options {
         /// average: 0.9 B + 0.1 times the mean of the last two samples; linux: two low-pass filters of weight 7/8 in
-        /// series
-        filter: Filter { Average = "average", Linux = "linux" } = Average,
+        /// series; linux-6: the same in whole bytes per tick, the minimum interval, and the window as in Linux 6, where a
+        /// loss halves it, and the end of the recovery sets it to B RTT_min
+        filter: Filter { Average = "average", Linux = "linux", Linux6 = "linux-6" } = Average,
         /// minimum interval of a sample; 0.05 in Linux
         min_interval: f64["s"] = 0.0 in 0.0..=10.0,
         /// half: at least half of the window; in ns-2.35 ssthresh is half of the window, and slow start leads from B
@@ -34,6 +37,8 @@ options! {
         first: First { Sample = "sample", Zero = "zero" } = Sample,
         /// true: 1/w per ACK, regardless of the bytes that it acknowledges (ns-3)
         per_ack: PerAck = False,
+        /// tick of the clock of linux-6: 1/HZ
+        tick: f64["s"] = 0.001 in 0.001..=0.01,
     }
 }
 
@@ -76,6 +81,85 @@ pub struct WestwoodPlus {
     bytes: u64,
     rtt: u64,
     rtt_min: u64,
+    module: Option<Module>,
+}
+
+/// The state of Linux' module, `tcp_westwood.c`: times in ticks, rates in bytes per tick.
+#[derive(Clone, Debug)]
+struct Module {
+    /// A tick, ns, and the minimum interval.
+    tick: u64,
+    min_interval: u64,
+    /// The outputs of the two filters.
+    first: u64,
+    rate: u64,
+    bytes: u64,
+    begin: Option<u64>,
+    rtt: Option<u64>,
+    rtt_min: Option<u64>,
+    /// The window is that of a loss, until the recovery ends.
+    reduced: bool,
+}
+
+impl Module {
+    fn new(tick: u64) -> Self {
+        let min_interval = 50_000_000 / tick; // TCP_WESTWOOD_RTT_MIN
+        Self { tick, min_interval, first: 0, rate: 0, bytes: 0, begin: None, rtt: None, rtt_min: None, reduced: false }
+    }
+
+    /// An ACK: the interval ends before it counts, and its RTT counts from the next one on (tcp_westwood_ack runs before
+    /// tcp_westwood_pkts_acked).
+    fn observe(&mut self, ack: &Ack) {
+        let now = ack.now.as_nanos() / self.tick;
+        let begin = *self.begin.get_or_insert(now);
+        let span = now - begin;
+        if let Some(rtt) = self.rtt {
+            if span > rtt.max(self.min_interval) {
+                self.filter(self.bytes / span);
+                (self.begin, self.bytes) = (Some(now), 0);
+            }
+            self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
+        }
+        self.bytes += ack.acked.0;
+        if let Some(rtt) = ack.rtt {
+            self.rtt = Some(rtt.as_nanos().div_ceil(self.tick).max(1));
+        }
+    }
+
+    /// westwood_filter.
+    fn filter(&mut self, sample: u64) {
+        if self.first == 0 && self.rate == 0 {
+            (self.first, self.rate) = (sample, sample);
+        } else {
+            self.first = (7 * self.first + sample) / 8;
+            self.rate = (7 * self.rate + self.first) / 8;
+        }
+    }
+
+    /// B RTT_min, segments (tcp_westwood_bw_rttmin). RTT_min is 20 s before the first sample.
+    fn window(&self, mss: u64) -> f64 {
+        let rtt_min = self.rtt_min.unwrap_or(20_000_000_000 / self.tick);
+        (self.rate * rtt_min / mss.max(1)).max(2) as f64
+    }
+
+    fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        self.reduced = !event.restart;
+        if event.restart {
+            let window = self.window(event.mss.0);
+            self.rtt_min = None; // reset_rtt_min
+            return window;
+        }
+        (w / 2.0).floor().max(2.0)
+    }
+
+    /// The window at an ACK outside of recovery.
+    fn recovered(&mut self, ack: &Ack, w: f64) -> f64 {
+        if std::mem::take(&mut self.reduced) {
+            self.window(ack.mss.0)
+        } else {
+            w
+        }
+    }
 }
 
 impl WestwoodPlus {
@@ -89,6 +173,7 @@ impl WestwoodPlus {
             bytes: 0,
             rtt: u64::MAX,
             rtt_min: u64::MAX,
+            module: (options.filter == Filter::Linux6).then(|| Module::new((options.tick * 1e9).round() as u64)),
         }
     }
 
@@ -111,6 +196,9 @@ impl WestwoodPlus {
 impl CongestionAvoidance for WestwoodPlus {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
+        if let Some(module) = &mut self.module {
+            return module.observe(ack);
+        }
         if let Some(rtt) = ack.rtt {
             self.rtt = rtt.as_nanos().max(1);
             self.rtt_min = self.rtt_min.min(self.rtt);
@@ -130,10 +218,14 @@ impl CongestionAvoidance for WestwoodPlus {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
+        let w = self.module.as_mut().map_or(w, |module| module.recovered(ack, w));
         w + acked_count(ack, self.options.per_ack == PerAck::True) / w // (3)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
+        if let Some(module) = &mut self.module {
+            return module.on_congestion(event, w);
+        }
         if self.last.is_none() {
             return (w / 2.0).max(2.0); // no estimate of the bandwidth yet
         }
@@ -141,8 +233,18 @@ impl CongestionAvoidance for WestwoodPlus {
         reduced_window(event, w, self.b, self.rtt_min).max(floor) // (4)
     }
 
+    fn on_window(&mut self, window: &Window) {
+        let Some(module) = &mut self.module else { return };
+        match window.change {
+            Change::Established => module.begin = Some(window.now.as_nanos() / module.tick),
+            Change::Undo => module.reduced = false,
+            Change::Idle | Change::Recovered => {}
+        }
+    }
+
     fn extra(&self, put: Extra<'_>) {
-        put("bandwidth_bps", self.b * 8.0);
+        let rate = |module: &Module| module.rate as f64 * 1e9 / module.tick as f64;
+        put("bandwidth_bps", self.module.as_ref().map_or(self.b, rate) * 8.0);
     }
 }
 
@@ -150,7 +252,7 @@ impl CongestionAvoidance for WestwoodPlus {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss};
-    use cwndlab_units::Time;
+    use cwndlab_units::{Bytes, Duration, Time};
 
     fn flow() -> WestwoodPlus {
         WestwoodPlus::new(Options::default())
@@ -180,6 +282,28 @@ mod tests {
         let mut flow = WestwoodPlus::new(Options { first: First::Zero, filter: Filter::Linux, ..Options::default() });
         flow.filter(8.0);
         assert_eq!((flow.last, flow.b), (Some(1.0), 0.125));
+    }
+
+    /// Linux, by hand: the handshake at 0, the first ACK after 100 ms with an RTT of 100 ms, which counts from the second
+    /// on. At 101 ms, 1000 bytes in 101 ticks are 9 bytes per tick. Until 202 ms 10,000 bytes arrive, 10,000 / 101 = 99:
+    /// (63 + 99) / 8 = 20, (63 + 20) / 8 = 10. A loss halves 21 to 10; after it the window is 10 × 100 / 1000, at least 2.
+    #[test]
+    fn linux_sets_the_window_where_the_recovery_ends() {
+        let mut flow = WestwoodPlus::new(Options { filter: Filter::Linux6, ..Options::default() });
+        let at = |ms: u64| Time::from_nanos(1_000_000_000 + ms * 1_000_000);
+        let ack = |ms: u64, segments: u64| {
+            let rtt = Some(Duration::from_millis(100));
+            Ack { rtt, mss: Bytes(1000), acked: Bytes(segments * 1000), ..ack_at(at(ms), segments) }
+        };
+        flow.on_window(&Window::new(at(0), Change::Established, Bytes(10_000)));
+        for (ms, segments) in [(100, 1), (101, 4), (150, 6), (202, 1)] {
+            flow.observe(&ack(ms, segments), 21.0);
+        }
+        let module = flow.module.as_ref().unwrap();
+        assert_eq!((module.first, module.rate, module.rtt_min), (20, 10, Some(100)));
+        assert_eq!(flow.on_congestion(&loss(21), 21.0), 10.0);
+        assert_eq!(flow.on_ack(&ack(300, 1), 10.0), 2.0 + 0.5);
+        assert_eq!(flow.on_ack(&ack(301, 1), 2.5), 2.5 + 0.4);
     }
 
     /// (1) and (4) by hand: ten segments of 1000 bytes in 100 ms at an RTT of 100 ms are a BDP of ten segments.

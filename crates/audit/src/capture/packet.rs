@@ -49,6 +49,8 @@ pub(crate) struct Packet {
     /// Shift of the window, of a SYN (RFC 7323, section 2.2).
     pub(crate) window_scale: Option<u8>,
     pub(super) fin: bool,
+    /// The sender has nothing more to send (PSH).
+    pub(super) push: bool,
     /// Identification of the IPv4 packet; 0 where there is none.
     pub(crate) ip_id: u16,
     pub(super) mss: Option<u16>,
@@ -127,6 +129,7 @@ impl Packet {
             window,
             window_scale: None,
             fin: false,
+            push: false,
             ip_id: 0,
             mss: None,
         }
@@ -150,6 +153,7 @@ impl Packet {
             window: tcp.window_size(),
             window_scale: None,
             fin: tcp.fin(),
+            push: tcp.psh(),
             ip_id,
             mss: None,
         };

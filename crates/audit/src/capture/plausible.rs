@@ -237,7 +237,7 @@ fn acknowledged_at_once(packets: &[Packet], from: Endpoints) -> Option<Duration>
 /// The payload of a full segment: of the handshake, else that of which the longer packets are multiples.
 pub(super) fn segment_size(packets: &[Packet], from: Endpoints) -> Result<u64, Fault> {
     if let Some(size) = packets.iter().filter_map(Packet::segment_size).min() {
-        return Ok(size);
+        return Ok(below_path_mtu(packets, from, size).unwrap_or(size));
     }
     let mut sizes: BTreeMap<u64, usize> = BTreeMap::new();
     for packet in packets.iter().filter(|one| one.endpoints == from && one.payload > 0) {
@@ -261,6 +261,16 @@ pub(super) fn segment_size(packets: &[Packet], from: Endpoints) -> Result<u64, F
             "give the payload of a segment with `--mss`, such as `--mss 1448`",
         ),
     }
+}
+
+/// The payload of a full segment where the path, or the sender's interface, permits less than the `announced` one: that of
+/// nearly all segments after which more data was waiting, which have no PSH (RFC 9293, section 3.9.1.2).
+fn below_path_mtu(packets: &[Packet], from: Endpoints, announced: u64) -> Option<u64> {
+    let sizes = || packets.iter().filter(|one| one.endpoints == from && one.payload > 0);
+    let largest = sizes().map(|one| one.payload).max().filter(|largest| *largest < announced)?;
+    let unfinished = || sizes().filter(|one| !one.push);
+    let full = unfinished().filter(|one| one.payload == largest).count();
+    (full >= ENOUGH && full * 10 >= unfinished().count() * 9).then_some(largest)
 }
 
 /// Data that was acknowledged and is not in the capture.

@@ -77,7 +77,7 @@ impl Tcp {
     /// RFC 5681 and RFC 9438 (section 4.6) reduce FlightSize; RFC 9438 permits the window, which Linux reduces.
     fn congestion(&self, now: Time, cause: Cause, repeated: bool, view: &View) -> Vec<Vec<Report>> {
         let flight = self.flight_at_congestion(view.cwnd);
-        let mut sizes = vec![flight, view.cwnd.max(flight)];
+        let mut sizes = vec![flight, view.cwnd];
         sizes.dedup();
         let report = |size| Congestion { repeated, ..self.samples.congestion(now, cause, size, 0) };
         sizes.into_iter().map(|size| vec![Report::Congestion(report(size))]).collect()
