@@ -326,11 +326,10 @@ def _slow(number: int, control: str) -> Scenario:
 def _linux_flow(job: tuple[str, int, bool]) -> Row | tuple[str, Identification]:
     """The row of a congestion control of Linux; of one that the catalogue does not have, its identification."""
     control, number, slow = job
-    *_, seed = path = PATHS[number]
-    scenario = _slow(number, control) if slow else _scenario(path, control, _HOSTED)
+    scenario = _slow(number, control) if slow else _scenario(PATHS[number], control, _HOSTED)
     with tempfile.TemporaryDirectory() as name:
         os.environ["CWNDLAB_STACK_LOGS"] = name
-        cwndlab.run(scenario, seed=SLOW_PATHS[number][-1] if slow else seed)
+        cwndlab.run(scenario, seed=(SLOW_PATHS if slow else PATHS)[number][-1])
         (log,) = Path(name).glob("*.pcap")
         began = time.process_time()
         result = cwndlab.identify(log)
@@ -399,6 +398,8 @@ def main() -> None:
     parser.add_argument("--linux", action="store_true")
     parser.add_argument("--slow", action="store_true")
     asked = parser.parse_args()
+    if asked.slow and (not asked.linux or asked.paths != range(len(PATHS))):
+        parser.error("--slow goes with --linux, and without --paths")
     if asked.linux:
         paths = range(len(SLOW_PATHS)) if asked.slow else asked.paths
         sys.stdout.write("\n".join([*_linux(paths, asked.workers, slow=asked.slow), ""]))

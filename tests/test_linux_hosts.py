@@ -82,7 +82,8 @@ def test_a_capture_has_the_packets_that_pass() -> None:
     [
         (call("BBR v3"), "'BBR v3' is not the name of a congestion control of Linux, such as cubic"),
         (call(options="kernel.panic=1"), "'kernel.panic=1' is not a setting of the kernel; write net.ipv4.tcp_ecn"),
-        (call(options="mtu=1473"), "'mtu=1473' is not a setting of the kernel"),
+        (call(options="mtu=39"), "'mtu=39' is not from 40 to 1472, the payload of a datagram"),
+        (call(options="mtu=1473"), "'mtu=1473' is not from 40 to 1472, the payload of a datagram"),
         (call(options='net.ipv4.tcp_ecn=1" init=/x'), "is not a setting of the kernel; write net.ipv4.tcp_ecn"),
         (call(version=2), "the first call is not START of version 1"),
     ],

@@ -3,8 +3,8 @@
 `python tools/nebby.py FOLDER [--workers N] [--rates 200 400]` takes the folder `sensitivity` of
 https://github.com/NUS-SNL/Nebby: for each of five delays and four rates, a table of the packets of a transfer by each
 of 17 algorithms of Linux, captured near the sender, without the contents of TCP options. Of these algorithms 14 are in
-the catalogue. A table becomes a capture without options, and is identified. Prints Markdown; docs/identify.md has the
-table.
+the catalogue. A table becomes a capture without SACK and timestamps, and is identified. Prints Markdown;
+docs/identify.md has the table.
 """
 
 from __future__ import annotations

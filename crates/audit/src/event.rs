@@ -95,6 +95,9 @@ pub enum What {
         echo_rtt: Option<Duration>,
         /// The receive window that it advertises, bytes.
         rwnd: Option<u64>,
+        /// Where it acknowledges nothing it is a duplicate (RFC 5681, section 2): it has no data and the window of the ACK
+        /// before it, and SACK is not negotiated.
+        duplicates: bool,
     },
     /// The sender logged values of its congestion control.
     Metrics(Metrics),

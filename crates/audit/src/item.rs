@@ -165,6 +165,8 @@ pub(crate) struct Arrived<'a> {
     pub(crate) echo_rtt: Option<Duration>,
     /// The receive window that it advertises.
     pub(crate) rwnd: Option<u64>,
+    /// It is a duplicate if it acknowledges nothing.
+    pub(crate) duplicates: bool,
     /// The sender retransmits at once.
     pub(crate) begins_recovery: bool,
 }

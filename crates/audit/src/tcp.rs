@@ -25,6 +25,9 @@ const AT_ONCE: Duration = Duration::from_nanos(1_000_000);
 /// Spans of a round trip whose maxima of the bytes in flight are compared.
 const SPANS_PER_ROUND: u64 = 8;
 
+/// Segments that limited transmit sends beyond the window (RFC 3042, section 2).
+const LIMITED_TRANSMIT: u64 = 2;
+
 /// RTTs of the first and the last of some segments.
 type RttRange = Option<(Duration, Duration)>;
 
@@ -62,13 +65,11 @@ pub(crate) struct Tcp {
     lost: u64,
     /// Transmission time of the most recently sent segment that was delivered (RFC 8985, RACK.xmit_ts).
     newest_delivered: Time,
-    /// Segments sent by limited transmit, without SACK (RFC 3042).
+    /// Bytes sent after a duplicate ACK, without SACK, and one more (RFC 3042); zero without one.
     duplicates: u64,
     /// Segments that duplicate ACKs delivered, without SACK.
     reported: DuplicateAcks,
     has_sack: bool,
-    /// The receive window of the last ACK.
-    rwnd: Option<u64>,
     samples: Samples,
     usage: Usage,
     state: State,
@@ -111,7 +112,6 @@ impl Tcp {
             duplicates: 0,
             reported: DuplicateAcks::default(),
             has_sack: false,
-            rwnd: None,
             samples: Samples::new(mss),
             usage: Usage::default(),
             state: State::Open,
@@ -146,7 +146,8 @@ impl Tcp {
 
     /// Data in flight without what is marked lost (Linux, tcp_packets_in_flight).
     fn pipe(&self) -> u64 {
-        self.in_flight().saturating_sub(self.lost)
+        let reported = u64::from(self.reported.delivered()) * self.samples.mss;
+        self.in_flight().saturating_sub(self.lost + reported)
     }
 
     /// Processes the events of one time: an ACK, what the sender remarked about it, and what it sent then. `following`
@@ -167,10 +168,11 @@ impl Tcp {
         });
         let mut remarks: Vec<(Remark, (u64, u64))> = remarked.collect();
         for (event, number) in events.iter().zip(first..) {
-            if let &What::TcpAck { ack, ref sack, ece, echo, echo_rtt, rwnd } = &event.what {
+            if let &What::TcpAck { ack, ref sack, ece, echo, echo_rtt, rwnd, duplicates } = &event.what {
                 at.event = number;
                 let remarks = std::mem::take(&mut remarks);
-                let arrived = Arrived { ack, sack, ece, echo, echo_rtt, rwnd, begins_recovery: begins };
+                let begins_recovery = begins;
+                let arrived = Arrived { ack, sack, ece, echo, echo_rtt, rwnd, duplicates, begins_recovery };
                 self.ack(&mut at, arrived, &remarks);
             }
         }
@@ -315,8 +317,9 @@ impl Tcp {
             self.filling = None;
             return;
         };
-        // Without those of limited transmit.
-        let cwnd = self.usage.most_in_flight().saturating_sub(self.duplicates.saturating_sub(1));
+        // Without the two of limited transmit.
+        let beyond = self.duplicates.saturating_sub(1).min(LIMITED_TRANSMIT * self.samples.mss);
+        let cwnd = self.usage.most_in_flight().saturating_sub(beyond);
         let begins = self.filling.is_none();
         let start = *self.filling.get_or_insert(since.time);
         let span = self.samples.srtt().as_nanos() / SPANS_PER_ROUND;
@@ -402,12 +405,11 @@ impl Tcp {
         }
     }
 
-    /// Without SACK a duplicate ACK stands for a segment, by which the window does not grow again when it is acknowledged
-    /// (Linux, tcp_add_reno_sack and tcp_remove_reno_sacks).
+    /// Without SACK a duplicate ACK delivers a segment, which no later one delivers again (Linux, tcp_add_reno_sack and
+    /// tcp_remove_reno_sacks). An advance outside of recovery forgets them (tcp_reset_reno_sack).
     fn count_duplicates(&mut self, arrived: &Arrived<'_>, una: u64, delivered: &mut Delivered) {
         let mss = self.samples.mss;
         self.has_sack |= !arrived.sack.is_empty();
-        let updates_window = std::mem::replace(&mut self.rwnd, arrived.rwnd) != arrived.rwnd;
         if self.has_sack {
             return;
         }
@@ -415,8 +417,15 @@ impl Tcp {
         if arrived.ack > una && delivered.bytes > 0 {
             let reported = u64::from(self.reported.take_reported(segments(delivered.bytes))) * mss;
             delivered.bytes = delivered.bytes.saturating_sub(reported).max(1);
-        } else if arrived.ack == una && self.flight() > 0 && !updates_window {
+            delivered.rate.bytes = delivered.rate.bytes.saturating_sub(Bytes(reported));
+            if self.state == State::Open {
+                self.reported.clear_reported();
+            }
+        } else if arrived.ack == una && self.flight() > 0 && arrived.duplicates {
+            let before = self.reported.delivered();
             self.reported.on_duplicate(segments(self.flight()));
+            delivered.bytes = u64::from(self.reported.delivered() - before) * mss;
+            self.samples.sampler.count(Bytes(delivered.bytes));
         }
     }
 
@@ -600,7 +609,7 @@ impl Tcp {
         if matches!(remark, Remark::Recovery | Remark::Ecn | Remark::Timeout) {
             self.retransmissions.begin(self.outstanding());
         }
-        if remark == Remark::Timeout {
+        if matches!(remark, Remark::Timeout | Remark::Recovered | Remark::Undo) {
             self.reported.clear_reported();
         }
         self.high = self.next;

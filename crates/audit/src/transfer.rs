@@ -173,7 +173,15 @@ mod tests {
     }
 
     fn ack(ack: u64) -> What {
-        What::TcpAck { ack, sack: Box::default(), ece: false, echo: None, echo_rtt: None, rwnd: None }
+        What::TcpAck {
+            ack,
+            sack: Box::default(),
+            ece: false,
+            echo: None,
+            echo_rtt: None,
+            rwnd: None,
+            duplicates: false,
+        }
     }
 
     /// By hand: the first segment takes 40 ms, the second is sent twice and gives no sample, the third takes 80 ms:

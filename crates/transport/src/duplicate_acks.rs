@@ -38,7 +38,7 @@ impl DuplicateAcks {
     }
 
     /// Segments above SND.UNA that they reported as delivered.
-    pub(crate) fn delivered(&self) -> u32 {
+    pub fn delivered(&self) -> u32 {
         self.delivered
     }
 

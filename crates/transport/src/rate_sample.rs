@@ -110,7 +110,7 @@ impl RateSampler {
     }
 
     /// Counts data that an ACK without a sample delivers.
-    pub(crate) fn count(&mut self, bytes: Bytes) {
+    pub fn count(&mut self, bytes: Bytes) {
         self.delivery.count(bytes);
     }
 

@@ -12,8 +12,10 @@
 //!
 //! Units: segments; bytes per second, seconds. B starts with the first sample, as in Linux.
 //! Differs from the source: `filter = linux` has two filters of weight 7/8 in series instead of (2); `min_interval =
-//! 0.05` is the minimum interval of (1) in Linux; `filter = linux-6` is Linux' module as a whole; `ssthresh = half` reduces the window at most to half, since ns-2.35
-//! sets the window to B RTT_min but ssthresh to half of the window.
+//! 0.05` is the minimum interval of (1) in Linux. `filter = linux-6` is Linux' module, in which a duplicate ACK counts as
+//! what it delivers, not as one segment, and the window of the end of a recovery is set by the first ACK of a sender that
+//! the window limits; the parameters but `tick` and `per_ack` have no effect there. `ssthresh = half` reduces the window
+//! at most to half, since ns-2.35 sets the window to B RTT_min but ssthresh to half of the window.
 
 use cwndlab_control::{
     options, Ack, Build, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
@@ -94,6 +96,8 @@ struct Module {
     first: u64,
     rate: u64,
     bytes: u64,
+    /// The first ACK has arrived.
+    counts: bool,
     begin: Option<u64>,
     rtt: Option<u64>,
     rtt_min: Option<u64>,
@@ -104,12 +108,26 @@ struct Module {
 impl Module {
     fn new(tick: u64) -> Self {
         let min_interval = 50_000_000 / tick; // TCP_WESTWOOD_RTT_MIN
-        Self { tick, min_interval, first: 0, rate: 0, bytes: 0, begin: None, rtt: None, rtt_min: None, reduced: false }
+        Self {
+            tick,
+            min_interval,
+            first: 0,
+            rate: 0,
+            bytes: 0,
+            counts: false,
+            begin: None,
+            rtt: None,
+            rtt_min: None,
+            reduced: false,
+        }
     }
 
-    /// An ACK: the interval ends before it counts, and its RTT counts from the next one on (tcp_westwood_ack runs before
-    /// tcp_westwood_pkts_acked).
+    /// An ACK (tcp_westwood_pkts_acked, then tcp_westwood_ack): an interval ends before it counts. The first one counts
+    /// nothing, as on the kernel's fast path.
     fn observe(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.rtt = Some(rtt.as_nanos().div_ceil(self.tick).max(1));
+        }
         let now = ack.now.as_nanos() / self.tick;
         let begin = *self.begin.get_or_insert(now);
         let span = now - begin;
@@ -120,10 +138,7 @@ impl Module {
             }
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
         }
-        self.bytes += ack.acked.0;
-        if let Some(rtt) = ack.rtt {
-            self.rtt = Some(rtt.as_nanos().div_ceil(self.tick).max(1));
-        }
+        self.bytes += if std::mem::replace(&mut self.counts, true) { ack.acked.0 } else { 0 };
     }
 
     /// westwood_filter.
@@ -237,8 +252,8 @@ impl CongestionAvoidance for WestwoodPlus {
         let Some(module) = &mut self.module else { return };
         match window.change {
             Change::Established => module.begin = Some(window.now.as_nanos() / module.tick),
-            Change::Undo => module.reduced = false,
-            Change::Idle | Change::Recovered => {}
+            Change::Undo | Change::Idle => module.reduced = false,
+            Change::Recovered => {}
         }
     }
 
@@ -284,9 +299,9 @@ mod tests {
         assert_eq!((flow.last, flow.b), (Some(1.0), 0.125));
     }
 
-    /// Linux, by hand: the handshake at 0, the first ACK after 100 ms with an RTT of 100 ms, which counts from the second
-    /// on. At 101 ms, 1000 bytes in 101 ticks are 9 bytes per tick. Until 202 ms 10,000 bytes arrive, 10,000 / 101 = 99:
-    /// (63 + 99) / 8 = 20, (63 + 20) / 8 = 10. A loss halves 21 to 10; after it the window is 10 × 100 / 1000, at least 2.
+    /// Linux, by hand: the handshake at 0, the first ACK after 100 ms, which counts nothing. At 101 ms an interval without
+    /// data ends. Until 202 ms, in 101 ticks, 10,000 bytes arrive, 99 per tick. A loss halves 21 to 10; after it the window
+    /// is 99 × 100 / 1000. A timeout gives the same threshold, and forgets RTT_min, which is that of the next ACK: 0.2 s.
     #[test]
     fn linux_sets_the_window_where_the_recovery_ends() {
         let mut flow = WestwoodPlus::new(Options { filter: Filter::Linux6, ..Options::default() });
@@ -300,10 +315,14 @@ mod tests {
             flow.observe(&ack(ms, segments), 21.0);
         }
         let module = flow.module.as_ref().unwrap();
-        assert_eq!((module.first, module.rate, module.rtt_min), (20, 10, Some(100)));
+        assert_eq!((module.first, module.rate, module.rtt_min), (99, 99, Some(100)));
         assert_eq!(flow.on_congestion(&loss(21), 21.0), 10.0);
-        assert_eq!(flow.on_ack(&ack(300, 1), 10.0), 2.0 + 0.5);
-        assert_eq!(flow.on_ack(&ack(301, 1), 2.5), 2.5 + 0.4);
+        assert_eq!(flow.on_ack(&ack(300, 1), 10.0), 9.0 + 1.0 / 9.0);
+        assert_eq!(flow.on_ack(&ack(301, 1), 10.0), 10.0 + 0.1);
+        assert_eq!(flow.on_congestion(&Congestion { restart: true, ..loss(10) }, 10.0), 9.0);
+        assert_eq!(flow.on_ack(&ack(302, 1), 10.0), 10.0 + 0.1);
+        flow.observe(&Ack { rtt: Some(Duration::from_millis(200)), ..ack(303, 1) }, 10.0);
+        assert_eq!(flow.module.as_ref().unwrap().rtt_min, Some(200));
     }
 
     /// (1) and (4) by hand: ten segments of 1000 bytes in 100 ms at an RTT of 100 ms are a BDP of ten segments.

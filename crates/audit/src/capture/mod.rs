@@ -303,6 +303,11 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
     // The first packet with each value of the timestamp option.
     let mut stamped: BTreeMap<u32, Time> = BTreeMap::new();
     let scale = window_scale(packets, endpoints);
+    let has_sack = packets.iter().any(|one| !one.sack.is_empty())
+        || [endpoints, endpoints.reversed()]
+            .iter()
+            .all(|side| packets.iter().any(|one| one.syn && one.endpoints == *side && one.sack_permitted));
+    let mut window = None;
     if !packets.iter().any(|one| one.syn) {
         events.push(Event { time: ORIGIN, what: What::Parameters { mss: Some(size), initial_cwnd: None } });
     }
@@ -347,7 +352,9 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
             let echo = packet.timestamps.map(|one| one.1);
             let echo_rtt = echo.and_then(|echo| stamped.get(&echo)).map(|at| packet.time.saturating_since(*at));
             let rwnd = scale.map(|shift| u64::from(packet.window) << shift);
-            push(What::TcpAck { ack, sack, ece: packet.ece, echo, echo_rtt, rwnd });
+            let same_window = window.replace(packet.window) == Some(packet.window);
+            let duplicates = !has_sack && packet.payload == 0 && !packet.fin && same_window;
+            push(What::TcpAck { ack, sack, ece: packet.ece, echo, echo_rtt, rwnd, duplicates });
         }
     }
     events

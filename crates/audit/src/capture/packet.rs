@@ -49,8 +49,10 @@ pub(crate) struct Packet {
     /// Shift of the window, of a SYN (RFC 7323, section 2.2).
     pub(crate) window_scale: Option<u8>,
     pub(super) fin: bool,
-    /// The sender has nothing more to send (PSH).
+    /// It ends what the application wrote (PSH).
     pub(super) push: bool,
+    /// A SYN permits SACK.
+    pub(super) sack_permitted: bool,
     /// Identification of the IPv4 packet; 0 where there is none.
     pub(crate) ip_id: u16,
     pub(super) mss: Option<u16>,
@@ -130,6 +132,7 @@ impl Packet {
             window_scale: None,
             fin: false,
             push: false,
+            sack_permitted: false,
             ip_id: 0,
             mss: None,
         }
@@ -154,12 +157,14 @@ impl Packet {
             window_scale: None,
             fin: tcp.fin(),
             push: tcp.psh(),
+            sack_permitted: false,
             ip_id,
             mss: None,
         };
         for option in tcp.options_iterator().flatten() {
             match option {
                 TcpOptionElement::MaximumSegmentSize(mss) => packet.mss = Some(mss),
+                TcpOptionElement::SelectiveAcknowledgementPermitted => packet.sack_permitted = true,
                 TcpOptionElement::WindowScale(shift) => packet.window_scale = Some(shift),
                 TcpOptionElement::Timestamp(value, echo) => packet.timestamps = Some((value, echo)),
                 TcpOptionElement::SelectiveAcknowledgement(first, rest) => {

@@ -263,14 +263,16 @@ pub(super) fn segment_size(packets: &[Packet], from: Endpoints) -> Result<u64, F
     }
 }
 
-/// The payload of a full segment where the path, or the sender's interface, permits less than the `announced` one: that of
-/// nearly all segments after which more data was waiting, which have no PSH (RFC 9293, section 3.9.1.2).
+/// The payload of a full segment where the path, or the sender's interface, permits less than the `announced` one (RFC
+/// 1191): that of nearly all segments that do not end what the application wrote, which have no PSH.
 fn below_path_mtu(packets: &[Packet], from: Endpoints, announced: u64) -> Option<u64> {
-    let sizes = || packets.iter().filter(|one| one.endpoints == from && one.payload > 0);
-    let largest = sizes().map(|one| one.payload).max().filter(|largest| *largest < announced)?;
-    let unfinished = || sizes().filter(|one| !one.push);
-    let full = unfinished().filter(|one| one.payload == largest).count();
-    (full >= ENOUGH && full * 10 >= unfinished().count() * 9).then_some(largest)
+    let mut sizes: BTreeMap<u64, usize> = BTreeMap::new();
+    for packet in packets.iter().filter(|one| one.endpoints == from && one.payload > 0 && !one.push) {
+        *sizes.entry(packet.payload).or_default() += 1;
+    }
+    let all: usize = sizes.values().sum();
+    let (size, count) = sizes.into_iter().max_by_key(|one| one.1)?;
+    (size < announced && count >= ENOUGH && count * 10 >= all * 9).then_some(size)
 }
 
 /// Data that was acknowledged and is not in the capture.
@@ -305,5 +307,32 @@ pub(super) fn note_holes(packets: &[Packet], from: Endpoints, notes: &mut Vec<St
             "the capture misses {bytes} B of acknowledged data in {holes} places: capture with a larger buffer (`tcpdump \
              -B`), since bytes in flight are too few there"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+    use super::*;
+
+    /// A hundred segments after five of the announced size are smaller, as where the path's MTU is found (RFC 1191). Short
+    /// writes, which end with PSH, say nothing.
+    #[test]
+    fn segments_may_be_smaller_than_the_announced_ones() {
+        let at = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        let ends = Endpoints { from: at(1), to: at(2) };
+        let sent = |payload, push| {
+            let bare = Packet::bare(Time::ZERO, ends, 1, 60, (0, 0));
+            Packet { payload, push, ..bare }
+        };
+        let packets = |payload, push| {
+            let mut all = vec![sent(1448, false); 5];
+            all.extend(vec![sent(payload, push); 100]);
+            all
+        };
+        assert_eq!(below_path_mtu(&packets(1228, false), ends, 1448), Some(1228));
+        assert_eq!(below_path_mtu(&packets(100, true), ends, 1448), None);
+        assert_eq!(below_path_mtu(&packets(1448, false), ends, 1448), None);
     }
 }

@@ -257,7 +257,9 @@ fn tcp(name: &str, one: &Tcp) -> Read {
         "ack_received" => one.ack.whole().map(|ack| {
             let pair = |block: &Vec<Number>| Some((block.first()?.whole()?, block.get(1)?.whole()?));
             let sack = one.sack.iter().filter_map(pair).filter(|block| block.0 < block.1).collect();
-            What::TcpAck { ack, sack, ece: one.ece, echo: None, echo_rtt: duration(one.timestamp_rtt, 1.0), rwnd: None }
+            let duplicates = one.sack.is_empty();
+            let echo_rtt = duration(one.timestamp_rtt, 1.0);
+            What::TcpAck { ack, sack, ece: one.ece, echo: None, echo_rtt, rwnd: None, duplicates }
         }),
         _ => remark(one),
     };

@@ -74,7 +74,8 @@ impl Tcp {
         self.flight() - (self.sacked + self.duplicates.saturating_sub(1)).min(beyond)
     }
 
-    /// RFC 5681 and RFC 9438 (section 4.6) reduce FlightSize; RFC 9438 permits the window, which Linux reduces.
+    /// RFC 5681 and RFC 9438 (section 4.6) reduce FlightSize; RFC 9438 permits the window, which Linux reduces. It is less
+    /// than FlightSize where a second loss follows a reduction.
     fn congestion(&self, now: Time, cause: Cause, repeated: bool, view: &View) -> Vec<Vec<Report>> {
         let flight = self.flight_at_congestion(view.cwnd);
         let mut sizes = vec![flight, view.cwnd];
