@@ -161,7 +161,7 @@ impl Tcp {
         out: &mut Vec<Item>,
     ) {
         let mut at = Moment { event: first, now: events[0].time, view, out };
-        let begins = self.begins_recovery(events, following);
+        let begins_recovery = self.begins_recovery(events, following);
         let remarked = events.iter().filter_map(|one| match one.what {
             What::Remark { remark, cwnd } => Some((remark, cwnd)),
             _ => None,
@@ -171,7 +171,6 @@ impl Tcp {
             if let &What::TcpAck { ack, ref sack, ece, echo, echo_rtt, rwnd, duplicates } = &event.what {
                 at.event = number;
                 let remarks = std::mem::take(&mut remarks);
-                let begins_recovery = begins;
                 let arrived = Arrived { ack, sack, ece, echo, echo_rtt, rwnd, duplicates, begins_recovery };
                 self.ack(&mut at, arrived, &remarks);
             }

@@ -21,6 +21,7 @@ impl DuplicateAcks {
 
     /// Handles a cumulative ACK of `acked` segments. Returns the number of them that duplicate ACKs had already
     /// reported as delivered (Linux, tcp_add_reno_sack).
+    #[must_use]
     pub fn take_reported(&mut self, acked: u32) -> u32 {
         let reported = self.delivered.min(acked - 1);
         self.delivered -= reported;
@@ -38,6 +39,7 @@ impl DuplicateAcks {
     }
 
     /// Segments above SND.UNA that they reported as delivered.
+    #[must_use]
     pub fn delivered(&self) -> u32 {
         self.delivered
     }

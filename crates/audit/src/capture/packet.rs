@@ -170,7 +170,7 @@ impl Packet {
                 TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
                     packet.sack = std::iter::once(first).chain(rest.into_iter().flatten()).collect();
                 }
-                _ => {}
+                TcpOptionElement::Noop => {}
             }
         }
         Some(packet)
