@@ -3,6 +3,8 @@
 //! Congestion events are those that the sender logged, or are inferred from retransmissions where it logged none.
 
 mod reaction;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 
