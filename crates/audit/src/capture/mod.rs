@@ -362,15 +362,12 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
     use super::*;
 
     /// RFC 7323, section 2.2: both SYNs must have the option; section 2.3: a shift above 14 counts as 14.
     #[test]
     fn windows_are_scaled_where_both_syns_have_the_option() {
-        let at = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-        let ends = Endpoints { from: at(1), to: at(2) };
+        let ends = Endpoints::example();
         let syn = |endpoints, window_scale| {
             let bare = Packet::bare(Time::ZERO, endpoints, 0, 1000, (0, 0));
             Packet { syn: true, window_scale, ..bare }

@@ -26,6 +26,15 @@ impl Endpoints {
     }
 }
 
+#[cfg(test)]
+impl Endpoints {
+    /// From port 1 to port 2 of this machine.
+    pub(crate) fn example() -> Self {
+        let at = |port| SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), port);
+        Self { from: at(1), to: at(2) }
+    }
+}
+
 impl fmt::Display for Endpoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.from, self.to)

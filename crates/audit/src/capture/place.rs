@@ -117,36 +117,32 @@ fn by_timestamps(packets: &mut [Packet], from: Endpoints, rtt: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
     use super::*;
 
     const MSS: u64 = 1000;
 
-    /// The ends of a connection from port 1 to port 2.
-    fn ends() -> Endpoints {
-        let at = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-        Endpoints { from: at(1), to: at(2) }
-    }
-
     fn ack(micros: u64, ack: u32, stamps: (u32, u32)) -> Packet {
-        Packet::bare(Time::from_nanos(micros * 1000), ends().reversed(), ack, 60, stamps)
+        Packet::bare(Time::from_nanos(micros * 1000), Endpoints::example().reversed(), ack, 60, stamps)
     }
 
     fn data(micros: u64, segment: u32, stamps: (u32, u32)) -> Packet {
-        let bare = Packet::bare(Time::from_nanos(micros * 1000), ends(), 1, 60, stamps);
+        let bare = Packet::bare(Time::from_nanos(micros * 1000), Endpoints::example(), 1, 60, stamps);
         Packet { seq: 1 + segment * MSS as u32, payload: MSS, ..bare }
     }
 
     fn syn(micros: u64, stamps: (u32, u32)) -> Packet {
-        Packet { syn: true, ack: None, ..Packet::bare(Time::from_nanos(micros * 1000), ends(), 0, 60, stamps) }
+        Packet {
+            syn: true,
+            ack: None,
+            ..Packet::bare(Time::from_nanos(micros * 1000), Endpoints::example(), 0, 60, stamps)
+        }
     }
 
     /// By hand: of a burst of four segments a full queue drops the last two. The next data is sent a round trip later.
     #[test]
     fn dropped_segments_have_the_time_of_the_data_before_them() {
         let packets = vec![data(10_000, 0, (10, 1)), data(10_100, 1, (10, 1)), data(60_000, 4, (60, 11))];
-        let all = with_holes(packets, ends());
+        let all = with_holes(packets, Endpoints::example());
         let found: Vec<_> = all.iter().map(|one| (one.time.as_nanos() / 1000, one.seq, one.payload)).collect();
         assert_eq!(found, [(10_000, 1, MSS), (10_100, 1001, MSS), (10_100, 2001, 2 * MSS), (60_000, 4001, MSS)]);
     }
@@ -161,7 +157,7 @@ mod tests {
             let mut packets = vec![syn(25_000, (stamp, 0))];
             packets.push(ack(78_000, 1, (25, 0)));
             packets.extend((0..100).map(|n| data(78_000 + 1000 * u64::from(n), n, (50 + n, 25))));
-            by_timestamps(&mut packets, ends(), Duration::from_millis(53));
+            by_timestamps(&mut packets, Endpoints::example(), Duration::from_millis(53));
             let times: Vec<_> = packets.iter().map(|one| one.time.as_nanos() / 1000).collect();
             assert_eq!((times[0], times[2]), (moved, 78_000));
         }

@@ -312,16 +312,13 @@ pub(super) fn note_holes(packets: &[Packet], from: Endpoints, notes: &mut Vec<St
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-
     use super::*;
 
     /// A hundred segments after five of the announced size are smaller, as where the path's MTU is found (RFC 1191). Short
     /// writes, which end with PSH, say nothing.
     #[test]
     fn segments_may_be_smaller_than_the_announced_ones() {
-        let at = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-        let ends = Endpoints { from: at(1), to: at(2) };
+        let ends = Endpoints::example();
         let sent = |payload, push| {
             let bare = Packet::bare(Time::ZERO, ends, 1, 60, (0, 0));
             Packet { payload, push, ..bare }
