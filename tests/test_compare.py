@@ -9,7 +9,7 @@ from pathlib import Path
 import cwndlab
 import pytest
 from cwndlab.errors import ScenarioError
-from cwndlab.files import slug
+from cwndlab.files import own_name
 from cwndlab.metrics import COLUMNS
 from cwndlab.scenario.workloads import Cbr
 from cwndlab.statistics import Estimate, difference
@@ -209,7 +209,7 @@ def test_a_folder_keeps_every_run_and_none_is_repeated(tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = compare(short, ["reno", "cubic+ccm-ss(mu=2)"], seeds=2, out=out)
     runs = sorted(str(place.parent.relative_to(out)) for place in out.rglob("flows.parquet"))
-    assert runs == [f"{name}/seed-{seed}" for name in ("cubic+ccm-ss_mu=2", "reno") for seed in (1, 2)]
+    assert runs == [f"{name}/seed-{seed}" for name in (own_name("cubic+ccm-ss(mu=2)"), "reno") for seed in (1, 2)]
     assert cwndlab.Records.read(out / "reno" / "seed-2").seed == 2
     again = compare(short, ["reno", "cubic+ccm-ss(mu=2)"], seeds=2, out=out)
     assert (again.outcome.resumed, again.outcome.ran, again.rows) == (4, 0, first.rows)
@@ -351,8 +351,8 @@ def test_a_folder_that_cannot_be_written_is_reported(found: Result, tmp_path: Pa
         found.save(tmp_path / "file" / "out")
 
 
-def test_slugs_are_names_of_folders() -> None:
-    assert slug("cubic+ccm-ss(mu=1.5)/sack") == "cubic+ccm-ss_mu=1.5_sack"
+def test_names_of_folders_show_what_they_are_of() -> None:
+    assert own_name("cubic+ccm-ss(mu=1.5)/sack").startswith("cubic+ccm-ss_mu=1.5_sack-")
 
 
 @pytest.mark.parametrize(
@@ -543,3 +543,44 @@ def test_two_axes_that_set_a_field_are_an_error() -> None:
     remedies = {"none": {}, "other": {"flow[*].algorithm": "bbr3"}}
     with pytest.raises(ScenarioError, match=r"flow\[0\]\.algorithm: 'remedy' and 'algorithm' both set it"):
         cwndlab.compare("single", ["cubic"], alternatives={"remedy": remedies}, seeds=2)
+
+
+def test_alternatives_whose_names_look_alike_have_folders_of_their_own(tmp_path: Path) -> None:
+    """`< 1 BDP` and `1 BDP` have the same letters: before, the second run was refused as another one."""
+    capacity = "dumbbell.bottleneck.queue.capacity"
+    buffers = {"< 1 BDP": {capacity: "10 packets"}, "1 BDP": {capacity: "100 packets"}, "慢": {capacity: "30 packets"}}
+    scenario = cwndlab.presets.load("single").with_(duration="2 s")
+    cwndlab.compare(scenario, alternatives={"buffer": buffers}, seeds=1, out=tmp_path / "out")
+    kept = Result.read(tmp_path / "out")
+    found = {name: one.links["capacity_packets"].drop_nulls().max() for name, one in kept.examples.items()}
+    assert found == {"< 1 BDP": 10, "1 BDP": 100, "慢": 30}
+
+
+def test_a_rule_starts_with_the_seeds_that_are_given_and_counts_no_others(tmp_path: Path) -> None:
+    """The seeds of a study in the same folder are rows, and no repetitions of the one that the rule stopped."""
+    scenario = cwndlab.presets.load("single").with_(duration="1 s")
+    rule = "goodput_bps within 80 %"
+    some = cwndlab.compare(scenario, ["reno"], seeds=[5, 7, 100], until=rule, at_most=3)
+    assert some.seeds == [5, 7, 100]
+    cwndlab.compare(scenario, ["reno"], seeds=6, out=tmp_path / "out")
+    both = cwndlab.compare(scenario, ["reno", "cubic"], seeds=2, until=rule, at_most=8, out=tmp_path / "out")
+    counts = dict(both.runs.group_by("algorithm").len().iter_rows())
+    assert counts["reno"] == counts["cubic"] == len(both.seeds)
+    kept = Result.read(tmp_path / "out")
+    assert dict(kept.runs.group_by("algorithm").len().iter_rows()) == counts
+
+
+def test_a_result_is_read_while_records_are_being_written(tmp_path: Path) -> None:
+    """The folder of a run exists before its tables do, also where a process was killed then."""
+    scenario = cwndlab.presets.load("single").with_(duration="1 s")
+    cwndlab.compare(scenario, ["reno", "cubic"], seeds=1, out=tmp_path)
+    for file in (tmp_path / "reno").rglob("*.parquet"):
+        file.unlink()
+    found = Result.read(tmp_path)
+    assert (len(found.runs), list(found.examples)) == (2, ["cubic"])
+
+
+def test_a_cell_whose_station_sends_nothing_has_no_sentence_on_the_radio() -> None:
+    scenario = cwndlab.presets.load("hidden").with_({"duration": "2 s", "sample_interval": "2 s"})
+    result = cwndlab.compare(scenario, ["reno"], seeds=1)
+    assert tables.radio_or_control(result) == []

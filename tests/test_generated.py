@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import doc_blocks
 import generated
 import pytest
 import refresh_docs
@@ -148,7 +149,7 @@ def test_a_block_whose_command_fails_stays_as_it_was(page: Path, monkeypatch: py
     def fail() -> str:
         raise OSError("no such program")
 
-    monkeypatch.setitem(refresh_docs.MAKERS, "metrics", fail)
+    monkeypatch.setitem(doc_blocks.MAKERS, "metrics", fail)
     (block, _) = generated.blocks([page])
     with pytest.raises(OSError, match="no such program"):
         refresh_docs._make_block(block, generated.recipes()["metrics"])

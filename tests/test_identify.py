@@ -12,6 +12,7 @@ from typing import NamedTuple
 import cwndlab
 import pytest
 from cwndlab import Scenario
+from cwndlab.engine import explain
 from cwndlab.validation.identify import Verdict
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -248,6 +249,18 @@ def test_the_log_of_another_stack(tmp_path: Path) -> None:
     assert cwndlab.identify(log).best.growth == "cubic-8312"
 
 
+def test_a_comparison_ends_where_it_cannot_be_the_best(tmp_path: Path) -> None:
+    """The bits of corrections only grow: with as many as an algorithm needs its comparison is complete, and with fewer
+    there is none."""
+    content = qlog_of(tmp_path, "reno").read_bytes()
+    names = ["cubic", "vegas", "bbr1"]
+    complete = json.loads(explain(content, "log", names))
+    bits = [one["bits"] for one in complete]
+    assert min(bits) > 0
+    assert json.loads(explain(content, "log", names, most_bits=bits)) == complete
+    assert json.loads(explain(content, "log", names, most_bits=[one * 0.99 for one in bits])) == [None] * 3
+
+
 def test_the_command_prints_the_ranking(cli: Cli, tmp_path: Path) -> None:
     log = qlog_of(tmp_path, "htcp")
     status, out, _ = cli("identify", str(log))
@@ -266,6 +279,7 @@ def test_bad_input_is_named(cli: Cli, tmp_path: Path) -> None:
         ([str(tmp_path / "missing")], "cannot be read"),
         ([str(Path(__file__))], "is not qlog"),
         ([str(log), "--candidates", "renoo"], "'renoo' is not a congestion avoidance of the catalogue"),
+        ([str(log), "--mss", "0"], "'0' is not a size"),
     ):
         status, _, err = cli("identify", *arguments)
         assert status == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -245,11 +244,13 @@ def test_oscillation_by_hand() -> None:
     series = [sum(gains[: n + 1]) for n in range(10)]
     records = delivered(tables({}), {0: series})
     found = metrics.oscillation(records, scales_s=(0.5, 1.0, 2.0, 5.0, 10.0))
-    # The first window is unknown: samples begin at 1 s. No sample tells half seconds.
+    # Samples begin at 1 s, before which nothing is delivered at 0 s. No sample tells half seconds.
     assert found["scale_s"].to_list() == [1.0, 2.0, 5.0, 10.0]
-    assert found["windows"].to_list() == [9, 4, 1, 0]
-    assert found["cov"][0] == pytest.approx(math.sqrt(1 - (19 / 9 - 2) ** 2) / (19 / 9), rel=1e-9)
-    assert found["cov"][1:].to_list() == [0.0, None, None]
+    assert found["windows"].to_list() == [10, 5, 2, 1]
+    # Over 5 s there are 9 and 11.
+    assert found["cov"].to_list() == [0.5, 0.0, 0.1, None]
+    late = metrics.oscillation(records, scales_s=(1.0,), start_s=2.0)
+    assert (late["windows"].to_list(), late["cov"].to_list()) == ([8], [0.5])
 
 
 @given(st.lists(st.integers(1, 1000), min_size=10, max_size=10), st.integers(1, 1000))

@@ -292,3 +292,25 @@ def test_the_queueing_delay_of_a_line_whose_rate_varies_is_the_waiting_time_of_i
     assert windows.filter(link="bottleneck")["queue_ms"].mean() == pytest.approx(208.3, rel=0.02)
     ages = metrics.distribution(records, "queue", start_s=1.45, end_s=9.45)
     assert ages.filter(ages["share"] >= 0.95)["value"][0] == pytest.approx(470.0, rel=0.02)
+
+
+def test_what_ended_before_the_interval_has_no_delay_and_no_rtt() -> None:
+    """By hand: a call and a transfer end at 1 s, and nothing arrives from 2 s on. The percentiles of the whole run are
+    those of the first second: later samples repeat the last packet's delay."""
+    call = cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate="1 Mbit/s"), stop="1 s", name="call")
+    records = dumbbell(flow(stop="1 s"), call)
+    late = metrics.datagrams(records, start_s=2.0).row(0, named=True)
+    assert [late[name] for name in ("one_way_delay_ms", "p50_one_way_delay_ms", "jitter_ms")] == [None] * 3
+    whole, first = (metrics.datagrams(records, end_s=end).row(0, named=True) for end in (None, 1.0))
+    assert whole["p50_one_way_delay_ms"] == first["p50_one_way_delay_ms"]
+    assert whole["jitter_ms"] == first["jitter_ms"]
+    assert metrics.rtt(records, start_s=2.0)["srtt_ms"][0] is None
+    ended = records.flows["end_ns"][0] / 1e9
+    assert metrics.rtt(records)["srtt_ms"][0] == metrics.rtt(records, end_s=ended)["srtt_ms"][0]
+
+
+@pytest.mark.parametrize("name", ["start_s", "end_s"])
+def test_an_interval_ends_at_a_time(name: str) -> None:
+    records = dumbbell(flow())
+    with pytest.raises(cwndlab.ArgumentError, match=f"{name}.*'inf' is not a time"):
+        metrics.rtt(records, **{name: float("inf")})

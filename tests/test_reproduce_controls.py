@@ -374,3 +374,13 @@ def test_two_cases_with_one_scenario_both_have_its_values() -> None:
 def delivered(records: Any) -> Mapping[str, float | None]:
     """Bytes that arrived."""
     return {"bytes": float(records.flows["delivered_bytes"].sum())}
+
+
+@pytest.mark.parametrize("measure_from", ["0 s", "5 s", "15 s"])
+def test_a_level_is_of_the_whole_run(measure_from: str) -> None:
+    """What the line carries in the whole run does not depend on when measuring begins: a lone flow has nearly all."""
+    import cwndlab
+
+    scenario = cwndlab.presets.load("rate-steps").with_({"duration": "20 s", "measure_from": measure_from})
+    (found,) = levels(cwndlab.run(scenario, seed=1)).values()
+    assert 0.9 < found.share <= 1

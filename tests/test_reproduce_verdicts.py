@@ -288,3 +288,26 @@ def test_the_reason_says_how_many_pairs_of_runs_differ() -> None:
     claim = Claim("q", "w", "jain", [{"side": 1}, {"side": 0}], Greater())
     found = judge("p/f", claim, Measured(Size(1.0, 4), runs))
     assert found.reason.endswith("(4 repetitions; 4 of 8 pairs of runs differ)")
+
+
+def test_parts_and_controls_without_values_are_no_error() -> None:
+    """The first of three parts has no value in any run, one is opposite, one holds. A control whose metric has no value
+    cannot say that the set-up discriminates."""
+    values = {0: (None, None), 1: (1.0, 2.0), 2: (2.0, 1.0)}
+    runs = [
+        Run({"side": side, "x": part}, repetition, {"goodput_bps": one and one * noise_of(side, repetition), "y": None})
+        for part, pair in values.items()
+        for side, one in enumerate(pair)
+        for repetition in range(len(NOISE))
+    ]
+    claim = Claim("q", "w", "goodput_bps", [{"side": 0}, {"side": 1}], Greater(), each="x")
+    found = judge("p/f", claim, Measured(Size(1.0, 4), runs))
+    assert (found.parts or "").count("opposite") == 1
+    alike = [
+        replace(run, values={"goodput_bps": 1.0 + run.repetition / 1000, "y": None})
+        for run in runs
+        if run.labels["x"] == 1
+    ]
+    control = Control("y", {"side": 1}, 0.0, 1.0, "nothing says")
+    hidden = judge("p/f", replace(claim, each="", controls=[control]), Measured(Size(1.0, 4), alike))
+    assert (hidden.outcome, "y –" in hidden.reason) == ("set-up cannot discriminate", True)

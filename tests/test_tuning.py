@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -287,3 +288,16 @@ def test_more_trials_by_option_than_a_file_may_have_are_refused(file: Path, cli:
     assert status == 2
     assert "tune.trials: '1000000000000' is not a whole number from 1 to 100,000" in said
     assert not (file.parent / "out").exists()
+
+
+def test_scores_have_any_size_and_a_killed_process_may_leave_a_part(file: Path) -> None:
+    """A goodput of several Gbit/s is feasible: before, 1e9 said that there is none. A part of the result's file is of a
+    process that was killed while it saved."""
+    fast = FILE.replace('rate = "20 Mbps"', 'rate = "5 Gbps"').replace('duration = "3 s"', 'duration = "100 ms"')
+    fast = re.sub(r"maximise = .*", 'maximise = "goodput_bps"\nscale = "absolute"', fast).replace("p = 0.01", "p = 0.0")
+    file.write_text(fast)
+    out = file.parent / "out"
+    found = tuning.tune(tuning.load(file), out=out, trials=2)
+    assert all(row["feasible"] for row in found.trials), found.trials
+    (out / ".tuning.json.123-456.partial").write_text("{")
+    assert len(tuning.tune(tuning.load(file), out=out, trials=3).trials) == 3

@@ -390,3 +390,25 @@ def test_a_short_campaign_on_this_kernel(tmp_path: Path, paths_file: Path) -> No
     alone = [one for one in verdicts if one.quantity == "goodput_bps"]
     assert all(0 < one.kernel <= 10e6 * 1448 / 1500 * 1.01 for one in alone)
     assert all(one.kernel >= 0.020 for one in verdicts if one.quantity == "mean_rtt_s")
+
+
+@pytest.mark.parametrize("cut", [1, 40])
+def test_a_campaign_that_was_killed_while_it_wrote_goes_on(
+    tmp_path: Path, paths_file: Path, monkeypatch: pytest.MonkeyPatch, cut: int
+) -> None:
+    """The last line is torn: its repetition of two flows is emulated again, and nothing else."""
+    machine = Machine([])
+    monkeypatch.setattr(import_module("cwndlab.validation.kernel"), "emulate_many", machine.emulate_many)
+    asked: dict[str, Any] = {"paths": ["two"], "algorithms": ["reno"], "file": paths_file}
+    campaign(tmp_path, repetitions=2, **asked)
+    store, selected = tmp_path / "runs.csv", read(paths_file, paths=["two"], algorithms=["reno"])
+    whole = store.read_bytes()
+    before = [(one.repetition, one.flow) for one in kept(store, selected)]
+    store.write_bytes(whole[:-cut])
+    assert {run.repetition for run in kept(store, selected)} == {1}
+    campaign(tmp_path, repetitions=2, **asked)
+    assert machine.seeds == [1, 2, 2]
+    assert [(one.repetition, one.flow) for one in kept(store, selected)] == before
+    store.write_bytes(b"")
+    campaign(tmp_path, repetitions=1, **asked)
+    assert [one.flow for one in kept(store, selected)] == [0, 1]

@@ -136,6 +136,7 @@ def explain(
     flights: bool = False,
     seed: int = 0,
     fills_when_paced: bool = False,
+    most_bits: Sequence[float] | None = None,
 ) -> str: ...
 def debug(
     text: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import math
 import os
@@ -108,5 +109,15 @@ def save(text: str, path: Path | str) -> None:
 
 
 def slug(text: str) -> str:
-    """A name of a file or folder for any text, such as an algorithm's."""
+    """A part of a name of a file or folder for any text, such as an algorithm's; different texts may have the same."""
     return re.sub(r"[^A-Za-z0-9.+=-]+", "_", text).strip("_")
+
+
+def own_name(text: str) -> str:
+    """A name of a file or folder for any text; different texts have different names.
+
+    >>> own_name("cubic+ccm-ss"), own_name("< 1 BDP")
+    ('cubic+ccm-ss', '1_BDP-8398dc0d')
+    """
+    name = slug(text)
+    return name if name == text else f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")

@@ -2,7 +2,7 @@
 
 use cwndlab_units::Time;
 
-use crate::departure::DepartureKind;
+use crate::surprise::{Miss, Surprise};
 
 /// The tolerances of the comparison.
 #[derive(Clone, Copy, Debug)]
@@ -49,34 +49,19 @@ pub struct Counts {
     pub checks: u64,
 }
 
-/// A window that the reference does not explain.
-#[derive(Clone, Copy, Debug)]
-pub struct Miss {
-    /// Time.
-    pub time: Time,
-    /// ACKs compared until then.
-    pub acks: u64,
-    /// Windows compared until then, with this one.
-    pub checks: u64,
-    /// Its kind.
-    pub kind: DepartureKind,
-    /// The logged window, bytes.
-    pub logged: u64,
-    /// The reference's window, bytes.
-    pub reference: u64,
-    /// The tolerance, bytes.
-    pub tolerance: u64,
-}
-
 /// What a brief comparison keeps.
 #[derive(Debug, Default)]
 pub struct Brief {
     /// The windows that the reference does not explain.
     pub misses: Vec<Miss>,
-    /// Those that a window that stays as it is does not explain.
-    pub constant_misses: Vec<Miss>,
+    /// Their bits.
+    pub surprise: Surprise,
+    /// The bits of the windows that a window that stays as it is does not explain.
+    pub constant_surprise: Surprise,
     /// Sum over the compared windows of the difference as a part of the tolerance.
     pub difference: f64,
+    /// Bits above which the comparison ends, since nobody asks for the rest.
+    pub(crate) most_bits: f64,
     /// Maximum of the bytes in flight in the span that is compared.
     pub(crate) peak: u64,
     /// The window that stays as it is, bytes.

@@ -6,9 +6,10 @@ use std::rc::Rc;
 use cwndlab_control::{Algorithm, Change, Congestion, CongestionControl, Driver, Path, Report, Ssthresh, Window};
 use cwndlab_units::{Bytes, Time};
 
-use crate::comparison::{Brief, Counts, Miss, Point, Tolerance};
+use crate::comparison::{Brief, Counts, Point, Tolerance};
 use crate::departure::{classify, Departure, DepartureKind, Found, Interval, Named};
 use crate::item::{Check, Item, Limit, Since, Step, View};
+use crate::surprise::Miss;
 
 /// Sequences that are followed at the same time: with more, each is continued by the most likely events only. Of those
 /// that lead to one state, one is followed.
@@ -130,9 +131,16 @@ impl<'a> Judge<'a> {
         self.unknown = EVENTS_UNTIL_KNOWN;
     }
 
-    /// Keeps only what the ranking of many algorithms needs, and follows few alternatives.
-    pub fn be_brief(&mut self) {
-        self.brief = Some(Brief::default());
+    /// Keeps only what the ranking of many algorithms needs, and follows few alternatives; of more than `most_bits`, only
+    /// that it is more.
+    pub fn be_brief(&mut self, most_bits: f64) {
+        self.brief = Some(Brief { most_bits, ..Brief::default() });
+    }
+
+    /// Whether the corrections have more bits than the brief comparison asks for. Further windows can only add to them.
+    #[must_use]
+    pub fn is_beyond(&self) -> bool {
+        self.brief.as_ref().is_some_and(|brief| brief.surprise.bits(self.counts.checks) > brief.most_bits)
     }
 
     /// Whether the state of the sender is still unknown.
@@ -243,8 +251,9 @@ impl<'a> Judge<'a> {
     /// Remembers what the step means for the kind of a departure.
     fn note(&mut self, step: &Step) {
         let main = step.main_event();
+        let is_known = self.unknown == 0;
         for interval in [&mut self.last, &mut self.all] {
-            interval.acks += u64::from(step.acks);
+            interval.acks += if is_known { u64::from(step.acks) } else { 0 };
             if step.acks > 0 {
                 interval.recovering = Some(interval.recovering.unwrap_or(true) && step.recovering);
             }
@@ -257,7 +266,7 @@ impl<'a> Judge<'a> {
             }
         }
         self.acks_since_sync += u64::from(step.acks);
-        if self.unknown > 0 {
+        if !is_known {
             self.counts.unjudged += u64::from(step.acks);
             return;
         }
@@ -387,7 +396,8 @@ impl<'a> Judge<'a> {
             let (time, kind) = (check.time, DepartureKind::Model);
             let Counts { acks, checks, .. } = self.counts;
             let (logged, reference, tolerance) = (check.cwnd, anchor, limit);
-            brief.constant_misses.push(Miss { time, acks, checks, kind, logged, reference, tolerance });
+            let miss = Miss { time, acks, checks, kind, logged, reference, tolerance };
+            brief.constant_surprise.add(&miss, None);
             brief.anchor = Some(check.cwnd);
         }
     }
@@ -452,7 +462,9 @@ impl<'a> Judge<'a> {
         if let Some(brief) = &mut self.brief {
             let (time, logged) = (check.time, check.cwnd);
             let Counts { acks, checks, .. } = self.counts;
-            brief.misses.push(Miss { time, acks, checks, kind, logged, reference, tolerance });
+            let miss = Miss { time, acks, checks, kind, logged, reference, tolerance };
+            brief.surprise.add(&miss, brief.misses.last());
+            brief.misses.push(miss);
             self.all = Interval::new();
             return self.resynchronise(chosen, check, kind);
         }
@@ -657,5 +669,19 @@ mod tests {
         assert_eq!(judge.departures.iter().map(|one| one.kind).collect::<Vec<_>>(), [DepartureKind::SlowAvoidance]);
         judge.item(step(100, vec![ack(100, 7, true)]));
         assert_eq!(judge.branches[0].driver.control.cwnd(), Bytes(8 * MSS));
+    }
+
+    /// A log that begins late and ends before its second congestion event: every ACK of it is unjudged.
+    #[test]
+    fn acks_before_the_state_is_known_are_not_judged() {
+        let algorithm = reno();
+        let mut judge = judge(&algorithm);
+        judge.begin_late();
+        judge.item(step(50, vec![ack(50, 8, true)]));
+        judge.item(step(60, vec![congestion(60, 18)]));
+        judge.item(step(70, vec![ack(70, 1, true)]));
+        judge.finish();
+        let Counts { acks, explained, unjudged, .. } = judge.counts;
+        assert_eq!((acks, explained, unjudged), (0, 0, 3)); // each step has an ACK
     }
 }

@@ -22,6 +22,7 @@ mod replay;
 pub mod report;
 mod samples;
 mod spurious;
+pub mod surprise;
 mod tcp;
 pub mod transfer;
 

@@ -199,10 +199,12 @@ impl Quic {
         }
         let segment = self.samples.sent(now, bytes, self.in_flight);
         let packet = Packet { segment, bytes, number: self.sent };
-        if self.spaces[space].insert(number, packet).is_none() {
-            self.in_flight += bytes;
-            self.sent += 1;
+        match self.spaces[space].insert(number, packet) {
+            // The number stands twice: only the last packet can be acknowledged.
+            Some(earlier) => self.in_flight -= earlier.bytes,
+            None => self.sent += 1,
         }
+        self.in_flight += bytes;
         self.last_sent = now;
         self.usage.on_sent(self.in_flight);
         if at.view.observes_sent {
@@ -640,5 +642,17 @@ mod tests {
         assert_eq!(amounts(&reports(true, &slow)), [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, SIZE)]);
         let same = [(30_001, acked(2)), (30_001, lost(0)), (30_001, metrics())];
         assert_eq!(amounts(&reports(true, &same)), [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, SIZE)]);
+    }
+
+    /// Of a number that stands twice, the last packet is in flight, and no other.
+    #[test]
+    fn a_repeated_number_is_one_packet_in_flight() {
+        let sent = |bytes| What::PacketSent { space: 2, number: 5, bytes };
+        let reports = reports(false, &[(12_002, sent(40)), (12_003, sent(SIZE)), (20_000, acked(5))]);
+        let mut in_flight = reports.iter().filter_map(|one| match one {
+            Report::Ack(ack) => Some(ack.in_flight.0),
+            _ => None,
+        });
+        assert_eq!(in_flight.next_back(), Some(4 * SIZE)); // packets 0 to 2 and 4
     }
 }

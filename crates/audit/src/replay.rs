@@ -22,7 +22,8 @@ pub struct Options {
     /// What no log has.
     pub unknown: Unknown,
     /// The sender is identified: of a log without windows the bytes in flight are the window, and the comparison is brief.
-    pub identifies: bool,
+    /// It ends where the corrections have more bits than this.
+    pub identifies: Option<f64>,
 }
 
 /// What no log has: of several values, a comparison takes that which explains the log best.
@@ -134,7 +135,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     let mut notes = log.notes.clone();
     let (mss, initial) = parameters(&survey, options, log, &mut notes);
     // Windows in whole segments: the resolution is that of the log, and the host counts segments. Otherwise bytes.
-    let flights = log.windowless && options.identifies;
+    let flights = log.windowless && options.identifies.is_some();
     let whole = flights || survey.windows > 1 && survey.resolution.is_multiple_of(mss);
     let path = Path {
         mss: Bytes(mss),
@@ -161,8 +162,8 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
     }
     let quic = log.protocol == Protocol::Quic;
     let mut judge = Judge::new(algorithm, path.clone(), quic, tolerance);
-    if options.identifies {
-        judge.be_brief();
+    if let Some(most_bits) = options.identifies {
+        judge.be_brief(most_bits);
     }
     if !log.events.iter().any(|one| matches!(one.what, What::Remark { remark: Remark::Established, .. })) {
         judge.established(log.events[0].time);
@@ -178,7 +179,7 @@ pub fn audit<'a>(log: &Log, algorithm: &'a Algorithm, options: &Options) -> Resu
         }
         replay_quic(log, Quic::new(mss, survey.losses == 0, survey.whole_ms), &mut judge);
     } else {
-        let flights = match (log.windowless, options.identifies) {
+        let flights = match (log.windowless, options.identifies.is_some()) {
             (false, _) => Flights::Unused,
             (true, false) => Flights::LowerBound,
             (true, true) => Flights::Window,
@@ -285,6 +286,9 @@ fn replay_quic(log: &Log, mut quic: Quic, judge: &mut Judge<'_>) {
     let mut items: Vec<Item> = Vec::new();
     let permitted = permitted(log);
     for (number, event) in log.events.iter().enumerate() {
+        if judge.is_beyond() {
+            return;
+        }
         judge.log_permits(permitted[number]);
         quic.event(number, event, &judge.view(), &mut items);
         items.drain(..).for_each(|item| judge.item(item));
@@ -298,7 +302,7 @@ fn replay_tcp(log: &Log, mut tcp: Tcp, judge: &mut Judge<'_>) {
     let mut items: Vec<Item> = Vec::new();
     let permitted = permitted(log);
     let mut first = 0;
-    while first < log.events.len() {
+    while first < log.events.len() && !judge.is_beyond() {
         let end = group(&log.events, first);
         judge.log_permits(permitted[first]);
         tcp.events(first, &log.events[first..end], &log.events[end..], &judge.view(), &mut items);

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use cwndlab_control::Phase;
 use serde_json::{json, Map, Value};
 
-use crate::comparison::{Brief, Miss};
+use crate::comparison::Brief;
 use crate::departure::{Departure, DepartureKind, Named};
 use crate::event::Log;
 use crate::replay::Audit;
+use crate::surprise::Miss;
 
 /// Departures that are written in full; the groups count all of them.
 const MAX_DEPARTURES: usize = 1000;
@@ -87,17 +88,15 @@ struct Group<'a> {
     percent: f64,
 }
 
-/// A brief comparison as JSON: what the ranking of algorithms needs.
+/// A brief comparison as JSON: what the ranking of algorithms needs; null where it ended for its bits.
 #[must_use]
 pub fn brief(log: &Log, audit: &Audit<'_>) -> Value {
     let judge = &audit.judge;
     let counts = &judge.counts;
-    let misses = |all: &[Miss]| -> Vec<Value> {
-        let row = |one: &Miss| {
-            json!([Log::ms(one.time), one.acks, one.kind.name(), one.logged, one.reference, one.tolerance, one.checks])
-        };
-        all.iter().map(row).collect()
-    };
+    if judge.is_beyond() {
+        return Value::Null;
+    }
+    let row = |one: &Miss| json!([Log::ms(one.time), one.acks, one.kind.name(), one.logged, one.reference]);
     let empty = Brief::default();
     let brief = judge.brief.as_ref().unwrap_or(&empty);
     json!({
@@ -114,8 +113,9 @@ pub fn brief(log: &Log, audit: &Audit<'_>) -> Value {
         "app_limited": counts.app_limited,
         "windows": counts.checks,
         "difference": brief.difference,
-        "misses": misses(&brief.misses),
-        "constant_misses": misses(&brief.constant_misses),
+        "bits": brief.surprise.bits(counts.checks),
+        "constant_bits": brief.constant_surprise.bits(counts.checks),
+        "misses": brief.misses.iter().map(row).collect::<Vec<_>>(),
         "notes": audit.notes,
     })
 }

@@ -3,18 +3,17 @@
 //! Congestion events are those that the sender logged, or are inferred from retransmissions where it logged none.
 
 mod reaction;
+mod scoreboard;
 #[cfg(test)]
 mod tests;
-
-use std::collections::VecDeque;
 
 use cwndlab_control::{Change, Report, Sent, Window};
 use cwndlab_transport::cwnd_validation::{restart_ssthresh, restart_window};
 use cwndlab_transport::duplicate_acks::DuplicateAcks;
-use cwndlab_transport::segment::Segment;
 use cwndlab_transport::stack::IdleRestart;
 use cwndlab_units::{rto, Bytes, Duration, Time};
 
+use self::scoreboard::{InFlight, Scoreboard};
 use crate::event::{Event, LoggedState, Metrics, Remark, Span, What};
 use crate::item::{Arrived, Check, Flights, Item, Limit, Moment, Since, Step, View};
 use crate::limit::Usage;
@@ -33,17 +32,6 @@ const LIMITED_TRANSMIT: u64 = 2;
 /// RTTs of the first and the last of some segments.
 type RttRange = Option<(Duration, Duration)>;
 
-/// A segment in flight.
-#[derive(Clone, Copy, Debug)]
-struct InFlight {
-    seq: u64,
-    end: u64,
-    segment: Segment,
-    retransmitted: bool,
-    sacked: bool,
-    lost: bool,
-}
-
 /// The congestion state (Linux, `tcp_ca_state`, without Disorder).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -55,18 +43,9 @@ enum State {
 /// The state of the sender.
 #[derive(Debug)]
 pub(crate) struct Tcp {
-    segments: VecDeque<InFlight>,
-    una: u64,
-    next: u64,
-    sacked: u64,
-    /// End of the highest SACKed segment (Linux, tcp_highest_sack_seq).
-    highest_sacked: u64,
+    board: Scoreboard,
     reordering: Reordering,
     retransmissions: Retransmissions,
-    /// Bytes marked lost and not sent again (RFC 8985, section 6.2, step 5).
-    lost: u64,
-    /// Transmission time of the most recently sent segment that was delivered (RFC 8985, RACK.xmit_ts).
-    newest_delivered: Time,
     /// Bytes sent after a duplicate ACK, without SACK, and one more (RFC 3042); zero without one.
     duplicates: u64,
     /// Segments that duplicate ACKs delivered, without SACK.
@@ -102,15 +81,9 @@ pub(crate) struct Tcp {
 impl Tcp {
     pub(crate) fn new(mss: u64, initial_cwnd: u64, remarks: bool, flights: Flights) -> Self {
         Self {
-            segments: VecDeque::new(),
-            una: 0,
-            next: 0,
-            sacked: 0,
-            highest_sacked: 0,
+            board: Scoreboard::default(),
             reordering: Reordering::new(),
             retransmissions: Retransmissions::default(),
-            lost: 0,
-            newest_delivered: Time::ZERO,
             duplicates: 0,
             reported: DuplicateAcks::default(),
             has_sack: false,
@@ -138,18 +111,10 @@ impl Tcp {
         self.fills_when_paced = true;
     }
 
-    fn flight(&self) -> u64 {
-        self.next - self.una
-    }
-
-    fn in_flight(&self) -> u64 {
-        self.flight() - self.sacked
-    }
-
     /// Data in flight without what is marked lost (Linux, tcp_packets_in_flight).
     fn pipe(&self) -> u64 {
         let reported = u64::from(self.reported.delivered()) * self.samples.mss;
-        self.in_flight().saturating_sub(self.lost + reported)
+        self.board.in_flight().saturating_sub(self.board.lost() + reported)
     }
 
     /// Processes the events of one time: an ACK, what the sender remarked about it, and what it sent then. `following`
@@ -200,7 +165,7 @@ impl Tcp {
         }
         if self.flights == Flights::LowerBound && self.state == State::Open {
             let event = first + events.len() - 1;
-            let cwnd = self.in_flight();
+            let cwnd = self.board.in_flight();
             at.out.push(Item::Check(Check { time: at.now, event, cwnd, ssthresh: None, is_flight: true, since: None }));
         }
     }
@@ -212,10 +177,10 @@ impl Tcp {
         let Some(cwnd) = known.cwnd else { return };
         // A capture shows the entry into recovery by the first retransmission only, later than the reduction.
         let unclear = !self.remarks
-            && self.sacked > 0
+            && self.board.sacked() > 0
             && later
                 .take_while(|one| !matches!(one.what, What::TcpAck { .. }))
-                .any(|one| matches!(one.what, What::Segment { seq, .. } if seq < self.next));
+                .any(|one| matches!(one.what, What::Segment { seq, .. } if seq < self.board.next()));
         if (self.state != State::Reducing && !unclear) || at.view.model_based {
             at.check(cwnd, known.ssthresh);
         }
@@ -223,44 +188,40 @@ impl Tcp {
 
     fn sent(&mut self, at: &mut Moment<'_>, seq: u64, bytes: u64, stamp: Option<u32>) {
         let now = at.now;
-        if self.segments.is_empty() && self.una == self.next && self.last_sent == Time::ZERO {
-            (self.una, self.next) = (seq, seq);
+        if seq + bytes <= self.board.una() {
+            return; // acknowledged while it waited below the sender, in a queue of the host
         }
-        if self.flight() == 0 && self.last_sent > Time::ZERO && seq >= self.next {
+        if self.board.is_empty() && self.board.flight() == 0 && self.last_sent == Time::ZERO {
+            self.board.begin(seq);
+        }
+        if self.board.flight() == 0 && self.last_sent > Time::ZERO && seq >= self.board.next() {
             self.idle(at);
         }
-        let retransmission = seq < self.next;
-        let segment = self.samples.sent(now, bytes, self.in_flight());
+        let retransmission = seq < self.board.next();
+        let segment = self.samples.sent(now, bytes, self.board.in_flight());
         if retransmission {
-            let index = self.segments.partition_point(|one| one.end <= seq);
-            self.retransmitted(at, seq, index);
-            if let Some(one) = self.segments.get_mut(index) {
-                one.retransmitted = true;
-                self.lost -= if std::mem::take(&mut one.lost) { one.end - one.seq } else { 0 };
-                one.segment = Segment { len: one.segment.len, ..segment };
-            }
+            self.retransmitted(at, seq);
+            self.board.send_again(seq, segment);
             self.retransmissions.sent(stamp);
         } else {
             if self.duplicates > 0 && self.state == State::Open {
                 self.duplicates += bytes;
             }
-            let end = seq + bytes;
-            self.segments.push_back(InFlight { seq, end, segment, retransmitted: false, sacked: false, lost: false });
-            self.next = seq + bytes;
+            self.board.send(seq, bytes, segment);
         }
         self.last_sent = now;
-        self.usage.on_sent(self.in_flight());
+        self.usage.on_sent(self.board.in_flight());
         if at.view.observes_sent {
             let size = Bytes(bytes);
-            let in_flight = Bytes(self.in_flight());
+            let in_flight = Bytes(self.board.in_flight());
             let app_limited = self.samples.sampler.is_app_limited();
             let sent = Sent { now, size, in_flight, retransmission, app_limited };
             at.step(vec![vec![Report::Sent(sent)]]);
         }
     }
 
-    /// What the retransmission of the segment with this index, from byte `seq`, says about the reductions of the window.
-    fn retransmitted(&mut self, at: &mut Moment<'_>, seq: u64, index: usize) {
+    /// What the retransmission from byte `seq` says about the reductions of the window.
+    fn retransmitted(&mut self, at: &mut Moment<'_>, seq: u64) {
         if self.state == State::Reducing && seq >= self.high {
             self.lost_beyond = self.lost_beyond.max(seq + 1);
         }
@@ -268,18 +229,18 @@ impl Tcp {
             return;
         }
         let waited = at.now.saturating_since(self.last_ack.max(self.last_sent));
-        if self.is_loss_probe(index, waited) {
+        if self.is_loss_probe(seq, waited) {
             return;
         }
-        let timeout = waited >= rto::LINUX_MIN && seq <= self.una;
+        let timeout = waited >= rto::LINUX_MIN && seq <= self.board.una();
         let remark = if timeout { Remark::Timeout } else { Remark::Recovery };
         self.remark(at, remark, at.view.cwnd, 0);
     }
 
     /// RFC 8985, section 7.2: the last segment, sent again after two round trips without an ACK.
-    fn is_loss_probe(&self, index: usize, waited: Duration) -> bool {
-        index + 1 == self.segments.len()
-            && self.sacked == 0
+    fn is_loss_probe(&self, seq: u64, waited: Duration) -> bool {
+        self.board.is_last(seq)
+            && self.board.sacked() == 0
             && waited.as_nanos() >= self.samples.srtt().as_nanos() * 3 / 2
     }
 
@@ -335,22 +296,22 @@ impl Tcp {
     fn ack(&mut self, at: &mut Moment<'_>, arrived: Arrived<'_>, remarks: &[(Remark, (u64, u64))]) {
         let Moment { now, view, .. } = *at;
         let Arrived { ack, sack, ece, echo_rtt, .. } = arrived;
-        if ack > self.next {
+        if ack > self.board.next() {
             return;
         }
-        if ack < self.una {
+        if ack < self.board.una() {
             // Linux, tcp_ack (old_ack): SACK blocks count; the window does not grow, and there is no RTT sample.
             let mut delivered = Delivered::default();
             let _ = self.deliver(now, ack, sack, &mut delivered);
-            let _ = self.react(at, &arrived, self.una, false, remarks);
+            let _ = self.react(at, &arrived, self.board.una(), false, remarks);
             return;
         }
         self.filled(at);
-        let una = self.una;
+        let una = self.board.una();
         let mss = self.samples.mss;
         // In segments; writes that end in a short one shift the boundaries between them.
-        let next = self.next.div_ceil(mss);
-        let by_window = self.usage.on_ack(next - (self.next - una).div_ceil(mss), next, mss, view);
+        let next = self.board.next().div_ceil(mss);
+        let by_window = self.usage.on_ack(next - (self.board.next() - una).div_ceil(mss), next, mss, view);
         let fills = (!view.paced || self.fills_when_paced) && !self.receiver_limits();
         let (limit, estimate) =
             if self.flights == Flights::Window && fills { self.usage.by_flight(mss, view) } else { by_window };
@@ -360,7 +321,7 @@ impl Tcp {
         }
         let prior_in_flight = self.pipe();
         let mut delivered = Delivered { prior_in_flight, ce: if ece { mss } else { 0 }, ..Delivered::default() };
-        let was_idle = self.flight() == 0;
+        let was_idle = self.board.flight() == 0;
         let (sacked, times) = self.deliver(now, ack, sack, &mut delivered);
         delivered.rtt = self.sample_rtt(now, times, echo_rtt.filter(|_| ack > una));
         let raises = ack > una || sacked && self.reordering.exceeds_threshold();
@@ -372,7 +333,7 @@ impl Tcp {
         self.count_duplicates(&arrived, una, &mut delivered);
         if ack > una {
             let round = self.samples.sampler.round();
-            self.samples.sampler.count_round(ack, self.next);
+            self.samples.sampler.count_round(ack, self.board.next());
             self.usage.end_round(self.samples.sampler.round() > round);
         }
         delivered.lost = self.mark_lost(now);
@@ -395,10 +356,10 @@ impl Tcp {
             }
         }
         self.last_ack = now;
-        self.usage.end_ack(self.in_flight());
-        if self.flights == Flights::Window && self.flight() > 0 {
-            let in_flight = self.in_flight();
-            let receivable = self.receivable.saturating_sub(self.una + self.sacked);
+        self.usage.end_ack(self.board.in_flight());
+        if self.flights == Flights::Window && self.board.flight() > 0 {
+            let in_flight = self.board.in_flight();
+            let receivable = self.receivable.saturating_sub(self.board.una() + self.board.sacked());
             self.after_ack = Some(Since { time: now, in_flight, receivable, begins: false, ends: false });
         }
         if reports && !reduces {
@@ -422,9 +383,9 @@ impl Tcp {
             if self.state == State::Open {
                 self.reported.clear_reported();
             }
-        } else if arrived.ack == una && self.flight() > 0 && arrived.duplicates {
+        } else if arrived.ack == una && self.board.flight() > 0 && arrived.duplicates {
             let before = self.reported.delivered();
-            self.reported.on_duplicate(segments(self.flight()));
+            self.reported.on_duplicate(segments(self.board.flight()));
             delivered.bytes = u64::from(self.reported.delivered() - before) * mss;
             self.samples.sampler.count(Bytes(delivered.bytes));
         }
@@ -432,12 +393,12 @@ impl Tcp {
 
     /// The receive window has no space for another segment.
     fn receiver_limits(&self) -> bool {
-        self.receivable.saturating_sub(self.next) < self.samples.mss
+        self.receivable.saturating_sub(self.board.next()) < self.samples.mss
     }
 
     /// An ACK starts a recovery that the log does not name.
     fn begins(&self, arrived: &Arrived<'_>, lost: bool) -> bool {
-        let begins = (lost || arrived.begins_recovery) && arrived.ack < self.next;
+        let begins = (lost || arrived.begins_recovery) && arrived.ack < self.board.next();
         begins && self.state == State::Open && !self.remarks
     }
 
@@ -461,20 +422,6 @@ impl Tcp {
         undone
     }
 
-    /// Segments in flight that were sent again (Linux, `retrans_out`).
-    fn outstanding(&self) -> u64 {
-        self.segments.iter().filter(|one| one.retransmitted && !one.sacked).count() as u64
-    }
-
-    /// The end of the highest SACKed data, or SND.UNA.
-    fn fack(&self) -> u64 {
-        if self.sacked > 0 {
-            self.highest_sacked
-        } else {
-            self.una
-        }
-    }
-
     /// Reports an ACK of new data. `raises`: it acknowledges data cumulatively, or SACKs data on a path with a high degree
     /// of reordering (Linux, tcp_may_raise_cwnd). `estimate`: Linux would take the sender for limited by its window.
     fn report(&mut self, at: &mut Moment<'_>, delivered: &Delivered, limit: Limit, estimate: bool, raises: bool) {
@@ -495,16 +442,16 @@ impl Tcp {
         if !judged {
             at.out.push(Item::Unjudged(1));
         }
-        if limit == Limit::Application && !view.model_based || self.flight() == 0 {
-            self.samples.sampler.set_app_limited(Bytes(self.in_flight()));
+        if limit == Limit::Application && !view.model_based || self.board.flight() == 0 {
+            self.samples.sampler.set_app_limited(Bytes(self.board.in_flight()));
         }
     }
 
     /// Marks segments delivered, cumulatively and by SACK, and observes reordering. Returns whether a segment was SACKed,
     /// and the RTT of the first and the last segment that give a sample (Linux, tcp_clean_rtx_queue).
     fn deliver(&mut self, now: Time, ack: u64, sack: &[Span], delivered: &mut Delivered) -> (bool, RttRange) {
-        let prior_fack = self.fack();
-        let prior_sacked = self.sacked > 0;
+        let prior_fack = self.board.fack();
+        let prior_sacked = self.board.sacked() > 0;
         // The lowest segments that were sent once and are newly acknowledged, and newly SACKed below others.
         let mut lowest = u64::MAX;
         let mut lowest_sacked = u64::MAX;
@@ -515,13 +462,9 @@ impl Tcp {
         let mut sacked_newest = None;
         let sample = |one: &InFlight| Duration::from_nanos(now.saturating_since(one.segment.sent_at).as_nanos().max(1));
         let mut retransmitted = false;
-        while let Some(one) = self.segments.front().copied().filter(|one| one.end <= ack) {
-            self.segments.pop_front();
-            self.lost -= if one.lost { one.end - one.seq } else { 0 };
-            self.newest_delivered = self.newest_delivered.max(one.segment.sent_at);
+        while let Some(one) = self.board.acknowledge(ack) {
             retransmitted |= one.retransmitted;
             if one.sacked {
-                self.sacked -= one.end - one.seq;
                 continue;
             }
             delivered.bytes += one.end - one.seq;
@@ -532,20 +475,12 @@ impl Tcp {
             }
             self.samples.sampler.on_delivered(&one.segment, &mut delivered.rate);
         }
-        if ack > self.una {
-            self.una = ack;
-        }
+        self.board.advance(ack);
         let mut blocks: Vec<Span> = sack.iter().copied().filter(|block| block.0 > ack).collect();
         blocks.sort_unstable(); // Linux, tcp_sacktag_write_queue: in ascending order
-        for (from, to) in blocks {
-            let at = self.segments.partition_point(|one| one.seq < from);
-            for one in self.segments.range_mut(at..).take_while(|one| one.end <= to).filter(|one| !one.sacked) {
-                one.sacked = true;
+        for block in blocks {
+            self.board.sack(block, |one| {
                 any_sacked = true;
-                self.highest_sacked = if self.sacked > 0 { self.highest_sacked.max(one.end) } else { one.end };
-                self.lost -= if std::mem::take(&mut one.lost) { one.end - one.seq } else { 0 };
-                self.newest_delivered = self.newest_delivered.max(one.segment.sent_at);
-                self.sacked += one.end - one.seq;
                 delivered.bytes += one.end - one.seq;
                 if !one.retransmitted {
                     lowest_sacked =
@@ -554,11 +489,11 @@ impl Tcp {
                     sacked_newest = Some(sample(one));
                 }
                 self.samples.sampler.on_delivered(&one.segment, &mut delivered.rate);
-            }
+            });
         }
         let lowest = if lowest < prior_fack && prior_sacked { lowest.min(lowest_sacked) } else { lowest_sacked };
         if lowest < u64::MAX {
-            self.reordering.observe(lowest, self.fack(), self.samples.mss);
+            self.reordering.observe(lowest, self.board.fack(), self.samples.mss);
         }
         let first = if retransmitted { None } else { oldest }.or(sacked_oldest);
         (any_sacked, first.zip(sacked_newest.or(newest)))
@@ -579,20 +514,11 @@ impl Tcp {
         let mut wait = Duration::ZERO;
         if self.reordering.is_seen() {
             let window = Duration::from_nanos(self.samples.rtt.min_or_max().as_nanos() / 4).min(self.samples.srtt());
-            wait = now.saturating_since(self.newest_delivered) + window;
-        } else if self.state == State::Open && self.sacked < DUP_THRESHOLD * self.samples.mss {
+            wait = now.saturating_since(self.board.newest_delivered()) + window;
+        } else if self.state == State::Open && self.board.sacked() < DUP_THRESHOLD * self.samples.mss {
             return 0;
         }
-        let newest = self.newest_delivered;
-        let mut marked = 0;
-        for one in self.segments.iter_mut().take_while(|one| one.retransmitted || one.segment.sent_at < newest) {
-            if !one.sacked && !one.lost && one.segment.sent_at < newest && one.segment.sent_at + wait <= now {
-                one.lost = true;
-                marked += one.end - one.seq;
-            }
-        }
-        self.lost += marked;
-        marked
+        self.board.mark_lost(now, wait)
     }
 
     /// A change of the window by the transport. The logged windows before and after it are compared.
@@ -608,12 +534,12 @@ impl Tcp {
         }
         let alternatives = self.reaction(at.now, remark, after, view);
         if matches!(remark, Remark::Recovery | Remark::Ecn | Remark::Timeout) {
-            self.retransmissions.begin(self.outstanding());
+            self.retransmissions.begin(self.board.outstanding());
         }
         if matches!(remark, Remark::Timeout | Remark::Recovered | Remark::Undo) {
             self.reported.clear_reported();
         }
-        self.high = self.next;
+        self.high = self.board.next();
         if !alternatives.is_empty() {
             at.step(alternatives);
         }

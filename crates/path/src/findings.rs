@@ -27,6 +27,9 @@ const MIN_HELD: u64 = 100;
 /// Reductions because of ECN below which a sender is not judged.
 const MIN_MARKS: usize = 3;
 
+/// Findings of a code on single flows; one more has the number of all others.
+const MAX_OF_CODE: u32 = 100;
+
 /// The algorithm of a flow of an emulated program, and the profile of a flow over the kernel's TCP.
 const PROGRAM: &str = "program";
 const KERNEL: &str = "kernel";
@@ -37,29 +40,67 @@ fn seconds(ns: u64) -> f64 {
 
 /// Adds the findings on the plan, on its flows' lifetimes and on the tables of its run to the records, and sorts all findings.
 pub fn add(plan: &Plan, lifetimes: &Lifetimes, records: &mut Records) {
-    let mut found: Vec<FindingRow> = lifetimes.refused.iter().map(|&one| refusal(plan, one)).collect();
+    let mut found = std::mem::take(&mut records.findings);
+    found.extend(lifetimes.refused.iter().map(|&one| refusal(plan, one)));
     found.extend(lifetimes.downgraded.iter().map(|one| downgrade(plan, one)));
     let refused: BTreeSet<FlowId> = lifetimes.refused.iter().map(|&(flow, ..)| flow).collect();
     let duplicates = plan.links.iter().any(|link| link.duplicate > 0.0);
     let echoes = Echoes::by_flow(records);
     let mut named = BTreeSet::new();
+    let mut counted = Counted::default();
+    counted.add(&mut found);
     for (row, flow) in records.flows.iter().zip(&plan.flows) {
         on_host_queue(plan, flow, row, records, &mut named, &mut found);
-        if row.algorithm == PROGRAM {
-            continue; // a program chooses its algorithm, its start and what it sends
+        // A program chooses its algorithm, its start and what it sends.
+        if row.algorithm != PROGRAM {
+            on_plan(plan, row.flow.into(), flow, &mut found);
+            if !refused.contains(&row.flow.into()) {
+                on_start(plan, row, &mut found);
+            }
+            on_deliveries(plan, flow, row, &mut found);
+            on_ecn(flow, row, records, echoes.get(&row.flow), &mut found);
+            if row.profile != KERNEL {
+                on_counters(flow, row, duplicates, &mut found); // the kernel counts SYN and FIN as bytes
+            }
         }
-        on_plan(plan, row.flow.into(), flow, &mut found);
-        if !refused.contains(&row.flow.into()) {
-            on_start(plan, row, &mut found);
-        }
-        on_deliveries(plan, flow, row, &mut found);
-        on_ecn(flow, row, records, echoes.get(&row.flow), &mut found);
-        if row.profile != KERNEL {
-            on_counters(flow, row, duplicates, &mut found); // the kernel counts SYN and FIN as bytes
+        counted.add(&mut found);
+    }
+    records.findings = counted.finish();
+    findings::sort(&mut records.findings);
+}
+
+/// Findings, at most [`MAX_OF_CODE`] of each code on single flows: of ten thousand flows that start too late, a reader
+/// needs their number.
+#[derive(Default)]
+struct Counted {
+    kept: Vec<FindingRow>,
+    /// For each code the number of findings on single flows, and the last one beyond the maximum.
+    counts: BTreeMap<&'static str, (u32, Option<FindingRow>)>,
+}
+
+impl Counted {
+    /// Takes over `found`.
+    fn add(&mut self, found: &mut Vec<FindingRow>) {
+        for row in found.drain(..) {
+            let (count, last) = self.counts.entry(row.code).or_default();
+            *count += u32::from(row.flow.is_some());
+            if row.flow.is_none() || *count <= MAX_OF_CODE {
+                self.kept.push(row);
+            } else {
+                *last = Some(row);
+            }
         }
     }
-    records.findings.append(&mut found);
-    findings::sort(&mut records.findings);
+
+    /// All findings.
+    fn finish(mut self) -> Vec<FindingRow> {
+        for (count, last) in self.counts.into_values() {
+            let Some(last) = last else { continue };
+            let text = format!("and {} further flows: {}", count - MAX_OF_CODE, last.text);
+            self.kept.push(FindingRow { flow: None, link: None, time_ns: None, text, ..last });
+        }
+        self.kept
+    }
 }
 
 /// A flow that was refused at a time.

@@ -62,6 +62,23 @@ fn a_flow_that_would_start_after_the_end_is_found() {
     );
 }
 
+/// By hand: of 250 such flows the first 100 have a finding each, and one has the number of the others.
+#[test]
+fn of_many_flows_that_would_start_after_the_end_most_are_counted() {
+    let mut document = clean();
+    document["flow"][1]["start"] = json!("20 s");
+    document["flow"][1]["count"] = json!(250);
+    let mut findings = run(&document, 1).findings;
+    assert_eq!(findings.iter().filter(|row| row.flow.is_some()).count(), 100);
+    findings.retain(|row| row.flow.is_none());
+    let text = format!(
+        "and 150 further flows: {} would start at 20.000 s, but the run ends at 20.000 s",
+        name(&document, 250)
+    );
+    let found: Vec<_> = findings.iter().map(|row| (row.code, row.severity, row.text.as_str())).collect();
+    assert_eq!(found, [("never-starts", "warning", text.as_str())]);
+}
+
 fn name(document: &Value, flow: usize) -> String {
     run(document, 1).flows[flow].name.clone()
 }

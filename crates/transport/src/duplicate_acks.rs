@@ -10,6 +10,8 @@ pub struct DuplicateAcks {
     pub(crate) count: u32,
     /// Segments above SND.UNA that they reported as delivered (Linux, `sacked_out` without SACK).
     delivered: u32,
+    /// SND.NXT at the last fast retransmit or timeout (RFC 6582, section 3.2).
+    pub(crate) recover: u64,
 }
 
 impl DuplicateAcks {

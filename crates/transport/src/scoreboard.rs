@@ -527,17 +527,19 @@ impl Scoreboard {
         self.scan = self.una;
     }
 
-    /// Clears all loss marks after a spurious loss detection; RACK considers all segments again.
+    /// Clears all loss marks after a spurious loss detection; all segments are considered again.
     pub(crate) fn unmark_all_lost(&mut self) {
+        // Only RACK has a list of segments in the order of transmission, from which lost ones are removed.
+        let cleared = if self.time_based { LOST } else { LOST | OFF_TSORTED };
         for seq in self.una..self.next {
-            self.get_mut(seq).flags &= !LOST;
+            self.get_mut(seq).flags &= !cleared;
         }
         self.lost = 0;
         self.lost_queue.clear();
+        self.scan = self.una;
         if !self.time_based {
             return;
         }
-        self.scan = self.una;
         let mut again: Vec<_> = (self.una..self.next)
             .filter(|&seq| self.get(seq).flags & (SACKED | EVER_RETRANS | OFF_TSORTED) == EVER_RETRANS)
             .map(|seq| Retransmission { seq, sent_at: self.get(seq).sent_at, next: self.next })
@@ -592,6 +594,19 @@ mod tests {
         assert_eq!(board.mark_below(board.sack_limit(3)), 1);
         assert_eq!(board.next_lost(), Some(5));
         assert_eq!(board.in_flight(), 15 - 3 - 1);
+    }
+
+    /// RFC 6675, by hand: after a timeout all ten segments are lost, and the undo of it clears the marks. Then three SACKed
+    /// segments above the first show that it is lost.
+    #[test]
+    fn after_an_undo_segments_can_be_lost_again() {
+        let mut board = board(10);
+        board.mark_all_lost(|_| false);
+        board.unmark_all_lost();
+        assert_eq!(board.lost, 0);
+        board.sack(1, 4, |_, _| {});
+        assert_eq!(board.mark_below(board.sack_limit(3)), 1);
+        assert_eq!(board.next_lost(), Some(0));
     }
 
     /// Mathis & Mahdavi 1996, by hand: one SACK four segments above SND.UNA is a loss for FACK, not for RFC 6675.

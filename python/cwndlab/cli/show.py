@@ -23,6 +23,7 @@ from cwndlab.cli.console import (
 from cwndlab.cli.findings import say_findings
 
 if TYPE_CHECKING:
+    from cwndlab.assessment import Dossier
     from cwndlab.records import Records
     from cwndlab.reproduction import Reproductions
     from cwndlab.study.attack import AttackResult, Confirmation
@@ -290,6 +291,20 @@ def show_attack(result: AttackResult, confirmations: Mapping[str, Confirmation],
 def show_hosted(found: Sequence[HostedRun], verdicts: Sequence[Verdict], format: Format) -> None:
     """Runs of stacks, with verdicts if there are some."""
     _write_presented(cwndlab.study.hosting.table(found, verdicts), format, wrap=("detail",))
+
+
+def show_dossier(dossier: Dossier, format: Format) -> None:
+    """Findings by the criteria; for people also sentences."""
+    if format is Format.json:
+        write_json(dossier.content)
+    elif format is Format.markdown:
+        write(visible(dossier.markdown()))
+    elif format is not Format.table:
+        _write_presented(dossier.table(), format)
+    else:
+        write(visible(str(dossier.table())))
+        for line in [*dossier.verdicts(), *dossier.facts()]:
+            say(line)
 
 
 def show_suite(result: SuiteResult, format: Format) -> None:

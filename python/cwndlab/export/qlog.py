@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from cwndlab.export.wire import ACK, DATA, DROPPED, LOST, Way, Wire
-from cwndlab.files import atomic_write, json_text, slug
+from cwndlab.files import atomic_write, json_text, own_name
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -52,7 +52,7 @@ def write(records: Records, folder: Path | str) -> list[Path]:
     wire = Wire(records) if len(records.packets) else None
     made = []
     for flow in records.rows("flows"):
-        path = Path(folder) / f"{slug(flow['name'])}.sqlog"
+        path = Path(folder) / f"{own_name(flow['name'])}.sqlog"
         with atomic_write(path) as file:
             for entry in [header(records, flow), *events(records, flow, wire)]:
                 text = json_text(entry, separators=(",", ":"))

@@ -34,7 +34,7 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
     polars.DataFrame
         A row per flow over UDP: ``one_way_delay_ms`` = sum of the delays from sending to arrival, queues included, /
         their number; ``p50_one_way_delay_ms``, ``p95_one_way_delay_ms``, ``p99_one_way_delay_ms`` = percentiles over
-        the sampling instants of the latest packet's delay; ``jitter_ms`` = mean over the sampling instants of the
+        the sampling instants, until the flow ends, of the latest packet's delay; ``jitter_ms`` = mean over these of the
         interarrival jitter J, which every arrival moves by (abs(D) − J) / 16, where D is the difference of the transit
         times of two packets in the order of their arrival (RFC 3550, section 6.4.1); ``datagram_loss_ratio`` = packets
         dropped by queues or lost by wires / (these + packets received), so that packets in flight do not count as
@@ -66,11 +66,17 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
         )
     time = pl.col("time_ns")
     inside = records.samples.filter((time > span.start_ns) & (time <= span.end_ns))
-    until = inside.group_by("flow", maintain_order=True).agg(
-        pl.col(*_COUNTERS).last(),
-        *((pl.col("delay_ns").quantile(p / 100, "linear") / 1e6).alias(f"p{p}_one_way_delay_ms") for p in PERCENTILES),
-        # Until two packets have arrived there is no difference to learn from.
-        pl.col("jitter_ns").filter(pl.col("delay_count") > 1).mean().alias("jitter_mean_ns"),
+    lives = pl.col("end_ns").is_null() | (time <= pl.col("end_ns"))
+    delay, jitter = (pl.col(name).filter(lives) for name in ("delay_ns", "jitter_ns"))
+    until = (
+        inside.join(flows.select("flow", "end_ns"), on="flow", maintain_order="left")
+        .group_by("flow", maintain_order=True)
+        .agg(
+            pl.col(*_COUNTERS).last(),
+            *((delay.quantile(p / 100, "linear") / 1e6).alias(f"p{p}_one_way_delay_ms") for p in PERCENTILES),
+            # Until two packets have arrived there is no difference to learn from.
+            jitter.filter(pl.col("delay_count").filter(lives) > 1).mean().alias("jitter_mean_ns"),
+        )
     )
     before = records.samples.filter(time == span.start_ns).select("flow", *_COUNTERS)
     joined = (
@@ -85,8 +91,8 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
         "name",
         "algorithm",
         pl.when(received > 0).then(gained["delay_sum_ns"] / received / 1e6).alias("one_way_delay_ms"),
-        *(f"p{p}_one_way_delay_ms" for p in PERCENTILES),
-        (pl.col("jitter_mean_ns") / 1e6).alias("jitter_ms"),
+        *(pl.when(received > 0).then(pl.col(f"p{p}_one_way_delay_ms")).name.keep() for p in PERCENTILES),
+        pl.when(received > 0).then(pl.col("jitter_mean_ns") / 1e6).alias("jitter_ms"),
         pl.when(received + lost > 0).then(lost / (received + lost)).alias("datagram_loss_ratio"),
     )
 

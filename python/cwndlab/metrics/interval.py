@@ -51,7 +51,8 @@ def time_faults(start_s: object, end_s: object) -> list[Fault]:
     return [
         parameter_fault(name, f"'{time_s}' is not a time", hint="write seconds from 0 on, such as 5.0")
         for name, time_s in (("start_s", start_s), ("end_s", end_s))
-        if time_s is not None and (isinstance(time_s, bool) or not isinstance(time_s, Real) or math.isnan(time_s))
+        if time_s is not None
+        and (isinstance(time_s, bool) or not isinstance(time_s, Real) or not math.isfinite(time_s))
     ]
 
 

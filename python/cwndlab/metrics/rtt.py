@@ -22,8 +22,8 @@ def mean_rtt_ms(run: MeasuredRun) -> Numbers:
 
 @of_flows("smoothed RTT", "ms", direction=-1, source="RFC 6298, section 2")
 def srtt_ms(run: MeasuredRun) -> Numbers:
-    """Mean of SRTT at the sampling instants."""
-    return run.mean("srtt_ns") / 1e6
+    """Mean of SRTT at the sampling instants, while the flow lived."""
+    return run.mean("srtt_ns", until=run.flows["end_ns"]) / 1e6
 
 
 @of_flows("minimum RTT", "ms", together="min")
@@ -37,7 +37,8 @@ RTT = (mean_rtt_ms, srtt_ms, min_rtt_ms)
 
 def rtt(records: Records, *, start_s: float | None = None, end_s: float | None = None) -> pl.DataFrame:
     """Per flow: ``mean_rtt_ms`` = sum of the RTT samples / their number; ``srtt_ms`` = mean of the smoothed RTT
-    (RFC 6298) at the sampling instants; ``min_rtt_ms`` of the flow's whole life. Null where there is none.
+    (RFC 6298) at the sampling instants, while the flow lived; ``min_rtt_ms`` of the flow's whole life. Null where there
+    is none.
 
     The sum ends with the last sampling instant of the interval; a run without samples has the mean of its whole life.
 

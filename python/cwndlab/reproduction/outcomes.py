@@ -31,7 +31,11 @@ def outcomes(folder: Path) -> list[dict[str, Any]]:
             kept = parsed((folder / one.paper / one.figure / "outcome.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
-        if kept.keys() == _KEYS and all(finding.keys() == set(COLUMNS) for finding in kept["findings"]):
+        if (
+            isinstance(kept, dict)
+            and kept.keys() == _KEYS
+            and all(finding.keys() == set(COLUMNS) for finding in kept["findings"])
+        ):
             found.append(kept)
     return found
 

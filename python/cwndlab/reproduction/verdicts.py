@@ -185,7 +185,8 @@ def _whole(claim: Claim, measured: Measured, parts: Sequence[Claim]) -> Judged |
     if not isinstance(claim.relation, Greater | Less):
         return None
     pairs = [_pairs(part, measured) for part in parts]
-    if any(len(one.first) != len(pairs[0].first) or min(*one.first, *one.second) <= 0 for one in pairs):
+    lengths = {len(one.first) for one in pairs}
+    if len(lengths) > 1 or 0 in lengths or any(min(*one.first, *one.second) <= 0 for one in pairs):
         return None
     logs = [[math.log(a / b) for a, b in zip(one.first, one.second, strict=True)] for one in pairs]
     share = fmean(_share(margin(str(part.metric)), one) for part, one in zip(parts, pairs, strict=True))

@@ -19,9 +19,11 @@ _NEXT_TO_NOTHING = 1e-6
 def number(value: float) -> str:
     """Three significant digits, whole numbers from 1000 on, and no exponent where people read it.
 
-    >>> [number(value) for value in (0.0, 0.12345, 12.345, 1234.5, 0.0000123)]
-    ['0', '0.123', '12.3', '1234', '1.2e-05']
+    >>> [number(value) for value in (0.0, 0.12345, 12.345, 1234.5, 0.0000123, math.nan)]
+    ['0', '0.123', '12.3', '1234', '1.2e-05', '–']
     """
+    if not math.isfinite(value):
+        return "–"
     if value == 0:
         return "0"
     if abs(value) < 0.0005:

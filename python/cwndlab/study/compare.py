@@ -259,7 +259,7 @@ def compare(
     header = replace(
         spec.header,
         compared=_compared_label(spec, by),
-        seeds=list(first if rule is None else range(first[0], first[0] + rule.at_least)),
+        seeds=first if rule is None else first[: rule.at_least],
         until=None if rule is None else str(rule),
         start_s=start_s,
         end_s=end_s,

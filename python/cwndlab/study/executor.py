@@ -145,6 +145,13 @@ class Plan:
         last = max(self._first)
         return self._first + [last + 1 + n for n in range(self._groups[number].count - len(self._first))]
 
+    def added(self) -> dict[str, int] | None:
+        """The numbers of seeds that the rule added to points so far, where it added any; None without a rule."""
+        if self.study.rule is None:
+            return None
+        more = {str(number): group.count - len(self._first) for number, group in self._groups.items()}
+        return {number: count for number, count in more.items() if count}
+
     def left(self, point: Point) -> int:
         """The number of remaining runs of a point, as far as known."""
         seeds = self.seeds_of(point.number)
@@ -283,9 +290,11 @@ def execute(
     try:
         outcome = run(plan, store, executor=executor, progress=progress, tolerant=tolerant)
     except Error:
+        store.amend(added=plan.added())
         store.finish(Result.of(store).runs, total=plan.total)
         raise
     is_complete = not outcome.stopped and not outcome.failed
+    store.amend(added=plan.added())
     result = Result.of(store)
     result.outcome = outcome
     result.header = replace(result.header, total=plan.total, complete=is_complete)

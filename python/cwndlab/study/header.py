@@ -31,6 +31,8 @@ class Header:
         One line on what it shows.
     until
         The stopping rule.
+    added
+        The numbers of seeds that it added to cells, by their number; ``None`` while that is not known.
     start_s, end_s, warm_up
         The interval of the metrics.
     flows, against
@@ -60,6 +62,7 @@ class Header:
     compared: str = ""
     title: str = ""
     until: str | None = None
+    added: Mapping[str, int] | None = None
     start_s: float | None = None
     end_s: float | None = None
     warm_up: str | None = None

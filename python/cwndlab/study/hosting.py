@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, ScenarioError, text_of
-from cwndlab.files import json_text, parsed, save
+from cwndlab.files import json_text, own_name, parsed, save
 from cwndlab.metrics.goodput import goodput
 from cwndlab.records import Records
 from cwndlab.scenario.like import ScenarioLike, scenario_of
@@ -178,7 +178,7 @@ def host(
             if audit is not None:
                 one = replace(one, explained=_explained(one, written, audit))
             if logs is not None:
-                _keep(written, logs, f"{stack}-{controller or one.controller}-{cell.replace(' ', '-')}")
+                _keep(written, logs, own_name(f"{stack}-{controller or one.controller}-{cell.replace(' ', '-')}"))
         if statement is not None:
             holds, text = statement(records)
             one = replace(one, holds=holds, found=text)
@@ -210,7 +210,8 @@ def _explained(one: HostedRun, written: Sequence[Path], audit: Audit) -> float |
 def _keep(written: Sequence[Path], folder: Path, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for file in written:
-        shutil.copyfile(file, folder / f"{name}{file.suffix}")
+        before = [one for one in written[: written.index(file)] if one.suffix == file.suffix]
+        shutil.copyfile(file, folder / f"{name}{f'-{len(before) + 1}' if before else ''}{file.suffix}")
 
 
 def _measured(

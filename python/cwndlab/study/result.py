@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cwndlab.engine import version
-from cwndlab.errors import ArgumentError, Parameter, unknown_metric, unknown_name
+from cwndlab.errors import ArgumentError, Parameter, RecordsError, unknown_metric, unknown_name
 from cwndlab.files import csv_cell, json_text
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.summary import requested
@@ -114,6 +115,13 @@ class Result(Cells):
         if header.until is None:
             shift = runs["shift"] if "shift" in runs.columns else 0
             runs = runs.filter((runs["seed"] - shift).is_in(list(header.seeds)))
+        elif header.added is not None:
+            import polars as pl
+
+            # The folder may have rows of other seeds, of an earlier study.
+            past = runs["seed"] - max(header.seeds)
+            added = pl.Series([header.added.get(str(cell), 0) for cell in runs["cell"]], dtype=pl.Int64)
+            runs = runs.filter(runs["seed"].is_in(list(header.seeds)) | ((past > 0) & (past <= added)))
         runs = runs.drop("shift", strict=False)
         return cls(header, points, runs.sort("cell", "seed"), place=store.place)
 
@@ -130,7 +138,8 @@ class Result(Cells):
         for label in result.labels if result.header.compared else ():
             folder = result.records_of(label, result.seeds[0])
             if folder is not None and folder.is_dir():
-                result.examples[label] = Records.read(folder)
+                with suppress(RecordsError):  # another process writes it, or was stopped while it did
+                    result.examples[label] = Records.read(folder)
         return result
 
     def __repr__(self) -> str:

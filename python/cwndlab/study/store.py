@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.closing import Closing
 from cwndlab.errors import Fault, OutputError, RecordsError
-from cwndlab.files import atomic_write, json_text, not_written, parsed, slug
+from cwndlab.files import atomic_write, json_text, not_written, own_name, parsed
 from cwndlab.study.journal import entries, entry
 from cwndlab.study.lock import FileLock, ObjectLock
 from cwndlab.study.spec import Row
@@ -356,10 +356,14 @@ class Store(Closing):
                 why = f"cwndlab {of}" if of != engine else f"other metrics ({digest})"
                 self.notes.append(f"{self.place}: {count} runs are of {why} and are not used")
 
+    def amend(self, **header: Any) -> None:
+        """Adds to the header of the study, which `finish` writes."""
+        self.manifest["study"] |= header
+
     def finish(self, rows: pl.DataFrame, **header: Any) -> None:
         """Writes the rows of the study, and adds to its header."""
         self.put("rows.parquet", parquet(rows))
-        self.manifest["study"] |= header
+        self.amend(**header)
         self._save_manifest()
 
 
@@ -395,4 +399,4 @@ def local(place: str | Path | None) -> Path | None:
 
 def records_folder(place: Path, algorithm: str, seed: int) -> Path:
     """The folder in which a comparison keeps the records of a run."""
-    return place / slug(algorithm) / f"seed-{seed}"
+    return place / own_name(algorithm) / f"seed-{seed}"

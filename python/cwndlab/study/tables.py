@@ -234,7 +234,11 @@ def radio_or_control(result: Result) -> list[Sentence]:
     medium is the radio's, and how much its queue's, which the congestion control fills. A cause is named if the
     interval of its share is above one half."""
     words, made = words_of(result), []
-    for cell, found in _air_of_cells(result):
+    for cell, every in _air_of_cells(result):
+        # Null where the station had no packet in the interval.
+        found = [row for row in every if row["lost_on_air"] is not None and row["lost_in_queue"] is not None]
+        if not found:
+            continue
         lost = _over_runs([{"lost": row["lost_on_air"] + row["lost_in_queue"]} for row in found], "lost")
         waits = [row for row in found if row["wait_ms"] and row["radio_ms"] is not None]
         shares = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path as File
@@ -125,6 +126,8 @@ class SuiteResult:
             if outcome.trace is None:
                 continue
             folder = _folder(File(place), outcome.as_dict())
+            for earlier in ("records", "qlog"):  # perhaps of another algorithm
+                shutil.rmtree(folder / earlier, ignore_errors=True)
             outcome.trace.records.save(folder / "records")
             export(outcome.trace.records, "qlog", folder / "qlog")
             if draws:

@@ -267,8 +267,8 @@ def audit(
     >>> result.share, result.departures
     (1.0, [])
     """
-    _check("mss_bytes", mss_bytes, example=1200)
-    _check("initial_cwnd_bytes", initial_cwnd_bytes, example=12000)
+    check_size("mss_bytes", mss_bytes, example=1200)
+    check_size("initial_cwnd_bytes", initial_cwnd_bytes, example=12000)
     if tolerance_segments is not None and not 0 <= tolerance_segments <= 1000:
         raise RecordsError(
             parameter_fault("tolerance_segments", f"'{tolerance_segments}' is not from 0 to 1000", example=1)
@@ -305,6 +305,7 @@ def read_log(file: Path | str, hint: str) -> bytes:
         raise RecordsError(Fault(str(file), f"cannot be read: {error.strerror or error}", hint)) from None
 
 
-def _check(name: str, value: int | None, *, example: int) -> None:
+def check_size(name: str, value: int | None, *, example: int) -> None:
+    """Raises if a number of bytes is none."""
     if value is not None and not 1 <= value <= 2**40:
         raise RecordsError(parameter_fault(name, f"'{value}' is not a size", example=example))

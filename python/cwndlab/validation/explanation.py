@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from math import log2
 from typing import NamedTuple
 
 from cwndlab.catalogue import KERNEL_ALGORITHMS
-
-#: The kind of a miss of a model-based algorithm.
-MODEL = "model"
 
 
 class Miss(NamedTuple):
@@ -21,27 +17,6 @@ class Miss(NamedTuple):
     kind: str
     logged_bytes: int
     reference_bytes: int
-    tolerance_bytes: int
-    number: int
-    """Of the compared window."""
-
-    @property
-    def difference(self) -> float:
-        """The logged window less that of the algorithm, in tolerances."""
-        return (self.logged_bytes - self.reference_bytes) / max(self.tolerance_bytes, 1)
-
-    def bits(self, windows: int) -> float:
-        """The length of a message with the place of the miss among the windows and the size of the difference."""
-        return log2(max(windows, 2)) + 2 * log2(1 + abs(self.difference))
-
-    def bits_after(self, last: Miss) -> float:
-        """The length of a message which says that the last difference lasts, and how it changes."""
-        return 1 + 2 * log2(1 + abs(self.difference - last.difference))
-
-    def lasts(self, last: Miss | None) -> bool:
-        """Whether it is the difference of the window before. That of a model-based algorithm lasts, since its window
-        follows from measurements: a correction would not stay."""
-        return last is not None and self.kind == MODEL and self.number == last.number + 1
 
 
 class Unknown(NamedTuple):
@@ -55,7 +30,7 @@ class Unknown(NamedTuple):
 USUAL = Unknown()
 
 
-def _growth(algorithm: str) -> str:
+def growth_of(algorithm: str) -> str:
     """The congestion avoidance of an algorithm, without slow start and parameters."""
     return algorithm.partition("+")[0].partition("(")[0]
 
@@ -68,7 +43,7 @@ def _settings(algorithm: str) -> dict[str, str]:
 
 
 #: The algorithms of Linux by their congestion avoidance, where a module differs from the source.
-LINUX = {_growth(one): one for one in KERNEL_ALGORITHMS.values() if "(" in one}
+LINUX = {growth_of(one): one for one in KERNEL_ALGORITHMS.values() if "(" in one}
 
 
 def form_of(growth: str) -> dict[str, str]:
@@ -104,7 +79,7 @@ class Explanation:
     @property
     def growth(self) -> str:
         """The congestion avoidance, without slow start and parameters."""
-        return _growth(self.algorithm)
+        return growth_of(self.algorithm)
 
     @property
     def as_linux(self) -> bool:

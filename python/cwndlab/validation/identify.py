@@ -20,8 +20,8 @@ from cwndlab.catalogue import Algorithm, algorithms
 from cwndlab.catalogue import Parameter as CatalogueParameter
 from cwndlab.engine import explain as _explain
 from cwndlab.errors import Fault, ScenarioError
-from cwndlab.validation.audit import read_log
-from cwndlab.validation.explanation import LINUX, USUAL, Explanation, Miss, Unknown, form_of
+from cwndlab.validation.audit import check_size, read_log
+from cwndlab.validation.explanation import LINUX, USUAL, Explanation, Miss, Unknown, form_of, growth_of
 
 __all__ = ["Explanation", "Identification", "Separation", "Verdict", "identify"]
 
@@ -199,13 +199,16 @@ class _Log:
     content: bytes
     keywords: dict[str, Any]
 
-    def explanations(self, names: Sequence[str], unknown: Unknown = USUAL) -> tuple[list[Explanation], dict[str, Any]]:
-        """The explanations by algorithms, in their order, and what the engine says about the log."""
+    def explanations(
+        self, names: Sequence[str], unknown: Unknown = USUAL, most_bits: Sequence[float] | None = None
+    ) -> tuple[list[Explanation], dict[str, Any]]:
+        """The explanations by algorithms, in their order, without those of more than ``most_bits`` bits; and what the
+        engine says about the log."""
         if not names:
             return [], {}
-        keywords = self.keywords | unknown._asdict()
+        keywords = self.keywords | unknown._asdict() | {"most_bits": most_bits}
         found = json.loads(_explain(self.content, self.name, list(names), acks=_MAX_ACKS, **keywords))
-        return [_explanation(one, unknown) for one in found], found[0]
+        return [_explanation(one, unknown) for one in found if one], found[0]
 
 
 def identify(
@@ -240,7 +243,7 @@ def identify(
     ScenarioError
         A candidate is not in the catalogue.
     RecordsError
-        The file is unreadable, is not a log, or lacks windows or ACKs.
+        The file is unreadable, is not a log, or lacks windows or ACKs; a size is not positive.
 
     Examples
     --------
@@ -253,6 +256,8 @@ def identify(
     >>> result.best.growth, result.best.misses
     ('cubic', 0)
     """
+    check_size("mss_bytes", mss_bytes, example=1448)
+    check_size("initial_cwnd_bytes", initial_cwnd_bytes, example=14480)
     content = read_log(log, "give the log of a sender")
     windows = None if samples is None else read_log(samples, "give the output of `ss -tinmO`").decode(errors="replace")
     known = {"connection": connection, "samples": windows, "mss": mss_bytes, "initial_cwnd": initial_cwnd_bytes}
@@ -305,24 +310,16 @@ def _usual(entry: Algorithm) -> str:
     return f"{entry.name}+{entry.companion}" if entry.companion else entry.name
 
 
-def _bits(misses: Sequence[Miss], windows: int) -> float:
-    """The bits of corrections; differences that last are one, and its changes."""
-    lasts = ((one, last) for one, last in zip(misses, (None, *misses), strict=False))
-    return sum(one.bits_after(last) if last and one.lasts(last) else one.bits(windows) for one, last in lasts)
-
-
 def _explanation(found: dict[str, Any], unknown: Unknown) -> Explanation:
     misses = [Miss(*row) for row in found["misses"]]
-    windows = max(found["windows"], 1)
-    constant = sum(Miss(*row).bits(windows) for row in found["constant_misses"])
     return Explanation(
         algorithm=found["algorithm"],
-        surprise_bits=_bits(misses, windows) + _DIFFERENCE_BITS * found["difference"] / windows,
+        surprise_bits=found["bits"] + _DIFFERENCE_BITS * found["difference"] / max(found["windows"], 1),
         explained=0.0,
         misfit=0.0,
         misses=len(misses),
         kinds=dict(Counter(one.kind for one in misses).most_common()),
-        log_bits=constant,
+        log_bits=found["constant_bits"],
         acks=found["acks"],
         app_limited=found["app_limited"],
         miss_list=tuple(misses),
@@ -431,7 +428,8 @@ def _better(
 ) -> list[Explanation]:
     """The better explanations of each congestion avoidance; a changed parameter and an unusual unknown cost bits."""
     best = {one.growth: one for one in explained}
-    for one in log.explanations(others, unknown)[0]:
+    most_bits = [best[growth_of(one)].surprise_bits for one in others]
+    for one in log.explanations(others, unknown, most_bits)[0]:
         price = (one.changed is not None) * _PARAMETER_BITS + (unknown != USUAL) * _UNKNOWN_BITS
         price += one.as_linux * _FORM_BITS
         priced = replace(one, surprise_bits=one.surprise_bits + price)

@@ -8,6 +8,7 @@ one is judged again without a kernel.
 from __future__ import annotations
 
 import csv
+import io
 import math
 import platform
 import statistics
@@ -285,13 +286,25 @@ def _verdict(trial: Trial, quantity: str, part: str, ours: list[float], theirs: 
 
 
 def kept(file: Path, paths: Paths) -> list[Run]:
-    """The runs of ``runs.csv`` that are of these trials; a line of an earlier form of a path does not count."""
+    """The runs of ``runs.csv`` that are of these trials; a line of an earlier form of a path does not count, nor does a
+    repetition without all of its flows, which a killed process leaves."""
     if not file.is_file():
         return []
-    known = {(trial.path, trial.algorithm): fingerprint(trial) for trial in paths.trials}
-    with file.open(encoding="utf-8", newline="") as lines:
-        runs = [_parse(row, file) for row in csv.DictReader(lines)]
-    return [run for run in runs if known.get((run.path, run.algorithm)) == run.scenario]
+    known = {(trial.path, trial.algorithm): trial for trial in paths.trials}
+    whole = _whole_lines(file.read_bytes()).decode()
+    runs: dict[tuple[str, str, int], dict[int, Run]] = {}
+    for row in csv.DictReader(io.StringIO(whole, newline="")):
+        run = _parse(row, file)
+        trial = known.get((run.path, run.algorithm))
+        if trial is not None and fingerprint(trial) == run.scenario:
+            runs.setdefault(run.key(), {})[run.flow] = run
+    complete = [flows for key, flows in runs.items() if len(flows) == len(known[key[:2]].senders)]
+    return [run for flows in complete for run in flows.values()]
+
+
+def _whole_lines(content: bytes) -> bytes:
+    """Without the part of a line that a killed process leaves at the end."""
+    return content[: content.rfind(b"\n") + 1]
 
 
 def _parse(row: dict[str, str], file: Path) -> Run:
@@ -305,12 +318,15 @@ def _parse(row: dict[str, str], file: Path) -> Run:
 
 def keep(file: Path, runs: Iterable[Run]) -> None:
     """Adds runs to a file of runs."""
-    fresh = not file.is_file()
-    with file.open("a", encoding="utf-8", newline="") as lines:
-        writer = csv.DictWriter(lines, [field.name for field in fields(Run)], lineterminator="\n")
-        if fresh:
-            writer.writeheader()
-        writer.writerows(asdict(run) for run in runs)
+    whole = _whole_lines(file.read_bytes()) if file.is_file() else b""
+    lines = io.StringIO()
+    writer = csv.DictWriter(lines, [field.name for field in fields(Run)], lineterminator="\n")
+    if not whole:
+        writer.writeheader()
+    writer.writerows(asdict(run) for run in runs)
+    with file.open("ab") as kept_lines:
+        kept_lines.truncate(len(whole))
+        kept_lines.write(lines.getvalue().encode())
 
 
 def _emulated(

@@ -185,7 +185,8 @@ impl CongestionAvoidance for Cubic {
     }
 
     fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Idle {
+        // Where the window was unused before, the period that the next ACK leaves out has this one in it.
+        if window.change == Change::Idle && self.unused_since.is_none() {
             self.epoch.start = self.epoch.start.map(|start| (start + window.idle).min(window.now));
         }
     }
@@ -203,6 +204,7 @@ impl CongestionAvoidance for Cubic {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack_at, loss};
+    use cwndlab_units::{Bytes, Duration};
     use proptest::prelude::*;
 
     fn cubic() -> Cubic {
@@ -231,6 +233,22 @@ mod tests {
             assert!((flow.window(k) - w_max).abs() < 1e-7);
             assert!((flow.window(2.0 * k) - 1.3 * w_max).abs() < 1e-6);
         }
+    }
+
+    /// Section 5.8, by hand: the window is unused from 1 s on, the connection idle from 2 s to 12 s, and the window full
+    /// again at 13 s. The curve goes on where it was at 1 s: its start moves by 12 s.
+    #[test]
+    fn an_idle_period_within_an_unused_one_counts_once() {
+        let second = |s: u64| Time::from_nanos(s * 1_000_000_000);
+        let mut flow = after_loss_at(100.0);
+        flow.observe(&Ack { now: second(1), cwnd_limited: false, ..ack_at(second(1), 1) }, 70.0);
+        let idle = Duration::from_nanos(10_000_000_000);
+        flow.on_window(&Window { idle, ..Window::new(second(12), Change::Idle, Bytes(70_000)) });
+        flow.on_ack(&ack_at(second(13), 1), 70.0);
+        assert_eq!(flow.epoch.start, Some(second(12)));
+        // Idle alone: the start moves by the idle time.
+        flow.on_window(&Window { idle, ..Window::new(second(30), Change::Idle, Bytes(70_000)) });
+        assert_eq!(flow.epoch.start, Some(second(22)));
     }
 
     /// RFC 9438, section 4.7: w = 80 below W_max = 100 sets W_max to 80 · 1.7/2 = 68.

@@ -9,6 +9,9 @@
 //!   or the minimum of the round's first 8 samples exceeds RTT_min + η         (3)
 //! ```
 //!
+//! It exits once, and again only after a timeout, which resets the minimum RTT as well (`bictcp_reset`): an idle connection
+//! that restarts returns to its threshold.
+//!
 //! Units: segments, nanoseconds. The allowance for delayed ACKs is four times 64 kB at the pacing rate, at most 1 ms.
 //! Differs from the source: nanoseconds instead of microseconds.
 
@@ -42,7 +45,8 @@ pub static SPEC: Spec = Spec {
     model_based: false,
     build: Build::SlowStart(|path: &Path, arguments| {
         let options = Options::from(arguments);
-        Box::new(HyStartLinux { low_window: options.low_window, paced: path.paced, hybrid: Hybrid::default() })
+        let hybrid = Hybrid::default();
+        Box::new(HyStartLinux { low_window: options.low_window, paced: path.paced, hybrid, found: false })
     }),
 };
 use crate::shared::exit;
@@ -58,6 +62,8 @@ pub struct HyStartLinux {
     low_window: f64,
     paced: bool,
     hybrid: Hybrid,
+    /// It has ended a slow start (Linux, `found`).
+    found: bool,
 }
 
 impl HyStartLinux {
@@ -82,16 +88,17 @@ impl SlowStart for HyStartLinux {
         self.hybrid.observe(ack);
         let mut exit = None;
         // No margin: the window rises with every ACK.
-        if w >= self.low_window {
+        if w >= self.low_window && !self.found {
             let threshold = self.threshold(ack, w);
             exit = self.hybrid.detect(ack, threshold).map(|signal| exit::now(signal, w, f64::NAN));
+            self.found = exit.is_some();
         }
         Step::with_exit(segments(ack), exit)
     }
 
     fn on_congestion(&mut self, event: &Congestion, _: f64, ssthresh: f64) -> f64 {
         if event.restart {
-            self.hybrid.restart();
+            (self.hybrid, self.found) = (Hybrid::default(), false);
         }
         ssthresh
     }
@@ -104,7 +111,7 @@ mod tests {
     use cwndlab_units::{Duration, Time};
 
     fn start(paced: bool) -> HyStartLinux {
-        HyStartLinux { low_window: 16.0, paced, hybrid: Hybrid::default() }
+        HyStartLinux { low_window: 16.0, paced, hybrid: Hybrid::default(), found: false }
     }
 
     /// ACKs 1 ms apart with an RTT of 50 ms: without pacing the exit is after 25 ms plus half of the allowance, with
@@ -120,6 +127,23 @@ mod tests {
             });
             assert_eq!(fired, Some(first), "paced: {paced}");
         }
+    }
+
+    /// Linux, bictcp_reset: what it found stays found, and the minimum RTT stays, until a timeout.
+    #[test]
+    fn it_exits_once_until_a_timeout() {
+        let mut start = start(false);
+        let ack = |ms: u64, rtt_ms: u64| {
+            let ack = ack_at(Time::from_nanos(1_000_000_000 + ms * 1_000_000), 1);
+            Ack { rtt: Some(Duration::from_millis(rtt_ms)), ..ack }
+        };
+        let train = |start: &mut HyStartLinux, from: u64| {
+            (from..from + 100).any(|ms| start.on_ack(&Ack { round: from, ..ack(ms, 50) }, 100.0, 1e9).exit.is_some())
+        };
+        assert_eq!([train(&mut start, 0), train(&mut start, 1000)], [true, false]);
+        start.on_congestion(&cwndlab_control::testing::timeout(100), 100.0, 1e9);
+        assert_eq!(start.hybrid.rtt_min, u64::MAX);
+        assert!(train(&mut start, 2000));
     }
 
     /// Reference values with a minimum of 100 ms: the minimum of eight samples causes an exit at 113 ms, none at 112

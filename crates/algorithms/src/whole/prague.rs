@@ -335,6 +335,7 @@ impl CongestionControl for Prague {
         if event.restart {
             if !event.repeated {
                 self.on_loss(event.srtt);
+                self.ssthresh = self.w.ceil().max(MIN_WINDOW);
             }
             self.cwnd = 1.0;
             return;
@@ -520,6 +521,8 @@ mod tests {
         assert_eq!(flow.w, 50.2);
         flow.on_congestion(&timeout(100));
         assert_eq!((flow.w, flow.cwnd), (25.1, 1.0));
+        // Slow start ends at half of the window, and not at the threshold of before.
+        assert_eq!(flow.ssthresh, 26.0);
     }
 
     /// A loss during the reduction for a mark halves the window too: the transport does not report it as an event.

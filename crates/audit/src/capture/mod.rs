@@ -308,6 +308,8 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
             .iter()
             .all(|side| packets.iter().any(|one| one.syn && one.endpoints == *side && one.sack_permitted));
     let mut window = None;
+    // The end of the sender's data, once its FIN says so.
+    let mut data_end = u64::MAX;
     if !packets.iter().any(|one| one.syn) {
         events.push(Event { time: ORIGIN, what: What::Parameters { mss: Some(size), initial_cwnd: None } });
     }
@@ -335,6 +337,9 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
             }
             let seq = numbers.number(packet.seq);
             let mut sent = 0;
+            if packet.fin {
+                data_end = seq + packet.payload;
+            }
             // A capture above segmentation offload has several segments in one packet.
             while sent < packet.payload {
                 let bytes = (packet.payload - sent).min(size);
@@ -347,8 +352,11 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
                 established = true;
             }
             let unwrap = |seq| Unwrapped { base: numbers.base, last: numbers.last }.number(seq);
-            let ack = unwrap(ack);
-            let sack = packet.sack.iter().map(|block| (unwrap(block.0), unwrap(block.1))).collect();
+            // The FIN has a sequence number as well (RFC 9293, section 3.4), and is no data.
+            let end = |seq| unwrap(seq).min(data_end);
+            let ack = end(ack);
+            let sack = packet.sack.iter().map(|block| (unwrap(block.0), end(block.1)));
+            let sack = sack.filter(|block| block.0 < block.1).collect();
             let echo = packet.timestamps.map(|one| one.1);
             let echo_rtt = echo.and_then(|echo| stamped.get(&echo)).map(|at| packet.time.saturating_since(*at));
             let rwnd = scale.map(|shift| u64::from(packet.window) << shift);
@@ -377,5 +385,22 @@ mod tests {
         assert_eq!(scale(Some(2), Some(15)), Some(14));
         assert_eq!((scale(None, Some(7)), scale(Some(2), None)), (Some(0), Some(0)));
         assert_eq!(window_scale(&[syn(ends, Some(2))], ends), None);
+    }
+
+    /// RFC 9293, section 3.4: a FIN has a sequence number. By hand: 100 bytes and a FIN, of which the ACK is 101 after the
+    /// first byte. RFC 2018, section 3: the left edge of a block is below its right one; others are left out.
+    #[test]
+    fn a_fin_is_no_data_and_empty_blocks_are_left_out() {
+        let ends = Endpoints::example();
+        let bare = |endpoints| Packet::bare(Time::ZERO, endpoints, 0, 1000, (0, 0));
+        let data = Packet { seq: 1, payload: 100, fin: true, ack: None, ..bare(ends) };
+        let sack = vec![(60, 50), (51, 102)];
+        let ack = Packet { ack: Some(102), sack, timestamps: None, ..bare(ends.reversed()) };
+        let events = connection_events(&[data, ack], ends, Time::ZERO, 1000);
+        let found = events.iter().find_map(|one| match &one.what {
+            What::TcpAck { ack, sack, .. } => Some((*ack - (1 << 32), sack.iter().map(|one| one.1 - one.0).collect())),
+            _ => None,
+        });
+        assert_eq!(found, Some((100, vec![50_u64])));
     }
 }

@@ -76,18 +76,27 @@ fn addresses(net: &LaxNetSlice<'_>) -> Option<(IpAddr, IpAddr, u64, u16)> {
     match net {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
-            let length = u64::from(header.total_len()).saturating_sub(u64::from(header.ihl()) * 4);
+            let headers = usize::from(header.ihl()) * 4 + ip.extensions().auth.map_or(0, |auth| auth.slice().len());
+            // Zero in captures above segmentation offload of more than 64 kB.
+            let length = match usize::from(header.total_len()) {
+                0 => ip.payload().payload.len(),
+                total => total.saturating_sub(headers),
+            };
             Some((
                 IpAddr::V4(header.source_addr()),
                 IpAddr::V4(header.destination_addr()),
-                length,
+                length as u64,
                 header.identification(),
             ))
         }
         LaxNetSlice::Ipv6(ip) => {
             let header = ip.header();
-            let length = u64::from(header.payload_length());
-            Some((IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()), length, 0))
+            // It counts extension headers (RFC 8200, section 3).
+            let length = match usize::from(header.payload_length()) {
+                0 => ip.payload().payload.len(),
+                total => total.saturating_sub(ip.extensions().slice().len()),
+            };
+            Some((IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()), length as u64, 0))
         }
         LaxNetSlice::Arp(_) => None,
     }
@@ -197,5 +206,46 @@ impl Packet {
         let numbers = (self.seq, self.ack, self.payload);
         let flags = (self.syn, self.fin, self.ece, self.window);
         (self.endpoints, numbers, flags, self.sack.clone(), self.timestamps, self.ip_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of a TCP header from port 1 to 2, with its ACK.
+    const TCP: [u8; 20] = [0, 1, 0, 2, 0, 0, 0, 9, 0, 0, 0, 3, 0x50, 0x10, 0, 9, 0, 0, 0, 0];
+
+    /// Link type of packets that begin with IP (LINKTYPE_RAW).
+    const RAW: u32 = 101;
+
+    /// A packet over IPv6, with eight bytes of hop-by-hop options.
+    fn over_ipv6(payload_length: u16, data: usize) -> Packet {
+        let length = payload_length.to_be_bytes();
+        let mut bytes = vec![0x60, 0, 0, 0, length[0], length[1], 0, 64];
+        bytes.extend([0; 32]);
+        bytes.extend([6, 0, 1, 4, 0, 0, 0, 0]);
+        bytes.extend(TCP);
+        bytes.extend(vec![0; data]);
+        Packet::parse(RAW, Time::ZERO, &bytes).expect("TCP")
+    }
+
+    /// RFC 8200, section 3: the payload length counts extension headers. It is zero in captures above segmentation offload
+    /// of more than 64 kB, where the packet says how much there is.
+    #[test]
+    fn extension_headers_of_ipv6_are_no_payload() {
+        assert_eq!([over_ipv6(8 + 20 + 5, 5).payload, over_ipv6(0, 7).payload], [5, 7]);
+    }
+
+    /// The same with the total length of IPv4.
+    #[test]
+    fn a_total_length_of_zero_is_that_of_the_packet() {
+        let payload = |total: u8| {
+            let mut bytes = vec![0x45, 0, 0, total, 0, 0, 0, 0, 64, 6, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1];
+            bytes.extend(TCP);
+            bytes.extend([0; 6]);
+            Packet::parse(RAW, Time::ZERO, &bytes).expect("TCP").payload
+        };
+        assert_eq!([payload(46), payload(44), payload(0)], [6, 4, 6]);
     }
 }

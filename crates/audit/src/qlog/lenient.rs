@@ -87,13 +87,16 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
+/// The largest packet number (RFC 9000, section 17.1).
+const MAX_NUMBER: u64 = (1 << 62) - 1;
+
 /// Inclusive ranges `[[first, last], [single]]` as spans that exclude their end.
 #[must_use]
 pub(crate) fn spans(ranges: &[Vec<Number>]) -> Box<[(u64, u64)]> {
     let span = |range: &Vec<Number>| {
         let first = range.first()?.whole()?;
         let last = range.get(1).map_or(Some(first), |last| last.whole())?;
-        (first <= last).then_some((first, last.saturating_add(1)))
+        (first <= last && last <= MAX_NUMBER).then(|| (first, last + 1))
     };
     ranges.iter().filter_map(span).collect()
 }
@@ -116,5 +119,13 @@ mod tests {
     fn acked_ranges_are_pairs_or_single_numbers() {
         let ranges: Vec<Vec<Number>> = serde_json::from_str(r#"[[0, 3], [5], ["7", "9"], [4, 2]]"#).expect("JSON");
         assert_eq!(*spans(&ranges), [(0, 4), (5, 6), (7, 10)]);
+    }
+
+    /// RFC 9000, section 17.1: packet numbers are at most 2⁶² − 1.
+    #[test]
+    fn numbers_that_no_packet_has_are_skipped() {
+        let ranges: Vec<Vec<Number>> =
+            serde_json::from_str("[[1e20, 1e20], [0, 4611686018427387904], [2, 3]]").expect("JSON");
+        assert_eq!(*spans(&ranges), [(2, 4)]);
     }
 }

@@ -35,9 +35,9 @@ impl Tcp {
             }
             Remark::Timeout => {
                 // RFC 5681, section 3.1: ssthresh is constant while the timer retransmits the same segment again.
-                let repeated = self.state == State::Loss && self.timed_out == Some(self.una);
+                let repeated = self.state == State::Loss && self.timed_out == Some(self.board.una());
                 self.state = State::Loss;
-                self.timed_out = Some(self.una);
+                self.timed_out = Some(self.board.una());
                 let mut all = self.congestion(time, Cause::Timeout, repeated, view);
                 // Linux, tcp_enter_loss: the window is one segment more than the data in flight.
                 if self.remarks && after > self.samples.mss && !view.model_based {
@@ -70,8 +70,8 @@ impl Tcp {
     /// section 3.2, step 2).
     fn flight_at_congestion(&self, cwnd: u64) -> u64 {
         let mss = self.samples.mss.max(1);
-        let beyond = self.flight().saturating_sub(cwnd / mss * mss);
-        self.flight() - (self.sacked + self.duplicates.saturating_sub(1)).min(beyond)
+        let beyond = self.board.flight().saturating_sub(cwnd / mss * mss);
+        self.board.flight() - (self.board.sacked() + self.duplicates.saturating_sub(1)).min(beyond)
     }
 
     /// RFC 5681 and RFC 9438 (section 4.6) reduce FlightSize; RFC 9438 permits the window, which Linux reduces. It is less
@@ -86,13 +86,15 @@ impl Tcp {
 
     /// Whether the ACK among `events` starts a recovery that the log does not name: a retransmission follows at once.
     pub(super) fn begins_recovery(&self, events: &[Event], following: &[Event]) -> bool {
-        if self.remarks || self.state != State::Open || self.segments.is_empty() {
+        if self.remarks || self.state != State::Open || self.board.is_empty() {
             return false;
         }
         let until = events[0].time + AT_ONCE;
         let following = following.iter().take_while(|one| one.time <= until);
         let mut sent = events.iter().chain(following.take_while(|one| !matches!(one.what, What::TcpAck { .. })));
-        sent.any(|one| matches!(one.what, What::Segment { seq, .. } if seq >= self.una && seq < self.next))
+        sent.any(
+            |one| matches!(one.what, What::Segment { seq, .. } if seq >= self.board.una() && seq < self.board.next()),
+        )
     }
 
     /// A spurious reduction is undone, where the sender does that: RFC 3708 and RFC 4015 permit it. While data that was
@@ -100,11 +102,11 @@ impl Tcp {
     pub(super) fn undo(&mut self, at: &mut Moment<'_>, arrived: &Arrived<'_>, una: u64) -> bool {
         self.retransmissions.duplicated(arrived.duplicated().div_ceil(self.samples.mss));
         let original = arrived.ack > una && self.retransmissions.original_arrived(arrived.echo);
-        let waits = self.state == State::Reducing && arrived.ack < self.high && self.outstanding() > 0;
+        let waits = self.state == State::Reducing && arrived.ack < self.high && self.board.outstanding() > 0;
         if !self.retransmissions.all_spurious() && (!original || waits) {
             return false;
         }
-        self.reordering.observe(una, self.fack(), self.samples.mss);
+        self.reordering.observe(una, self.board.fack(), self.samples.mss);
         self.retransmissions.undone();
         self.state = State::Open;
         self.duplicates = 0;

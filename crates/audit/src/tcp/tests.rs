@@ -65,3 +65,27 @@ fn what_duplicate_acks_deliver_is_not_delivered_again() {
 fn other_acks_without_progress_deliver_nothing() {
     assert_eq!(delivered(false), [60]);
 }
+
+/// By hand: a retransmission that waited in a queue below the sender is captured after the ACK that covers it. Nothing is
+/// sent again for the sender then, and no recovery begins.
+#[test]
+fn data_that_is_acknowledged_is_not_sent_again() {
+    let view = View {
+        cwnd: 10 * MSS,
+        permitted_cwnd: 10 * MSS,
+        slow_start: true,
+        observes_sent: false,
+        model_based: false,
+        paced: false,
+    };
+    let (mut tcp, mut out) = (Tcp::new(MSS, 10 * MSS, false, Flights::Window), Vec::new());
+    let first: Vec<_> = (0..4).map(|number| segment(0, number)).collect();
+    for events in [first, vec![ack(50, 2, false)], vec![segment(51, 0)], vec![ack(52, 4, false)]] {
+        tcp.events(0, &events, &[], &view, &mut out);
+    }
+    let is_congestion = |item: &Item| match item {
+        Item::Step(step) => matches!(step.main_event(), Some(Report::Congestion(_))),
+        _ => false,
+    };
+    assert!(!out.iter().any(is_congestion), "{out:?}");
+}

@@ -23,8 +23,9 @@ fn read(content: &[u8], choice: capture::Choice<'_>) -> Result<Log, Fault> {
 
 /// Replays a log through each of `algorithms`, and returns what a ranking needs, as JSON. Logs are cut after `acks` ACKs;
 /// `flights`: the bytes in flight stand for the windows, as in a capture. `seed` and `fills_when_paced` are of [`Unknown`].
+/// A comparison whose corrections have more than the algorithm's `most_bits` ends there, and is null.
 #[pyfunction]
-#[pyo3(signature = (content, name, algorithms, *, connection=None, samples=None, mss=None, initial_cwnd=None, acks=None, flights=false, seed=0, fills_when_paced=false))]
+#[pyo3(signature = (content, name, algorithms, *, connection=None, samples=None, mss=None, initial_cwnd=None, acks=None, flights=false, seed=0, fills_when_paced=false, most_bits=None))]
 #[allow(clippy::too_many_arguments, reason = "keywords of a Python function")]
 pub(crate) fn explain(
     py: Python<'_>,
@@ -39,12 +40,14 @@ pub(crate) fn explain(
     flights: bool,
     seed: u64,
     fills_when_paced: bool,
+    most_bits: Option<Vec<f64>>,
 ) -> PyResult<String> {
     let catalogue = scenario::catalogue(py, None)?;
     let parsed: Result<Vec<_>, Fault> = algorithms.iter().map(|one| catalogue.parse(one)).collect();
     let parsed = parsed.map_err(|fault| fault_error(py, "ScenarioError", [fault.at("algorithm")]))?;
-    let options =
-        Options { mss, initial_cwnd, tolerance: None, unknown: Unknown { seed, fills_when_paced }, identifies: true };
+    let unknown = Unknown { seed, fills_when_paced };
+    let options = move |most_bits| Options { mss, initial_cwnd, tolerance: None, unknown, identifies: Some(most_bits) };
+    let most_bits = most_bits.unwrap_or_else(|| vec![f64::INFINITY; parsed.len()]);
     let compare = move || {
         guarded(|| {
             let (samples, connection) = (samples.as_deref(), connection.as_deref());
@@ -53,7 +56,8 @@ pub(crate) fn explain(
             if flights {
                 log.forget_windows();
             }
-            let each = parsed.iter().map(|one| Ok(report::brief(&log, &judge(&log, one, &options)?)));
+            let asked = parsed.iter().zip(most_bits);
+            let each = asked.map(|(one, most)| Ok(report::brief(&log, &judge(&log, one, &options(most))?)));
             let all: Result<Vec<_>, Fault> = each.collect();
             Ok::<_, Fault>(serde_json::Value::from(all?).to_string())
         })
@@ -88,7 +92,7 @@ pub(crate) fn audit(
     let parsed = scenario::catalogue(py, scenario)?
         .parse(algorithm)
         .map_err(|fault| fault_error(py, "ScenarioError", [fault.at("algorithm")]))?;
-    let options = Options { mss, initial_cwnd, tolerance, unknown: Unknown::default(), identifies: false };
+    let options = Options { mss, initial_cwnd, tolerance, unknown: Unknown::default(), identifies: None };
     let mut constructors = constructors.unwrap_or_default();
     constructors.retain(|name, _| name == parsed.growth.spec.name);
     let compare = move || {

@@ -81,7 +81,7 @@ fn on_duplicate(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &mut
 /// RFC 6582, section 3.2, step 2: the ACK covers more than `recover`, so that spurious retransmissions did not cause
 /// these duplicates.
 fn covers_recover(tcb: &Tcb) -> bool {
-    tcb.high_seq == 0 || tcb.scoreboard.una > tcb.high_seq
+    tcb.dupacks.recover == 0 || tcb.scoreboard.una > tcb.dupacks.recover
 }
 
 fn fast_retransmit(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
@@ -93,10 +93,15 @@ fn fast_retransmit(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &
     out.event("recovery", "fast-retransmit", before, tcb.ssthresh, f64::NAN);
 }
 
-/// Enters fast recovery of Reno and NewReno (RFC 5681, section 3.2, steps 2 and 3).
+/// Enters fast recovery of Reno and NewReno (RFC 5681, section 3.2, steps 2 and 3). A reduction for a mark is that of the
+/// window of data in which a segment is lost, too (RFC 3168, section 6.1.2).
 pub(super) fn enter_fast_recovery(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-    tcb.on_congestion(now, Cause::Loss, false, false, out);
+    if tcb.state != CaState::Cwr || tcb.controller.hears_losses_in_reductions() {
+        tcb.on_congestion(now, Cause::Loss, false, false, out);
+    }
+    tcb.ecn.queue_cwr(tcb.stack.ecn);
     tcb.high_seq = tcb.scoreboard.next;
+    tcb.dupacks.recover = tcb.high_seq;
     tcb.scoreboard.mark_lost(tcb.scoreboard.una);
     tcb.state = CaState::Recovery;
     tcb.cwnd = tcb.ssthresh + tcb.stack.dup_thresh; // step 3: ssthresh + 3

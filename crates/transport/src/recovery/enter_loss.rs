@@ -41,6 +41,8 @@ pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut T
         tcb.undo.frto = tcb.stack.undo;
     }
     tcb.high_seq = tcb.scoreboard.next;
+    tcb.dupacks.recover = tcb.high_seq;
+    tcb.ecn.queue_cwr(tcb.stack.ecn); // also after a timeout (RFC 3168, section 6.1.2; Linux, tcp_enter_loss)
     tcb.state = CaState::Loss;
     tcb.cwnd = tcb.ssthresh;
     let in_flight = tcb.scoreboard.in_flight();

@@ -91,6 +91,7 @@ fn enter_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, out: &mu
     }
     tcb.state = CaState::Recovery;
     tcb.high_seq = tcb.scoreboard.next;
+    tcb.ecn.queue_cwr(tcb.stack.ecn);
     kind.on_recovery_start(tcb);
     tcb.force_retransmit = !(tcb.controller.is_model_based() && tcb.features.sack);
     tcb.init_undo();

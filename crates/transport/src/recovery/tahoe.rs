@@ -19,8 +19,12 @@ pub(crate) struct Tahoe;
 impl DupackBased for Tahoe {
     /// Marks all segments in flight lost, as after a timeout.
     fn enter(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
-        tcb.on_congestion(now, Cause::Loss, true, false, out);
+        // A reduction for a mark is that of this window of data (RFC 3168, section 6.1.2).
+        let repeated = tcb.state == CaState::Cwr;
+        tcb.on_congestion(now, Cause::Loss, true, repeated, out);
+        tcb.ecn.queue_cwr(tcb.stack.ecn);
         tcb.high_seq = tcb.scoreboard.next;
+        tcb.dupacks.recover = tcb.high_seq;
         tcb.scoreboard.mark_all_lost(|_| false);
         tcb.state = CaState::Loss;
         tcb.cwnd = tcb.ssthresh;

@@ -51,12 +51,10 @@ impl Tcb {
         } else {
             summary.retransmitted = true;
         }
-        // Linux, tcp_skb_spurious_retrans: an echo older than the retransmission belongs to the original.
-        let spurious = !original
-            && self.features.linux
-            && self.stack.timestamps
-            && summary.echo > Time::ZERO
-            && summary.echo < segment.sent_at;
+        // RFC 8985, section 6.2, step 2; Linux, tcp_skb_spurious_retrans: an echo older than the retransmission belongs to
+        // the original.
+        let spurious =
+            !original && self.stack.timestamps && summary.echo > Time::ZERO && summary.echo < segment.sent_at;
         if !spurious {
             let min_rtt = self.rtt.min_or_max();
             self.rack.advance(now, run.last_seq(), segment, min_rtt, false, &mut summary.rack_in_order);
@@ -115,6 +113,8 @@ impl Tcb {
         let mut lowest = u64::MAX;
         let Self { scoreboard, rack, rate, rtt, high_seq, .. } = self;
         let min_rtt = rtt.min_or_max();
+        // RFC 8985, section 6.2, step 2; Linux does not ask it of SACKed segments.
+        let has_echo = !self.features.linux && self.stack.timestamps && summary.echo > Time::ZERO;
         for &(from, to) in blocks {
             let fack = scoreboard.fack();
             scoreboard.sack(from, to, |seq, segment| {
@@ -122,7 +122,10 @@ impl Tcb {
                     lowest = lowest.min(seq);
                 }
                 summary.note_sacked(now, seq, segment, *high_seq);
-                rack.advance(now, seq, segment, min_rtt, true, &mut summary.rack_in_order);
+                let original = has_echo && segment.flags & EVER_RETRANS != 0 && summary.echo < segment.sent_at;
+                if !original {
+                    rack.advance(now, seq, segment, min_rtt, true, &mut summary.rack_in_order);
+                }
                 rate.on_delivered(segment, &mut summary.rate);
             });
         }
@@ -289,6 +292,36 @@ mod tests {
             tcb.sample_rtt(now, &mut summary);
             let expected = if timestamps { Duration::from_millis(300) } else { Duration::ZERO };
             assert_eq!(tcb.rtt.srtt(), expected, "linux: {linux}, timestamps: {timestamps}");
+        }
+    }
+
+    /// RFC 8985, section 6.2, step 2, by hand: a segment is sent again at 1 s, and its ACK echoes a timestamp of 0.9 s. It is
+    /// of the original, so that RACK does not learn of the retransmission; with an echo of 1.1 s it does.
+    #[test]
+    fn an_ack_that_echoes_an_earlier_time_is_of_the_original() {
+        for (linux, echo_ms, learns) in
+            [(false, 900, false), (false, 1100, true), (true, 900, false), (true, 1100, true)]
+        {
+            let mut tcb = sent(linux, &[(2, 0), (0, 0)]);
+            let una = tcb.scoreboard.una;
+            let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+            let rtt = Duration::from_millis(100);
+            tcb.rtt.sample(at(500), rtt, rtt);
+            tcb.scoreboard.retransmit(una, at(1000));
+            let packet = AckPacket {
+                ack: una + 1,
+                part: 0,
+                window: Bytes(1 << 20),
+                echo: at(echo_ms),
+                ece: false,
+                ce_count: 0,
+                accecn: None,
+                blocks: SackBlocks::default(),
+                feedback: None,
+            };
+            let mut summary = AckSummary::new(&packet, una);
+            tcb.acknowledge(at(1200), &mut summary);
+            assert_eq!(tcb.rack.advanced, learns, "linux: {linux}, echo: {echo_ms} ms");
         }
     }
 

@@ -72,7 +72,7 @@ pub(crate) struct Tcb {
     pub(crate) counters: SenderCounters,
     pub(crate) controller: Controller,
     pub(crate) scoreboard: Scoreboard,
-    /// SND.NXT when the current state began (RFC 6582, `recover`; Linux, `tp->high_seq`).
+    /// SND.NXT when the current state began (Linux, `tp->high_seq`).
     pub(crate) high_seq: u64,
     pub(crate) dupacks: DuplicateAcks,
     pub(crate) prr: Prr,

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 import cwndlab
-from cwndlab.cli.console import Format, say, visible, write, write_json
+from cwndlab.cli.console import Format, say
 from cwndlab.cli.options import Argument, Option, classes_of, command
 from cwndlab.cli.progress import progress_bar
+from cwndlab.cli.show import show_dossier
 from cwndlab.errors import Fault, RunError, ScenarioError
 
 #: The exit status if a row got worse: that of a failed run.
@@ -67,12 +68,7 @@ def assess(
             quic=quic,
             live=live or (),
         )
-    if format == Format.json:
-        write_json(dossier.content)
-    else:
-        write(visible(dossier.markdown() if format == Format.markdown else str(dossier.table())))
-        for line in [] if format == Format.markdown else [*dossier.verdicts(), *dossier.facts()]:
-            say(line)
+    show_dossier(dossier, Format(format))
     if out is not None:
         say(f"dossier: {out}")
     if earlier is not None and (worse := dossier.worsened(earlier)):

@@ -12,7 +12,15 @@ import cwndlab
 from cwndlab.cli.commands.measure import show as show_measurement
 from cwndlab.cli.console import Format, say
 from cwndlab.cli.options import TABLE_FORMAT, Argument, Option, command, listed, numbers_of
-from cwndlab.cli.show import SHOWN_CELLS, show_reproductions, show_result, show_run, show_suite, show_tuning
+from cwndlab.cli.show import (
+    SHOWN_CELLS,
+    show_dossier,
+    show_reproductions,
+    show_result,
+    show_run,
+    show_suite,
+    show_tuning,
+)
 from cwndlab.errors import Fault, ScenarioError
 
 
@@ -75,6 +83,7 @@ _SHOW: dict[str, Callable[..., None]] = {
     "Records": lambda one, format, _: show_run(one, format),
     "Measurement": lambda one, format, _: show_measurement(one, format),
     "SuiteResult": lambda one, format, _: show_suite(one, format),
+    "Dossier": lambda one, format, _: show_dossier(one, format),
     "TuningResult": lambda one, format, _: show_tuning(one, format),
     "Reproductions": lambda one, format, _: show_reproductions(one, format, counts=len(one) > 1),
 }

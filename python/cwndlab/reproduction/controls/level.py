@@ -48,7 +48,8 @@ def levels(records: Records) -> dict[str, Level]:
     medium = media(records.document, [(link["link"], link["name"]) for link in run.link_rows])
     capacity: dict[int | str, float] = {}
     for link in run.bottlenecks:
-        carried = link["carriable_bytes"] or (link["rate_bps"] or 0.0) * run.span.seconds / 8
+        # As the bytes that flows delivered, of the whole run.
+        carried = link["carriable_bytes"] or (link["rate_bps"] or 0.0) * run.span.end_ns / 8e9
         place = medium.get(link["link"], link["link"])
         capacity[place] = max(capacity.get(place, 0.0), carried)
     places = []
@@ -59,7 +60,7 @@ def levels(records: Records) -> dict[str, Level]:
     sums: dict[str, list[float]] = {}
     for flow, place in zip(run.flow_rows, places, strict=True):
         end_ns = run.span.end_ns if flow["end_ns"] is None else flow["end_ns"]
-        lived = max(0, end_ns - flow["start_ns"]) / run.span.length_ns
+        lived = max(0, end_ns - flow["start_ns"]) / run.span.end_ns
         fair = 0.0 if place is None else capacity[place] / many[place] * lived
         total = sums.setdefault(re.sub(r"[-\d]+$", "", flow["name"]) or flow["name"], [0.0] * 4)
         given = flow["delivered_bytes"], fair, flow["retransmitted_packets"], flow["sent_packets"]

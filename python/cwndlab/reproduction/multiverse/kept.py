@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -134,11 +135,18 @@ def valid(folder: Path, space: Space, *, quick: bool, seed: int) -> Multiverse |
         return None
 
 
+# What says of which size and version a file is.
+_ASKED = {"schema_version", "quick", "seed", "repetitions", "probes"}
+_AGAIN = "delete it, and run it again"
+
+
 def _content(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = parsed(gzip.decompress(path.read_bytes()).decode())
-    except (OSError, EOFError, ValueError) as error:
-        raise RecordsError(Fault(str(path), f"cannot be read: {error}", "delete it, and run it again")) from None
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise RecordsError(Fault(str(path), f"cannot be read: {error}", _AGAIN)) from None
+    if not isinstance(content, dict) or not content.keys() >= _ASKED:
+        raise RecordsError(Fault(str(path), "is not what this version writes", _AGAIN))
     return content
 
 

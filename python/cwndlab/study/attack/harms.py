@@ -10,6 +10,7 @@ import polars as pl
 
 from cwndlab import metrics
 from cwndlab.records import Records
+from cwndlab.statistics import Estimate
 
 #: What is maximised.
 Goal = Literal["itself", "others", "difference", "delay"]
@@ -93,6 +94,15 @@ def harm(goal: str, value: float, base: float, least: float = 0.0) -> float:
     else:
         yardstick, apart = base, base - value
     return _NOTHING if yardstick <= least else max(_NOTHING, apart / yardstick)
+
+
+def is_attack(harm: Estimate, quiet: float) -> bool:
+    """Whether the interval of a harm exceeds the harm without events, ``quiet``.
+
+    >>> is_attack(Estimate(0.5, 0.4, 0.6, 10), 0.1), is_attack(Estimate(0.5, 0.05, 0.95, 10), 0.1)
+    (True, False)
+    """
+    return (harm.mean if harm.low is None else harm.low) > max(quiet, 0.0)
 
 
 def _wait_ms(records: Records, start_s: float | None = None, end_s: float | None = None) -> float:

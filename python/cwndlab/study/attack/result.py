@@ -18,7 +18,7 @@ from cwndlab.scenario.like import scenario_of
 from cwndlab.simulate import run, run_jobs
 from cwndlab.statistics import Estimate, estimate
 from cwndlab.statistics.digits import mean_with_interval
-from cwndlab.study.attack.harms import HARMS, Harm, harm
+from cwndlab.study.attack.harms import HARMS, Harm, harm, is_attack
 from cwndlab.study.attack.world import KINDS, Event, World, during, shifted
 from cwndlab.study.rendering import Table
 from cwndlab.validation.debugger import look
@@ -113,8 +113,7 @@ class AttackResult:
             f"without events {self.quiet:.2f}; {self.found} events found in {self.trials} trials, "
             f"{len(self.events)} left",
         ]
-        low = self.harm.mean if self.harm.low is None else self.harm.low
-        if low <= max(self.quiet, 0.0):
+        if not is_attack(self.harm, self.quiet):
             said.append("no attack: these events do no more harm than none")
         return said
 

@@ -32,6 +32,9 @@ from cwndlab.study.tuning.spec import Constraint, Tuning, Value
 # Random proposals before the sampler learns.
 _STARTUP = 10
 _EXCESS = "excess"
+# A trial without a score, and what the sampler is told in its place.
+_NO_SCORE = "no score"
+_WORST = 1e300
 #: The file of a result.
 FILE = "tuning.json"
 
@@ -205,7 +208,9 @@ class _Evaluator:
         """Raises if the folder holds something else."""
         if self._place.exists():
             ours = (".lock", "study.log", "runs", FILE)
-            if any(not path.name.startswith(ours) for path in self._place.iterdir()):
+            # A process that was killed while it saved leaves such a part.
+            others = (path.name for path in self._place.iterdir() if not path.name.endswith(".partial"))
+            if any(not name.startswith(ours) for name in others):
                 raise RecordsError(Fault(str(self._place), "holds something else", "choose another folder by --out"))
 
     def rows(self, sweep_spec: Sweep) -> list[list[Row]]:
@@ -365,8 +370,9 @@ def _trial(study: Any, spec: Tuning, evaluator: _Evaluator, reference: Sequence[
     score = evaluator.score("train", trial.params, reference)
     if score is None:
         # The worst value, so that the search avoids it.
-        _exceed(trial, [1e9 for _ in spec.constraints])
-        study.tell(trial, -1e9 if spec.goal == "maximise" else 1e9)
+        _exceed(trial, [_WORST for _ in spec.constraints])
+        trial.set_user_attr(_NO_SCORE, True)
+        study.tell(trial, -_WORST if spec.goal == "maximise" else _WORST)
         return
     _exceed(trial, score.excess)
     study.tell(trial, score.mean)
@@ -400,7 +406,8 @@ def _rows(study: Any, spec: Tuning) -> list[Row]:
     rows: list[Row] = []
     for trial in study.get_trials(deepcopy=False):
         if trial.state.name == "COMPLETE":
-            feasible = all(one <= 0 for one in trial.user_attrs.get(_EXCESS, ())) and abs(trial.value) < 1e9
+            told = trial.user_attrs
+            feasible = all(one <= 0 for one in told.get(_EXCESS, ())) and not told.get(_NO_SCORE, False)
             rows.append({"trial": len(rows), **trial.params, "score": trial.value, "feasible": feasible})
     return rows
 
