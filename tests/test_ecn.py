@@ -36,8 +36,8 @@ def test_a_loss_after_the_reduction_for_a_mark_is_repaired_without_a_timeout(rec
 @pytest.mark.parametrize("recovery", ["reno", "newreno", "sack", "fack"])
 @pytest.mark.parametrize("lost", [56, 60, 66])
 def test_marks_of_the_window_of_a_loss_reduce_it_once(recovery: str, lost: int) -> None:
-    """CWR follows a reduction for any reason, so that the receiver ends its echo: the next reduction is that of the next
-    full queue, a second later. Before, it followed 20 ms after the recovery."""
+    """CWR follows a reduction for any reason, so that the receiver ends its echo: the next reduction is that of the
+    next full queue, a second later. Before, it followed 20 ms after the recovery."""
     records = ran(recovery, lost)
     times = [row["time_ns"] / 1e9 for row in records.rows("events") if row["kind"] in ("ecn", "recovery")]
     assert times[0] < 0.25

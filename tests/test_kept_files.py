@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import cwndlab
 import pytest
 from cwndlab import suites
 from cwndlab.errors import RecordsError
-from cwndlab.files import own_name
+from cwndlab.files import own_name, slug
 from cwndlab.reproduction.catalogue import experiments, spaces
 from cwndlab.reproduction.multiverse.kept import is_perturbed, path_of
 from cwndlab.reproduction.outcomes import outcomes
@@ -23,10 +24,17 @@ from hypothesis import strategies as st
 
 @given(st.sets(st.text(max_size=12), min_size=2, max_size=8))
 def test_different_texts_have_different_names(texts: set[str]) -> None:
-    """Letters, digits and a few signs only, so that every file system takes them."""
-    names = {own_name(text) for text in texts}
+    """Letters, digits and a few signs only, so that every file system takes them, also one that does not tell upper
+    from lower case."""
+    names = {own_name(text).casefold() for text in texts}
     assert len(names) == len(texts)
-    assert all(name and name.isascii() and not set(name) & set('/\\:*?"<>| ') for name in names - {""})
+    assert all(re.fullmatch(r"[a-z0-9_+=][a-z0-9_.+=-]*", name) and not name.endswith(".") for name in names)
+
+
+@pytest.mark.parametrize("text", ["", ".", "..", "con", "nul.txt", "Reno", "a.", "-a", ".a"])
+def test_texts_that_are_no_names_have_one(text: str) -> None:
+    assert own_name(text) != text
+    assert Path(own_name(text)).name == own_name(text)
 
 
 def test_flows_with_similar_names_have_a_log_each(tmp_path: Path) -> None:
@@ -52,6 +60,14 @@ def test_a_second_suite_replaces_the_first_one(tmp_path: Path) -> None:
     trace = kept.outcomes[0].trace
     assert trace is not None
     assert (kept.algorithm, trace.records.flows["algorithm"][0].partition("+")[0]) == ("cubic", "cubic")
+    suites.run("rfc9937", cases=["exit"], algorithm="reno").save(tmp_path)
+    assert [one.trace for one in SuiteResult.read(tmp_path).outcomes] == [None]
+
+
+def test_the_folders_of_a_suite_are_different() -> None:
+    for suite in suites.SUITES.values():
+        folders = [(slug(case.name), slug(path.name)) for case in suite.cases for path in case.paths]
+        assert len(set(folders)) == len(folders), suite.name
 
 
 @pytest.mark.parametrize("content", ["[]", "null", "{}", '"text"'])

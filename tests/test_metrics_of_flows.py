@@ -295,16 +295,19 @@ def test_the_queueing_delay_of_a_line_whose_rate_varies_is_the_waiting_time_of_i
 
 
 def test_what_ended_before_the_interval_has_no_delay_and_no_rtt() -> None:
-    """By hand: a call and a transfer end at 1 s, and nothing arrives from 2 s on. The percentiles of the whole run are
-    those of the first second: later samples repeat the last packet's delay."""
+    """By hand: a call and a transfer end at 1 s, the last packet arrives before 1.1 s, and nothing from 2 s on. The
+    percentiles of the whole run are those until 1.1 s: later samples repeat the last packet's delay."""
     call = cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate="1 Mbit/s"), stop="1 s", name="call")
     records = dumbbell(flow(stop="1 s"), call)
     late = metrics.datagrams(records, start_s=2.0).row(0, named=True)
     assert [late[name] for name in ("one_way_delay_ms", "p50_one_way_delay_ms", "jitter_ms")] == [None] * 3
-    whole, first = (metrics.datagrams(records, end_s=end).row(0, named=True) for end in (None, 1.0))
+    whole, first = (metrics.datagrams(records, end_s=end).row(0, named=True) for end in (None, 1.1))
     assert whole["p50_one_way_delay_ms"] == first["p50_one_way_delay_ms"]
     assert whole["jitter_ms"] == first["jitter_ms"]
     assert metrics.rtt(records, start_s=2.0)["srtt_ms"][0] is None
+    # One that ends between two samples has those of its last arrivals.
+    short = dumbbell(cwndlab.Flow(transport="udp", rtt="40 ms", workload=Cbr(rate="1 Mbit/s"), stop="50 ms"))
+    assert metrics.datagrams(short)["p50_one_way_delay_ms"][0] == pytest.approx(21, abs=2)
     ended = records.flows["end_ns"][0] / 1e9
     assert metrics.rtt(records)["srtt_ms"][0] == metrics.rtt(records, end_s=ended)["srtt_ms"][0]
 

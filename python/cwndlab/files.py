@@ -113,11 +113,18 @@ def slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.+=-]+", "_", text).strip("_")
 
 
+# Texts that are names on every file system: without upper case, which some do not tell from lower case.
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9+=-]*(?:\.[a-z0-9+=-]+)*")
+# Names of devices on Windows, with any extension.
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")
+
+
 def own_name(text: str) -> str:
-    """A name of a file or folder for any text; different texts have different names.
+    """A name of a file or folder for any text, on every file system; different texts have different names.
 
     >>> own_name("cubic+ccm-ss"), own_name("< 1 BDP")
     ('cubic+ccm-ss', '1_BDP-8398dc0d')
     """
-    name = slug(text)
-    return name if name == text else f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")
+    if _PLAIN.fullmatch(text) and not _DEVICES.fullmatch(text):
+        return text
+    return f"{slug(text).strip('.')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")

@@ -189,7 +189,9 @@ impl Tcp {
     fn sent(&mut self, at: &mut Moment<'_>, seq: u64, bytes: u64, stamp: Option<u32>) {
         let now = at.now;
         if seq + bytes <= self.board.una() {
-            return; // acknowledged while it waited below the sender, in a queue of the host
+            // It was acknowledged while it waited below the sender, in a queue of the host. A D-SACK may report it.
+            self.retransmissions.sent(stamp);
+            return;
         }
         if self.board.is_empty() && self.board.flight() == 0 && self.last_sent == Time::ZERO {
             self.board.begin(seq);

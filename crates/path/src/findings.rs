@@ -83,8 +83,9 @@ impl Counted {
     fn add(&mut self, found: &mut Vec<FindingRow>) {
         for row in found.drain(..) {
             let (count, last) = self.counts.entry(row.code).or_default();
-            *count += u32::from(row.flow.is_some());
-            if row.flow.is_none() || *count <= MAX_OF_CODE {
+            let is_of_flow = row.flow.is_some() && row.link.is_none();
+            *count += u32::from(is_of_flow);
+            if !is_of_flow || *count <= MAX_OF_CODE {
                 self.kept.push(row);
             } else {
                 *last = Some(row);
@@ -96,7 +97,7 @@ impl Counted {
     fn finish(mut self) -> Vec<FindingRow> {
         for (count, last) in self.counts.into_values() {
             let Some(last) = last else { continue };
-            let text = format!("and {} further flows: {}", count - MAX_OF_CODE, last.text);
+            let text = format!("and {} further findings on flows, such as: {}", count - MAX_OF_CODE, last.text);
             self.kept.push(FindingRow { flow: None, link: None, time_ns: None, text, ..last });
         }
         self.kept

@@ -72,7 +72,7 @@ fn of_many_flows_that_would_start_after_the_end_most_are_counted() {
     assert_eq!(findings.iter().filter(|row| row.flow.is_some()).count(), 100);
     findings.retain(|row| row.flow.is_none());
     let text = format!(
-        "and 150 further flows: {} would start at 20.000 s, but the run ends at 20.000 s",
+        "and 150 further findings on flows, such as: {} would start at 20.000 s, but the run ends at 20.000 s",
         name(&document, 250)
     );
     let found: Vec<_> = findings.iter().map(|row| (row.code, row.severity, row.text.as_str())).collect();

@@ -34,9 +34,10 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
     polars.DataFrame
         A row per flow over UDP: ``one_way_delay_ms`` = sum of the delays from sending to arrival, queues included, /
         their number; ``p50_one_way_delay_ms``, ``p95_one_way_delay_ms``, ``p99_one_way_delay_ms`` = percentiles over
-        the sampling instants, until the flow ends, of the latest packet's delay; ``jitter_ms`` = mean over these of the
-        interarrival jitter J, which every arrival moves by (abs(D) − J) / 16, where D is the difference of the transit
-        times of two packets in the order of their arrival (RFC 3550, section 6.4.1); ``datagram_loss_ratio`` = packets
+        the sampling instants, up to the flow's last arrival, of the latest packet's delay; ``jitter_ms`` = mean over
+        these of the interarrival jitter J, which every arrival moves by (abs(D) − J) / 16, where D is the difference of
+        the transit times of two packets in the order of their arrival (RFC 3550, section 6.4.1);
+        ``datagram_loss_ratio`` = packets
         dropped by queues or lost by wires / (these + packets received), so that packets in flight do not count as
         lost. Null where nothing arrived; percentiles are null in a run without samples.
 
@@ -65,17 +66,18 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
             pl.when(pl.col("sent_packets") > 0).then(lost / pl.col("sent_packets")).alias("datagram_loss_ratio"),
         )
     time = pl.col("time_ns")
-    inside = records.samples.filter((time > span.start_ns) & (time <= span.end_ns))
-    lives = pl.col("end_ns").is_null() | (time <= pl.col("end_ns"))
-    delay, jitter = (pl.col(name).filter(lives) for name in ("delay_ns", "jitter_ns"))
+    # Later samples repeat the delay of the last packet.
+    arrives = pl.col("delay_count").shift(1).fill_null(0) < pl.col("delay_count").last()
+    delay, jitter = (pl.col(name).filter("arrives") for name in ("delay_ns", "jitter_ns"))
     until = (
-        inside.join(flows.select("flow", "end_ns"), on="flow", maintain_order="left")
+        records.samples.with_columns(arrives.over("flow").alias("arrives"))
+        .filter((time > span.start_ns) & (time <= span.end_ns))
         .group_by("flow", maintain_order=True)
         .agg(
             pl.col(*_COUNTERS).last(),
             *((delay.quantile(p / 100, "linear") / 1e6).alias(f"p{p}_one_way_delay_ms") for p in PERCENTILES),
             # Until two packets have arrived there is no difference to learn from.
-            jitter.filter(pl.col("delay_count").filter(lives) > 1).mean().alias("jitter_mean_ns"),
+            jitter.filter(pl.col("delay_count").filter("arrives") > 1).mean().alias("jitter_mean_ns"),
         )
     )
     before = records.samples.filter(time == span.start_ns).select("flow", *_COUNTERS)

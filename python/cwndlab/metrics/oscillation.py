@@ -49,7 +49,7 @@ def oscillation(
         one = records.samples.filter(flow=flow["flow"]).sort("time_ns")
         inside = one["time_ns"].is_between(max(span.start_ns, begin), until)
         delivered = one["delivered_bytes"].filter(inside).to_numpy()
-        if max(span.start_ns, begin) == 0 and one["time_ns"].min() != 0:
+        if max(span.start_ns, begin) == 0 and one["time_ns"].min() == step:
             delivered = np.concatenate([[0], delivered])  # there is no sample at the start of a run
         for scale, stride in strides.items():
             gained = np.diff(delivered[::stride])

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from statistics import median
 from typing import Any, Literal
 
 from cwndlab.custom import Classes
-from cwndlab.errors import ArgumentError, Fault, ScenarioError, collected, near, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, RecordsError, ScenarioError, collected, near, parameter_fault
 from cwndlab.metrics import COLUMNS, competing
 from cwndlab.metrics.interval import time_faults
 from cwndlab.metrics.of_flow import flow_metrics, groups, is_flow, parse, resolve
@@ -404,8 +405,9 @@ class _Keeper:
             if self._seed not in result.by_seed("goodput_bps")[name]:
                 continue
             if name not in self._examples and (folder := self._kept(name)) is not None:
-                self._examples[name] = Records.read(folder)
-            elif name not in self._examples:
+                with suppress(RecordsError):  # a killed process wrote a part of it
+                    self._examples[name] = Records.read(folder)
+            if name not in self._examples:
                 # The row comes from another study, which kept no records.
                 self(name, run(json.loads(point.document), seed=self._seed, algorithms=classes))
             examples[name] = self._examples[name]

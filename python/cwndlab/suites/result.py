@@ -123,11 +123,12 @@ class SuiteResult:
         """
         draws = True
         for outcome in self.outcomes:
-            if outcome.trace is None:
-                continue
             folder = _folder(File(place), outcome.as_dict())
             for earlier in ("records", "qlog"):  # perhaps of another algorithm
                 shutil.rmtree(folder / earlier, ignore_errors=True)
+            (folder / "overview.png").unlink(missing_ok=True)
+            if outcome.trace is None:
+                continue
             outcome.trace.records.save(folder / "records")
             export(outcome.trace.records, "qlog", folder / "qlog")
             if draws:

@@ -203,12 +203,12 @@ class _Log:
         self, names: Sequence[str], unknown: Unknown = USUAL, most_bits: Sequence[float] | None = None
     ) -> tuple[list[Explanation], dict[str, Any]]:
         """The explanations by algorithms, in their order, without those of more than ``most_bits`` bits; and what the
-        engine says about the log."""
+        engine says about the log where there is the first one."""
         if not names:
             return [], {}
         keywords = self.keywords | unknown._asdict() | {"most_bits": most_bits}
         found = json.loads(_explain(self.content, self.name, list(names), acks=_MAX_ACKS, **keywords))
-        return [_explanation(one, unknown) for one in found if one], found[0]
+        return [_explanation(one, unknown) for one in found if one], found[0] or {}
 
 
 def identify(

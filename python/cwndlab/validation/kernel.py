@@ -294,6 +294,8 @@ def kept(file: Path, paths: Paths) -> list[Run]:
     whole = _whole_lines(file.read_bytes()).decode()
     runs: dict[tuple[str, str, int], dict[int, Run]] = {}
     for row in csv.DictReader(io.StringIO(whole, newline="")):
+        if None in row or None in row.values():
+            continue  # a torn line, after which an earlier version went on
         run = _parse(row, file)
         trial = known.get((run.path, run.algorithm))
         if trial is not None and fingerprint(trial) == run.scenario:

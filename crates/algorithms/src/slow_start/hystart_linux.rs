@@ -9,8 +9,8 @@
 //!   or the minimum of the round's first 8 samples exceeds RTT_min + η         (3)
 //! ```
 //!
-//! It exits once, and again only after a timeout, which resets the minimum RTT as well (`bictcp_reset`): an idle connection
-//! that restarts returns to its threshold.
+//! It exits once, and again only after a timeout, which resets the minimum RTT as well (`bictcp_reset`). After an idle period
+//! slow start ends at ssthresh.
 //!
 //! Units: segments, nanoseconds. The allowance for delayed ACKs is four times 64 kB at the pacing rate, at most 1 ms.
 //! Differs from the source: nanoseconds instead of microseconds.

@@ -175,8 +175,9 @@ struct Packets {
 }
 
 impl Packets {
-    fn add(&mut self, link: u32, time: Time, data: &[u8]) {
-        match Packet::parse(link, time, data) {
+    /// Adds a packet of `length` bytes, of which the capture has `data`.
+    fn add(&mut self, link: u32, time: Time, data: &[u8], length: u32) {
+        match Packet::parse(link, time, data, length) {
             Ok(packet) => self.tcp.push(packet),
             Err(reason) => *self.skipped.entry(reason).or_default() += 1,
         }
@@ -223,11 +224,11 @@ fn pcap(bytes: &[u8], all: &mut Packets) -> Result<(), Fault> {
     let mut at = 24;
     while at < bytes.len() {
         let header = [word(at), word(at + 4), word(at + 8), word(at + 12)];
-        let [Some(seconds), Some(fraction), Some(captured), Some(_)] = header else { return Err(cut(all.len())) };
+        let [Some(seconds), Some(fraction), Some(captured), Some(length)] = header else { return Err(cut(all.len())) };
         let from = at + 16;
         let data = bytes.get(from..from.saturating_add(captured as usize)).ok_or_else(|| cut(all.len()))?;
         let fraction = u64::from(fraction) * if nanoseconds { 1 } else { 1000 };
-        all.add(link, Time::from_nanos(u64::from(seconds) * 1_000_000_000 + fraction), data);
+        all.add(link, Time::from_nanos(u64::from(seconds) * 1_000_000_000 + fraction), data, length);
         at = from + captured as usize;
     }
     Ok(())
@@ -250,7 +251,7 @@ fn pcapng(bytes: &[u8], all: &mut Packets) -> Result<(), Fault> {
                 let Some(&(link, ticks)) = interfaces.get(packet.interface_id as usize) else { continue };
                 // The reader takes every tick for a nanosecond.
                 let time_ns = packet.timestamp.as_nanos() * 1_000_000_000 / ticks;
-                all.add(link, Time::from_nanos(time_ns as u64), &packet.data);
+                all.add(link, Time::from_nanos(time_ns as u64), &packet.data, packet.original_len);
             }
             Block::SectionHeader(_) => interfaces.clear(),
             _ => {}

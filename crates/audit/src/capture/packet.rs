@@ -71,15 +71,15 @@ pub(crate) struct Packet {
 type Fields = (Endpoints, (u32, Option<u32>, u64), (bool, bool, bool, u16), Vec<(u32, u32)>, Option<(u32, u32)>, u16);
 
 /// Source and destination of an IP packet, and the length of its payload by its header: the capture may end with the
-/// headers. With the identification of IPv4.
-fn addresses(net: &LaxNetSlice<'_>) -> Option<(IpAddr, IpAddr, u64, u16)> {
+/// headers, and lacks `uncaptured` bytes. With the identification of IPv4.
+fn addresses(net: &LaxNetSlice<'_>, uncaptured: usize) -> Option<(IpAddr, IpAddr, u64, u16)> {
     match net {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             let headers = usize::from(header.ihl()) * 4 + ip.extensions().auth.map_or(0, |auth| auth.slice().len());
             // Zero in captures above segmentation offload of more than 64 kB.
             let length = match usize::from(header.total_len()) {
-                0 => ip.payload().payload.len(),
+                0 => ip.payload().payload.len() + uncaptured,
                 total => total.saturating_sub(headers),
             };
             Some((
@@ -93,7 +93,7 @@ fn addresses(net: &LaxNetSlice<'_>) -> Option<(IpAddr, IpAddr, u64, u16)> {
             let header = ip.header();
             // It counts extension headers (RFC 8200, section 3).
             let length = match usize::from(header.payload_length()) {
-                0 => ip.payload().payload.len(),
+                0 => ip.payload().payload.len() + uncaptured,
                 total => total.saturating_sub(ip.extensions().slice().len()),
             };
             Some((IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()), length as u64, 0))
@@ -103,12 +103,13 @@ fn addresses(net: &LaxNetSlice<'_>) -> Option<(IpAddr, IpAddr, u64, u16)> {
 }
 
 impl Packet {
-    /// Parses a packet of a link type.
+    /// Parses a packet of a link type and of `length` bytes, of which the capture has `data`.
     ///
     /// # Errors
     ///
     /// It is not TCP over IP, or its headers are not complete.
-    pub(crate) fn parse(link: u32, time: Time, data: &[u8]) -> Result<Self, Skipped> {
+    pub(crate) fn parse(link: u32, time: Time, data: &[u8], length: u32) -> Result<Self, Skipped> {
+        let uncaptured = (length as usize).saturating_sub(data.len());
         let cut = Skipped::Cut(data.len());
         let mut packet = ip_packet(link, data)?;
         // IP over IP (RFC 2003, RFC 4213), at most twice.
@@ -120,7 +121,7 @@ impl Packet {
             let sliced = LaxSlicedPacket::from_ip(packet).map_err(|_| cut)?;
             let net = sliced.net.as_ref().ok_or(Skipped::NoIp)?;
             if let Some(TransportSlice::Tcp(tcp)) = &sliced.transport {
-                return Self::of(time, net, tcp).ok_or(Skipped::NoIp);
+                return Self::of(time, net, tcp, uncaptured).ok_or(Skipped::NoIp);
             }
             let inner = net.ip_payload_ref().ok_or(Skipped::NoIp)?;
             match inner.ip_number.0 {
@@ -156,8 +157,8 @@ impl Packet {
         }
     }
 
-    fn of(time: Time, net: &LaxNetSlice<'_>, tcp: &etherparse::TcpSlice<'_>) -> Option<Self> {
-        let (from, to, length, ip_id) = addresses(net)?;
+    fn of(time: Time, net: &LaxNetSlice<'_>, tcp: &etherparse::TcpSlice<'_>, uncaptured: usize) -> Option<Self> {
+        let (from, to, length, ip_id) = addresses(net, uncaptured)?;
         let mut packet = Self {
             time,
             endpoints: Endpoints {
@@ -226,15 +227,16 @@ mod tests {
         bytes.extend([0; 32]);
         bytes.extend([6, 0, 1, 4, 0, 0, 0, 0]);
         bytes.extend(TCP);
-        bytes.extend(vec![0; data]);
-        Packet::parse(RAW, Time::ZERO, &bytes).expect("TCP")
+        let whole = bytes.len() + data;
+        bytes.extend(vec![0; data.min(5)]);
+        Packet::parse(RAW, Time::ZERO, &bytes, whole as u32).expect("TCP")
     }
 
     /// RFC 8200, section 3: the payload length counts extension headers. It is zero in captures above segmentation offload
-    /// of more than 64 kB, where the packet says how much there is.
+    /// of more than 64 kB, where the record of the packet says how much there is, also if the capture has five bytes of it.
     #[test]
     fn extension_headers_of_ipv6_are_no_payload() {
-        assert_eq!([over_ipv6(8 + 20 + 5, 5).payload, over_ipv6(0, 7).payload], [5, 7]);
+        assert_eq!([over_ipv6(8 + 20 + 5, 5).payload, over_ipv6(0, 70_000).payload], [5, 70_000]);
     }
 
     /// The same with the total length of IPv4.
@@ -244,7 +246,7 @@ mod tests {
             let mut bytes = vec![0x45, 0, 0, total, 0, 0, 0, 0, 64, 6, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1];
             bytes.extend(TCP);
             bytes.extend([0; 6]);
-            Packet::parse(RAW, Time::ZERO, &bytes).expect("TCP").payload
+            Packet::parse(RAW, Time::ZERO, &bytes, 46).expect("TCP").payload
         };
         assert_eq!([payload(46), payload(44), payload(0)], [6, 4, 6]);
     }

@@ -80,7 +80,8 @@ fn data_that_is_acknowledged_is_not_sent_again() {
     };
     let (mut tcp, mut out) = (Tcp::new(MSS, 10 * MSS, false, Flights::Window), Vec::new());
     let first: Vec<_> = (0..4).map(|number| segment(0, number)).collect();
-    for events in [first, vec![ack(50, 2, false)], vec![segment(51, 0)], vec![ack(52, 4, false)]] {
+    let groups = [first, vec![ack(50, 2, false)], vec![segment(51, 0)], vec![ack(52, 4, false)]];
+    for events in groups {
         tcp.events(0, &events, &[], &view, &mut out);
     }
     let is_congestion = |item: &Item| match item {
@@ -88,4 +89,31 @@ fn data_that_is_acknowledged_is_not_sent_again() {
         _ => false,
     };
     assert!(!out.iter().any(is_congestion), "{out:?}");
+}
+
+/// RFC 3708, section 3, by hand: of two retransmissions a D-SACK reports one, that which left after the ACK of its data. The
+/// other was necessary, so that the reduction is not undone.
+#[test]
+fn a_late_retransmission_counts_where_a_d_sack_reports_it() {
+    let view = View {
+        cwnd: 10 * MSS,
+        permitted_cwnd: 10 * MSS,
+        slow_start: true,
+        observes_sent: false,
+        model_based: false,
+        paced: false,
+    };
+    let (mut tcp, mut out) = (Tcp::new(MSS, 10 * MSS, false, Flights::Window), Vec::new());
+    let with_sack = |ms: u64, segments: u64, block: (u64, u64)| {
+        let sack = Box::new([(1 + block.0 * MSS, 1 + block.1 * MSS)]);
+        let ack = 1 + segments * MSS;
+        let what = What::TcpAck { ack, sack, ece: false, echo: None, echo_rtt: None, rwnd: None, duplicates: false };
+        Event { time: at(ms), what }
+    };
+    let first: Vec<_> = (0..8).map(|number| segment(0, number)).collect();
+    let repair = vec![with_sack(50, 0, (1, 5)), segment(50, 0)];
+    for events in [first, repair, vec![ack(100, 5, false)], vec![segment(101, 1)], vec![with_sack(150, 6, (1, 2))]] {
+        tcp.events(0, &events, &[], &view, &mut out);
+    }
+    assert!(!tcp.retransmissions.all_spurious());
 }

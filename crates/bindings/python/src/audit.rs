@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cwndlab_audit::event::Log;
 use cwndlab_audit::{audit as judge, capture, qlog, report, transfer, Options, Unknown};
 use cwndlab_units::Fault;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors::{fault_error, guarded};
@@ -48,6 +49,9 @@ pub(crate) fn explain(
     let unknown = Unknown { seed, fills_when_paced };
     let options = move |most_bits| Options { mss, initial_cwnd, tolerance: None, unknown, identifies: Some(most_bits) };
     let most_bits = most_bits.unwrap_or_else(|| vec![f64::INFINITY; parsed.len()]);
+    if most_bits.len() != parsed.len() {
+        return Err(PyValueError::new_err("most_bits has another length than algorithms"));
+    }
     let compare = move || {
         guarded(|| {
             let (samples, connection) = (samples.as_deref(), connection.as_deref());

@@ -98,8 +98,8 @@ fn fast_retransmit(kind: &mut impl DupackBased, tcb: &mut Tcb, now: Time, out: &
 pub(super) fn enter_fast_recovery(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
     if tcb.state != CaState::Cwr || tcb.controller.hears_losses_in_reductions() {
         tcb.on_congestion(now, Cause::Loss, false, false, out);
+        tcb.ecn.queue_cwr(tcb.stack.ecn);
     }
-    tcb.ecn.queue_cwr(tcb.stack.ecn);
     tcb.high_seq = tcb.scoreboard.next;
     tcb.dupacks.recover = tcb.high_seq;
     tcb.scoreboard.mark_lost(tcb.scoreboard.una);

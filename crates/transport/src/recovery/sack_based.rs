@@ -88,10 +88,10 @@ fn enter_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, out: &mu
     tcb.start_prr();
     if tcb.state != CaState::Cwr || tcb.controller.hears_losses_in_reductions() {
         tcb.on_congestion(now, Cause::Loss, false, false, out);
+        tcb.ecn.queue_cwr(tcb.stack.ecn);
     }
     tcb.state = CaState::Recovery;
     tcb.high_seq = tcb.scoreboard.next;
-    tcb.ecn.queue_cwr(tcb.stack.ecn);
     kind.on_recovery_start(tcb);
     tcb.force_retransmit = !(tcb.controller.is_model_based() && tcb.features.sack);
     tcb.init_undo();

@@ -20,9 +20,11 @@ impl DupackBased for Tahoe {
     /// Marks all segments in flight lost, as after a timeout.
     fn enter(&mut self, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
         // A reduction for a mark is that of this window of data (RFC 3168, section 6.1.2).
-        let repeated = tcb.state == CaState::Cwr;
+        let repeated = tcb.state == CaState::Cwr && !tcb.controller.hears_losses_in_reductions();
         tcb.on_congestion(now, Cause::Loss, true, repeated, out);
-        tcb.ecn.queue_cwr(tcb.stack.ecn);
+        if !repeated {
+            tcb.ecn.queue_cwr(tcb.stack.ecn);
+        }
         tcb.high_seq = tcb.scoreboard.next;
         tcb.dupacks.recover = tcb.high_seq;
         tcb.scoreboard.mark_all_lost(|_| false);

@@ -9,8 +9,8 @@ use crate::wire::Output;
 
 impl Tcb {
     /// Reports congestion to the algorithm and sets `ssthresh` to its new window. Records the end of a slow start,
-    /// unless the window restarts at one segment (`restart`), in slow start again. `repeated`: the timer expired again for
-    /// the same segment.
+    /// unless the window restarts at one segment (`restart`), in slow start again. `repeated`: the window of data has its
+    /// reduction already, as where the timer expires again for the same segment.
     pub(crate) fn on_congestion(
         &mut self,
         now: Time,
