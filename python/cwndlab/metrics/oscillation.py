@@ -37,7 +37,7 @@ def oscillation(
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("single"), seed=1)
     >>> cwndlab.metrics.oscillation(records, scales_s=(0.1, 0.2))["cov"].round(2).to_list()
-    [0.21, 0.0]
+    [0.32, 0.28]
     """
     run = MeasuredRun(records, start_s, end_s)
     span, step = run.span, run.step_ns

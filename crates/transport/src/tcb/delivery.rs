@@ -51,8 +51,8 @@ impl Tcb {
         } else {
             summary.retransmitted = true;
         }
-        // RFC 8985, section 6.2, step 2; Linux, tcp_skb_spurious_retrans: an echo older than the retransmission belongs to
-        // the original.
+        // Linux, tcp_skb_spurious_retrans: an echo older than the retransmission belongs to the original.
+        // RFC 8985, section 6.2, step 2, says the same.
         let spurious =
             !original && self.stack.timestamps && summary.echo > Time::ZERO && summary.echo < segment.sent_at;
         if !spurious {
