@@ -23,27 +23,28 @@ fn ack(ms: u64, segments: u64, duplicates: bool) -> Event {
     Event { time: at(ms), what }
 }
 
+/// The sender after the groups of events, and what they are for the algorithm, whose window is `window` segments.
+fn after(window: u64, groups: &[Vec<Event>]) -> (Tcp, Vec<Item>) {
+    let cwnd = window * MSS;
+    let view =
+        View { cwnd, permitted_cwnd: cwnd, slow_start: true, observes_sent: false, model_based: false, paced: false };
+    let (mut tcp, mut out) = (Tcp::new(MSS, cwnd, false, Flights::Window), Vec::new());
+    for events in groups {
+        tcp.events(0, events, &[], &view, &mut out);
+    }
+    (tcp, out)
+}
+
 /// Sixty segments, of which the first is lost and sent again after the third of 59 ACKs without progress; then all are
 /// acknowledged. Returns what each ACK delivers, segments.
 fn delivered(duplicates: bool) -> Vec<u64> {
-    let view = View {
-        cwnd: 60 * MSS,
-        permitted_cwnd: 60 * MSS,
-        slow_start: true,
-        observes_sent: false,
-        model_based: false,
-        paced: false,
-    };
     let mut groups = vec![(0..60).map(|number| segment(0, number)).collect::<Vec<_>>()];
     for number in 0..59 {
         groups.push(vec![ack(50 + number, 0, duplicates)]);
         groups.extend((number == 2).then(|| vec![segment(52, 0)]));
     }
     groups.push(vec![ack(120, 60, duplicates)]);
-    let (mut tcp, mut out) = (Tcp::new(MSS, 60 * MSS, false, Flights::Window), Vec::new());
-    for events in &groups {
-        tcp.events(0, events, &[], &view, &mut out);
-    }
+    let (_, out) = after(60, &groups);
     let acked = out.iter().filter_map(|item| match item {
         Item::Step(step) => match step.main_event() {
             Some(Report::Ack(ack)) => Some(ack.acked.0 / MSS),
@@ -70,20 +71,8 @@ fn other_acks_without_progress_deliver_nothing() {
 /// sent again for the sender then, and no recovery begins.
 #[test]
 fn data_that_is_acknowledged_is_not_sent_again() {
-    let view = View {
-        cwnd: 10 * MSS,
-        permitted_cwnd: 10 * MSS,
-        slow_start: true,
-        observes_sent: false,
-        model_based: false,
-        paced: false,
-    };
-    let (mut tcp, mut out) = (Tcp::new(MSS, 10 * MSS, false, Flights::Window), Vec::new());
     let first: Vec<_> = (0..4).map(|number| segment(0, number)).collect();
-    let groups = [first, vec![ack(50, 2, false)], vec![segment(51, 0)], vec![ack(52, 4, false)]];
-    for events in groups {
-        tcp.events(0, &events, &[], &view, &mut out);
-    }
+    let (_, out) = after(10, &[first, vec![ack(50, 2, false)], vec![segment(51, 0)], vec![ack(52, 4, false)]]);
     let is_congestion = |item: &Item| match item {
         Item::Step(step) => matches!(step.main_event(), Some(Report::Congestion(_))),
         _ => false,
@@ -95,15 +84,6 @@ fn data_that_is_acknowledged_is_not_sent_again() {
 /// other was necessary, so that the reduction is not undone.
 #[test]
 fn a_late_retransmission_counts_where_a_d_sack_reports_it() {
-    let view = View {
-        cwnd: 10 * MSS,
-        permitted_cwnd: 10 * MSS,
-        slow_start: true,
-        observes_sent: false,
-        model_based: false,
-        paced: false,
-    };
-    let (mut tcp, mut out) = (Tcp::new(MSS, 10 * MSS, false, Flights::Window), Vec::new());
     let with_sack = |ms: u64, segments: u64, block: (u64, u64)| {
         let sack = Box::new([(1 + block.0 * MSS, 1 + block.1 * MSS)]);
         let ack = 1 + segments * MSS;
@@ -112,8 +92,7 @@ fn a_late_retransmission_counts_where_a_d_sack_reports_it() {
     };
     let first: Vec<_> = (0..8).map(|number| segment(0, number)).collect();
     let repair = vec![with_sack(50, 0, (1, 5)), segment(50, 0)];
-    for events in [first, repair, vec![ack(100, 5, false)], vec![segment(101, 1)], vec![with_sack(150, 6, (1, 2))]] {
-        tcp.events(0, &events, &[], &view, &mut out);
-    }
+    let late = [vec![ack(100, 5, false)], vec![segment(101, 1)], vec![with_sack(150, 6, (1, 2))]];
+    let (tcp, _) = after(10, &[vec![first, repair], late.into()].concat());
     assert!(!tcp.retransmissions.all_spurious());
 }

@@ -266,6 +266,20 @@ mod tests {
         tcb
     }
 
+    fn ack_of(ack: u64, echo: Time) -> AckPacket {
+        AckPacket {
+            ack,
+            part: 0,
+            window: Bytes(1 << 20),
+            echo,
+            ece: false,
+            ce_count: 0,
+            accecn: None,
+            blocks: SackBlocks::default(),
+            feedback: None,
+        }
+    }
+
     /// RFC 6298, section 3 (Karn), and RFC 7323, section 4.1, by hand: the first of two segments is lost and sent again
     /// after a minute, and its ACK is for both. The second one waited for it at the receiver: a minute is no RTT. With
     /// timestamps the sample is the time since the echoed one, 300 ms.
@@ -276,17 +290,7 @@ mod tests {
             std::sync::Arc::make_mut(&mut tcb.stack).timestamps = timestamps;
             let una = tcb.scoreboard.una;
             let now = Time::from_nanos(60_000_000_000);
-            let packet = AckPacket {
-                ack: una + 2,
-                part: 0,
-                window: Bytes(1 << 20),
-                echo: Time::from_nanos(59_700_000_000),
-                ece: false,
-                ce_count: 0,
-                accecn: None,
-                blocks: SackBlocks::default(),
-                feedback: None,
-            };
+            let packet = ack_of(una + 2, Time::from_nanos(59_700_000_000));
             let mut summary = AckSummary::new(&packet, una);
             tcb.acknowledge(now, &mut summary);
             tcb.sample_rtt(now, &mut summary);
@@ -308,17 +312,7 @@ mod tests {
             let rtt = Duration::from_millis(100);
             tcb.rtt.sample(at(500), rtt, rtt);
             tcb.scoreboard.retransmit(una, at(1000));
-            let packet = AckPacket {
-                ack: una + 1,
-                part: 0,
-                window: Bytes(1 << 20),
-                echo: at(echo_ms),
-                ece: false,
-                ce_count: 0,
-                accecn: None,
-                blocks: SackBlocks::default(),
-                feedback: None,
-            };
+            let packet = ack_of(una + 1, at(echo_ms));
             let mut summary = AckSummary::new(&packet, una);
             tcb.acknowledge(at(1200), &mut summary);
             assert_eq!(tcb.rack.advanced, learns, "linux: {linux}, echo: {echo_ms} ms");
@@ -337,17 +331,7 @@ mod tests {
             let mut single = sent(linux, &histories);
             let una = whole.scoreboard.una;
             let now = Time::from_nanos(1_000_100);
-            let packet = AckPacket {
-                ack: una + 1 + (part * histories.len() as f64) as u64,
-                part: 0,
-                window: Bytes(1 << 20),
-                echo: Time::from_nanos(1_000_000),
-                ece: false,
-                ce_count: 0,
-                accecn: None,
-                blocks: SackBlocks::default(),
-                feedback: None,
-            };
+            let packet = ack_of(una + 1 + (part * histories.len() as f64) as u64, Time::from_nanos(1_000_000));
             let mut summary = AckSummary::new(&packet, una);
             let mut expected = summary;
             whole.acknowledge(now, &mut summary);
