@@ -24,7 +24,7 @@ help:
 	@echo 'make test         all tests'
 	@echo 'make fuzz         COUNT random extreme scenarios from SEED on (300 from 1), every invariant checked'
 	@echo 'make faults       what the suites and the audit find of the seeded faults in tests/faults/; ONLY=NAME: this one'
-	@echo 'make check        formatting, lints, types, documentation; stale generated parts of docs/ and README.md'
+	@echo 'make check        formatting, lints, types, documentation; stale results, and stale generated parts of docs/ and README.md'
 	@echo 'make fmt          formats everything'
 	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; stepped runs; the emulator, the kernel, the server'
 	@echo 'make bench-instructions  what a packet costs by stage, counted by callgrind; UPDATE=1 writes it to benches/ and docs/'
@@ -137,6 +137,7 @@ check: build
 	$(BIN)/python tools/check_arrows.py
 	$(BIN)/python tools/check_structure.py
 	$(BIN)/python tools/refresh_docs.py --check
+	$(BIN)/cwndlab reproduce --all --results results --check
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/release.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/pip-licenses > /dev/null

@@ -258,3 +258,29 @@ def test_other_paths_and_goals_are_errors(
 def test_an_unknown_goal_is_an_error() -> None:
     with pytest.raises(ScenarioError, match="is no harm"):
         attack("vegas", goal="all")  # type: ignore[arg-type]
+
+
+def test_a_story_has_no_wait_between_two_samples() -> None:
+    """The queue is sampled every 100 ms: 90 ms from 1 s on have no two instants, the rest has."""
+    path = scenario_of(PATH).with_({"duration": "3 s"})
+    found = replace(
+        attack("vegas", "cubic", scenario=path, goal="delay", trials=1), events=[Event(1.0, 0.09, "delay", 30.0)]
+    )
+    shown = found.table().rows
+    assert [row[:2] for row in shown] == [["0", "1"], ["1", "1.09"], ["1.09", "3"]]
+    assert shown[1][3:] == ["–", "–"]
+    assert "–" not in [*shown[0][3:], *shown[2][3:]]
+
+
+def test_a_wait_too_short_to_compare_is_no_harm_with_other_seeds_either() -> None:
+    """Vegas on its own path keeps a few packets in the queue; at 1 Gbit/s these wait less than the millisecond below
+    which the search compares nothing, and so does the harm that it states in the end."""
+    path = scenario_of(PATH).with_({"duration": "2 s", "dumbbell.bottleneck.rate": "1 Gbps"})
+    found = attack("vegas", "reno", scenario=path, goal="delay", trials=1, most_events=0)
+    assert max(found.values[0]) < 1.0
+    assert (found.harm.mean, found.quiet) == (-1.0, -1.0)
+
+
+def test_a_search_without_a_trial_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="trials: 0 lists find nothing"):
+        attack("vegas", trials=0)

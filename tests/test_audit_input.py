@@ -321,3 +321,26 @@ def test_offloaded_packets_without_a_handshake_have_the_mss_of_their_parts(sent:
     only = [one for one in late if one[2] - len(one[1]) in (0, 15 * 1448)]
     assert "give the payload of a segment with `--mss`" in fault(written(tmp_path / "a.pcap", only))
     assert audit(written(tmp_path / "a.pcap", only), "cubic", mss_bytes=1448).mss_bytes == 1448
+
+
+def test_faults_name_the_options_that_there_are(cli: Cli, tmp_path: Path) -> None:
+    """The parameters have other names: ``mss_bytes``, ``initial_cwnd_bytes``, ``tolerance_segments``."""
+    log = tmp_path / "a.sqlog"
+    log.write_bytes(b'\x1e{"qlog_version": "0.3"}')
+    for option, value, hint in (("--mss", "0", "1200"), ("--initial-cwnd", "0", "12000"), ("--tolerance", "-1", "1")):
+        status, _, err = cli("audit", log, "--as", "cubic", f"{option}={value}")
+        assert status == 2
+        assert err.splitlines()[0].startswith(f"{option}: ")
+        assert err.splitlines()[1] == f"  hint: write {option} {hint}"
+
+
+def test_samples_belong_to_a_capture(cli: Cli, tmp_path: Path) -> None:
+    """A qlog has windows of its own, beside which a file of samples, whatever it says, would be ignored."""
+    log = tmp_path / "a.sqlog"
+    for content in (b'\x1e{"qlog_version": "0.3"}', b' {"qlog_version": "0.3"}'):
+        log.write_bytes(content)
+        status, _, err = cli("audit", log, "--as", "cubic", "--samples", "anything")
+        assert (status, err.splitlines()[0]) == (
+            2,
+            "--samples: belongs to a capture; a qlog has the windows of its sender",
+        )

@@ -14,13 +14,17 @@ from types import SimpleNamespace
 import cwndlab
 import polars as pl
 import pytest
+from cwndlab import Scenario
+from cwndlab.cli.progress import Stopped
+from cwndlab.errors import Fault, OutputError
 from cwndlab.export.qlog import _remarks
+from cwndlab.records import key_of
 from cwndlab.saved import report
 
 Cli = Callable[..., tuple[int, str, str]]
 
 
-@pytest.mark.parametrize("option", ["--out", "--report"])
+@pytest.mark.parametrize("option", ["--out", "--report", "--save", "--figure", "-o", "--output"])
 def test_an_empty_place_is_refused(
     cli: Cli, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
@@ -43,6 +47,149 @@ def test_output_that_cannot_be_written_is_status_1(cli: Cli, path: Path, tmp_pat
     assert (status, str(below) in err, "cannot be written" in err) == (1, True, True)
     status, _, err = cli("compare", path, *pair, "--report", below)
     assert (status, "cannot be written" in err) == (1, True)
+
+
+def test_an_argument_that_is_not_utf_8_is_told_unless_it_names_a_file(tmp_path: Path) -> None:
+    """POSIX names are bytes, texts are not: Python has the byte FF as a surrogate (PEP 383)."""
+    command = [sys.executable, "-m", "cwndlab"]
+    hint = "is not UTF-8 text\n  hint: write it in UTF-8\n"
+    cases: list[tuple[list[str | bytes], str]] = [
+        (["run", "two-flows", "--set", b"title=\xff"], "title=\\xff"),
+        (["explain", b"cub\xff"], "cub\\xff"),
+        (["run", b"\xff.toml"], "\\xff.toml"),
+    ]
+    for arguments, shown in cases:
+        done = subprocess.run(
+            [*command, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"cwndlab: '{shown}' {hint}")
+    place = os.fsencode(tmp_path) + b"/\xff.toml"
+    with open(place, "w", encoding="utf-8") as file:  # noqa: PTH123  a name in bytes
+        file.write(cwndlab.presets.load("single").with_(duration="1 s").to_toml())
+    out = os.fsencode(tmp_path) + b"/out\xff"
+    subprocess.run([*command, "run", place, "--out", out], capture_output=True, check=True, timeout=120)
+    assert (Path(os.fsdecode(out)) / "flows.parquet").exists()
+
+
+@pytest.mark.parametrize("place", [".", "/"])
+def test_a_folder_in_place_of_a_file_is_told(cli: Cli, path: Path, place: str) -> None:
+    """EISDIR of rename(2); both names end in nothing that a file could be called."""
+    told = f"{place}: cannot be written: Is a directory\n  hint: choose another place"
+    with pytest.raises(cwndlab.errors.OutputError, match=re.escape(told)):
+        cwndlab.files.save("", place)
+    assert cli("run", path, "--report", place) == (1, "", f"{told}\n")
+    what = f"--out: '{place}' has no name for the report\n  hint: write --out cwndlab-demo\n"
+    assert cli("demo", "--out", place) == (2, "", what)
+
+
+def never(*_: object, **__: object) -> None:
+    raise AssertionError("it ran")
+
+
+def test_places_are_looked_at_before_the_run(
+    cli: Cli, path: Path, scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records of seed 1 are there: neither seed 2 nor an emulation of seed 1 may take their place."""
+    kept = tmp_path / "kept"
+    cwndlab.run(scenario, seed=1).save(kept)
+    before = cwndlab.Records.read(kept).hash()
+    monkeypatch.setattr(cwndlab, "run", never)
+    monkeypatch.setattr(cwndlab.emulation, "become_root", never)
+    holds = f"{kept}: holds another run (scenario {scenario.hash[:12]}, seed 1, version {cwndlab.version()})\n"
+    for arguments in (
+        ("run", path, "--seed", 2, "--out", kept),
+        ("run", path, "--engine", "emulate", "--out", kept),
+        ("emulate", path, "--out", kept, "--", "true"),
+        ("emulate", path, "--calibrate", "--out", kept),
+    ):
+        assert cli(*arguments) == (2, "", f"{holds}  hint: name a folder that is empty or does not exist\n")
+    for option in ("--report", "--pcap"):
+        told = "/proc/x: cannot be written: No such file or directory\n  hint: choose another place\n"
+        assert cli("run", path, option, "/proc/x") == (1, "", told)
+    assert cli("run", path, "--out", path) == (
+        2,
+        "",
+        f"{path}: is a file, not a folder\n  hint: name a folder that is empty or does not exist\n",
+    )
+    assert cwndlab.Records.read(kept).hash() == before
+
+
+def test_which_run_a_folder_has_is_read_from_one_table(
+    cli: Cli, path: Path, scenario: Scenario, tmp_path: Path
+) -> None:
+    """Whatever other tables hold; where this one is damaged, only a simulation may be what was there."""
+    kept = tmp_path / "kept"
+    cwndlab.run(scenario, seed=1).save(kept)
+    runs = kept / "runs.parquet"
+    whole = runs.read_bytes()
+    (kept / "samples.parquet").write_bytes(b"")
+    assert key_of(kept) == (scenario.hash, 1, cwndlab.version(), "simulate")
+    assert cli("run", path, "--seed", 2, "--out", kept)[2].startswith(f"{kept}: holds another run (")
+    for content in (b"", whole[:-9], b"PAR1"):
+        runs.write_bytes(content)
+        assert key_of(kept) is None
+        told = f"{kept}: holds files of another run\n  hint: name a folder that is empty or does not exist\n"
+        assert cli("emulate", path, "--out", kept, "--", "true") == (2, "", told)
+    pl.DataFrame({"seed": [1]}).write_parquet(runs)
+    assert (key_of(kept), key_of(tmp_path)) == (None, None)
+
+
+def full(place: object) -> OutputError:
+    return OutputError(Fault(str(place), "no space is left on the device", "name another folder"))
+
+
+def test_every_file_that_cannot_be_written_is_told(
+    cli: Cli, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_what: object, place: object) -> None:
+        raise full(place)
+
+    monkeypatch.setattr(cwndlab.Records, "save", fails)
+    monkeypatch.setattr(cwndlab, "report", fails)
+    out, page = tmp_path / "out", tmp_path / "page.html"
+    status, printed, err = cli("run", path, "--out", out, "--report", page)
+    assert (status, printed.startswith("flow")) == (1, True)
+    assert err.endswith(f"seed: 1\n{full(out)}\n{full(page)}\n")
+
+
+class Broken:
+    """A path that is stopped, and whose records do not fit on the disk."""
+
+    flows, notes = ("a",), ()
+
+    def __init__(self, stop: BaseException) -> None:
+        self.records = SimpleNamespace(rows=lambda _table: [], save=self._save)
+        self._stop = stop
+
+    def __enter__(self) -> Broken:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def address(self, *_: object) -> str:
+        raise self._stop
+
+    def _save(self, place: Path) -> None:
+        raise full(place)
+
+
+@pytest.mark.parametrize(
+    ("stop", "status", "told"),
+    [
+        (KeyboardInterrupt(), 130, "stopped"),
+        (Stopped("stopped before the command ended"), 130, "stopped before the command ended"),
+        (cwndlab.RunError(Fault("emulate", "ended", "")), 1, "emulate: ended"),
+    ],
+)
+def test_records_that_cannot_be_kept_do_not_replace_a_signal(
+    cli: Cli, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: BaseException, status: int, told: str
+) -> None:
+    """128 + SIGINT is 130."""
+    monkeypatch.setattr(cwndlab.emulation, "become_root", lambda: None)
+    monkeypatch.setattr(cwndlab.emulation, "EmulatedPath", lambda *_, **__: Broken(stop))
+    ended, _, err = cli("emulate", path, "--out", tmp_path / "out", "--", "true")
+    assert (ended, err.endswith(f"{full(tmp_path / 'out')}\n{told}\n")) == (status, True)
 
 
 @pytest.mark.parametrize("option", ["--repetitions", "--at-most"])
@@ -114,7 +261,7 @@ def test_a_pipe_without_bound_is_left_out_of_qlog() -> None:
     """RFC 8259, section 6: JSON has no infinity, which CapStart notes where it finds no bound."""
     row = {"time_ns": 1, "flow": 0, "kind": "capstart", "cause": "", "cwnd_before_bytes": 1, "cwnd_after_bytes": 2}
     table = pl.DataFrame([row | {"pipe_segments": pipe} for pipe in (5.0, float("inf"), None)])
-    remarks = [data for _, _, data in _remarks(SimpleNamespace(events=table), 0)]  # type: ignore[arg-type]
+    remarks = [data for _, _, data in _remarks(SimpleNamespace(events=table), 0, "tcp")]  # type: ignore[arg-type]
     assert [data.get("pipe_segments") for data in remarks] == [5.0, None, None]
     json.dumps(remarks, allow_nan=False)
 

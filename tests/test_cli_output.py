@@ -58,6 +58,20 @@ def test_a_closed_standard_output_is_told(path: Path, tmp_path: Path) -> None:
     assert Records.read(tmp_path / "out").seed == 1
 
 
+def test_a_closed_standard_error_changes_neither_result_nor_status(path: Path, tmp_path: Path) -> None:
+    """As `2>&-`: no file that the verb opens takes the descriptor's place, and no message goes elsewhere."""
+    pair = f"compare {path} --algorithms cubic,reno --repetitions 2 --format json"
+    for arguments, status in ((f"{pair} --out {tmp_path / 'out'}", 0), ("run nowhere.toml", 2)):
+        command = f"exec {sys.executable} -m cwndlab {arguments}"
+        shown, quiet = (
+            subprocess.run(["sh", "-c", f"{command} {end}"], capture_output=True, text=True, check=False, timeout=120)
+            for end in ("", "2>&-")
+        )
+        assert (quiet.returncode, quiet.stdout, quiet.stderr) == (status, shown.stdout, "")
+    both = subprocess.run(["sh", "-c", f"exec {sys.executable} -m cwndlab list >&- 2>&-"], check=False, timeout=120)
+    assert both.returncode == 1
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_output_that_does_not_fit_is_told() -> None:
     with Path("/dev/full").open("w") as full:

@@ -63,6 +63,13 @@ def test_run_writes_records(cli: Cli, path: Path, scenario: Scenario, tmp_path: 
             "--format: 'xml' is not a format\n  hint: write table, json or csv\n",
         ),
         (
+            ("--set", "flow[0].rtt=nan", "--set", "duration=-inf"),
+            "flow[0].rtt: 'nan' is not a finite number\n"
+            "  hint: write a number, a text with its unit such as '50 ms', or a text in quotes: '\"nan\"'\n"
+            "duration: '-inf' is not a finite number\n"
+            "  hint: write a number, a text with its unit such as '50 ms', or a text in quotes: '\"-inf\"'\n",
+        ),
+        (
             ("--seed", 1, "--set", "flow[0].algorithm=cubik"),
             "flow[0].algorithm: no algorithm is called 'cubik'\n"
             "  hint: did you mean 'cubic'? `cwndlab list` shows them all\n",
@@ -71,6 +78,31 @@ def test_run_writes_records(cli: Cli, path: Path, scenario: Scenario, tmp_path: 
 )
 def test_bad_arguments_are_told(cli: Cli, path: Path, arguments: tuple[object, ...], message: str) -> None:
     assert cli("run", path, *arguments) == (2, "", message)
+
+
+def test_a_text_that_is_a_float_of_toml_is_written_in_quotes(cli: Cli, path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert cli("run", path, "--set", 'title="nan"', "--set", "duration=100 ms", "--out", out)[0] == 0
+    assert Records.read(out).scenario.title == "nan"
+
+
+@pytest.mark.parametrize(
+    ("format", "rule", "line"),
+    [
+        ("markdown", "|:--|:--|--:|--:|--:|--:|--:|--:|", "| flow0 | cubic+hystart-pp/rack |"),
+        ("latex", r"\begin{tabular}{llrrrrrr}", "flow0 & cubic+hystart-pp/rack &"),
+    ],
+)
+def test_a_report_prints_a_run_for_papers(
+    cli: Cli, scenario: Scenario, tmp_path: Path, format: str, rule: str, line: str
+) -> None:
+    """Two columns of words and six of numbers, then the links."""
+    cwndlab.run(scenario, seed=1).save(tmp_path)
+    status, out, _ = cli("report", tmp_path, "--format", format)
+    assert status == 0
+    assert rule in out.splitlines()
+    assert [one for one in out.splitlines() if one.startswith(line)] != []
+    assert len([one for one in out.splitlines() if one.startswith(("| bottleneck |", "bottleneck &"))]) == 1
 
 
 def test_an_unknown_verb_is_told(cli: Cli) -> None:

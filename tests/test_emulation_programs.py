@@ -440,6 +440,22 @@ def test_the_commands_status_is_ours(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_allowed")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_what_was_measured(file: Path, tmp_path: Path, number: signal.Signals) -> None:
+    """docs/command-line.md: the first signal keeps finished results. The command of the path does not listen to it."""
+    out = tmp_path / "out"
+    program = emulating(file, "--out", out, "--", "sh", "-c", "trap '' INT TERM; echo begun; sleep 300", mark="X=Y")
+    assert program.stdout is not None
+    assert program.stdout.readline() == "begun\n"
+    program.send_signal(number)
+    _, told = program.communicate(timeout=60)
+    assert program.returncode == 128 + number
+    assert told.splitlines()[-2] == f"records: {out}"
+    assert told.splitlines()[-1].startswith("stopped")
+    assert cwndlab.Records.read(out).rows("runs")[0]["engine"] == "emulate"
+
+
+@pytest.mark.usefixtures("_allowed")
 def test_a_shell_of_each_side(file: Path) -> None:
     for side, address in (("sender", "10.102.0.1"), ("receiver", "10.101.0.1")):
         program = emulating(file, "--on", side, "--accept-late", mark="X=Y", stdin=subprocess.PIPE)

@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 from cwndlab.cli import app as cli
 from cwndlab.export import FORMATS, export
-from cwndlab.export.pcap import checksum
-from cwndlab.export.wire import Way, Wire
+from cwndlab.export.pcap import Frame, Terms, checksum, headers
+from cwndlab.export.wire import Way, Wire, is_udp
 from cwndlab.records import TABLES, Records
 from cwndlab.simulate import run
 
@@ -228,6 +228,126 @@ def test_a_window_probe_is_below_the_first_unacknowledged_byte(tmp_path: Path) -
             if port == 40_000 and empty and not packet[33] & 2:
                 numbers.add(number)
     assert numbers == {3000}  # relative to the SYN, as 0; the next byte is 3001
+
+
+@pytest.fixture(scope="module")
+def arrivals() -> Records:
+    """Transfers over connections at the same time, beside a long one."""
+    return run(cwndlab.presets.load("short-flows").with_({"duration": "1 s", "packets": True}), seed=1)
+
+
+def test_connections_at_the_same_time_have_numbers_of_their_own(arrivals: Records) -> None:
+    """Each opens with a SYN of its own number, the next one after the last; its bytes are without gaps."""
+    syns = mine(arrivals, 1, 2)
+    assert syns["connection"].to_list() == list(range(len(syns)))
+    assert len(syns) > 50
+    wire = Wire(arrivals)
+    first_time = mine(arrivals, 1, 0).filter(~pl.col("retransmission"))
+    for connection in first_time["connection"].unique():
+        at = 0
+        one = first_time.filter(pl.col("connection") == connection)
+        for start, length in one.select("sequence_bytes", "payload_bytes").iter_rows():
+            assert wire.byte(1, connection, start) == at
+            at += length
+    spans = (
+        first_time.group_by("connection")
+        .agg(pl.col("sent_ns").min(), pl.col("sent_ns").max().alias("end"))
+        .sort("sent_ns")
+    )
+    assert (spans["end"].cum_max().shift(1) > spans["sent_ns"]).any()
+
+
+def test_tshark_tells_the_connections_of_a_flow_apart(arrivals: Records, tmp_path: Path) -> None:
+    export(arrivals, "pcap", tmp_path / "a.pcapng")
+    there = 'frame.interface_name == "short sender"'
+    streams = tshark(tmp_path / "a.pcapng", "-Y", there, *fields("tcp.stream"))
+    assert len({row[0] for row in streams}) == len(mine(arrivals, 1, 2))
+    again = "tcp.analysis.retransmission || tcp.analysis.fast_retransmission || tcp.analysis.out_of_order"
+    found = tshark(tmp_path / "a.pcapng", "-Y", f"({again}) && {there} && tcp.len > 0", *fields("ip.id"))
+    ours = mine(arrivals, 1, 0).filter("retransmission").sort("packet")
+    assert [int(row[0], 16) for row in found] == [packet & 0xFFFF for packet in ours["packet"]]
+
+
+@pytest.mark.parametrize(("connection", "port"), [(0, 40_000), (25_023, 65_023), (25_024, 1_024), (64_000, 40_000)])
+def test_ports_of_many_connections_are_ports(clean: Records, connection: int, port: int) -> None:
+    """By hand: 64,000 ports from 1,024 on are up to 65,023, the first one is 40,000."""
+    wire = Wire(clean)
+    row = next(wire.rows(link=0)) | {"connection": connection}
+    packet, _ = headers(wire, Frame(0, 0, 0, row, 64, 0, ""), Terms(1460, True, 0, 65_535), 0)
+    assert struct.unpack_from(">HH", packet, 20) == (port, 5_001)
+
+
+@pytest.fixture(scope="module")
+def datagrams() -> Records:
+    """Datagrams of one size above the rate of the line, and a video whose receiver reports."""
+    cbr = {"kind": "cbr", "rate": "12 Mbps", "packet": "1500 B"}
+    video = {"kind": "adaptive-video", "control": "gcc"}
+    flows = [{"transport": "udp", "rtt": "40 ms", "workload": one} for one in (cbr, video)]
+    return run({**ask(flows), "duration": "1 s"}, seed=1)
+
+
+def test_datagrams_are_captured_as_udp(datagrams: Records, tmp_path: Path) -> None:
+    """By hand: 1,472 bytes of payload, 8 of UDP and 20 of IPv4 are 1,500. A report comes from the receiver's end."""
+    export(datagrams, "pcap", tmp_path / "a.pcapng")
+    sizes: dict[tuple[int, bool], list[int]] = {}
+    for kind, body in blocks((tmp_path / "a.pcapng").read_bytes()):
+        if kind != 6:
+            continue
+        interface, _, _, captured, original = struct.unpack_from("<IIIII", body)
+        packet = body[20 : 20 + captured]
+        assert (packet[9], captured, checksum(packet[:20])) == (17, 28, 0)
+        source, _, length, _ = struct.unpack_from(">HHHH", packet, 20)
+        assert length == original - 20
+        pseudo = packet[12:20] + struct.pack(">HH", 17, length)
+        assert checksum(pseudo + packet[20:]) == 0
+        sizes.setdefault((interface, source == 40_000), []).append(original)
+    assert sizes[0, True] == [1500] * datagrams.flows["sent_packets"][0]
+    assert sum(sizes[1, True]) == datagrams.flows["wire_bytes"][1]
+    route = [int(link) for link in datagrams.flows["route"][1].split()]
+    reports = datagrams.packets.filter((pl.col("flow") == 1) & ~pl.col("link").is_in(route)).unique("packet")
+    assert len(reports) > 5
+    assert len(sizes[1, False]) == pytest.approx(len(reports), abs=2)  # some are on their way at the end
+    assert set(sizes) == {(0, True), (1, True), (1, False)}
+
+
+@pytest.mark.parametrize(
+    ("profile", "delay", "expected"),
+    [("udp", None, True), ("quinn-proto 0.11.19", 20_982_400, True), ("linux", None, False)],
+)
+def test_flows_of_datagrams_are_those_with_a_one_way_delay(profile: str, delay: int | None, expected: bool) -> None:
+    """docs/records.md: null for TCP. A hosted stack has its name as profile; of a source, nothing may have arrived."""
+    assert is_udp({"profile": profile, "min_delay_ns": delay}) is expected
+
+
+def test_tshark_reads_datagrams(datagrams: Records, tmp_path: Path) -> None:
+    export(datagrams, "pcap", tmp_path / "a.pcapng")
+    bad = "_ws.malformed || udp.checksum.status == 0 || tcp"
+    assert tshark(tmp_path / "a.pcapng", "-o", "udp.check_checksum:TRUE", "-Y", bad) == []
+    there = 'frame.interface_name == "flow0 sender"'
+    rows = tshark(tmp_path / "a.pcapng", "-Y", there, *fields("udp.length", "frame.len"))
+    assert {tuple(row) for row in rows} == {("1480", "1500")}
+
+
+def test_datagrams_are_udp_in_traces_and_qlog(datagrams: Records, tmp_path: Path) -> None:
+    export(datagrams, "ns2", tmp_path / "out.tr")
+    lines = [line.split(" ") for line in (tmp_path / "out.tr").read_text(encoding="utf-8").splitlines()]
+    assert {line[4] for line in lines} == {"udp"}
+    ends = {tuple(line[8:10]) for line in lines if line[7] == "1"}
+    assert len(ends) == 2  # there and back
+    assert {end[::-1] for end in ends} == ends
+    for flow, path in enumerate(export(datagrams, "qlog", tmp_path)):
+        head, *events = [json.loads(record) for record in path.read_bytes().split(b"\x1e")[1:]]
+        assert head["trace"]["common_fields"]["protocol_type"] == ["UDP"]
+        assert head["trace"]["event_schemas"] == ["urn:cwndlab:qlog:udp"]
+        names = [event["name"] for event in events]
+        assert set(names) <= {
+            "recovery:parameters_set", "udp:datagram_sent", "udp:datagram_dropped", "udp:datagram_received"
+        }  # fmt: skip
+        assert names.count("udp:datagram_sent") == datagrams.flows["sent_packets"][flow]
+        drops = [event["data"] for event in events if event["name"] == "udp:datagram_dropped"]
+        assert len(drops) == datagrams.flows["queue_drops"][flow]
+        assert ("udp:datagram_received" in names) == (flow == 1)
+    assert datagrams.flows["queue_drops"][0] > 10
 
 
 def test_ways_and_nodes_are_those_of_a_dumbbell(lossy: Records) -> None:

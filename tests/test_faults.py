@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import cwndlab
 import pytest
 from cwndlab.cli import faults
+from cwndlab.cli.app import app
 from cwndlab.errors import Fault, Parameter, ScenarioError, Usage, parameter_fault
 from cwndlab.statistics import Until
+from typer.main import get_command
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -52,6 +56,53 @@ def test_the_same_fault_from_both_sides(cli: Cli) -> None:
         2,
         "--until: 'goodput' is not a stopping rule\n  hint: write --until 'goodput_bps within 2 %'\n",
     )
+
+
+#: Command lines with a fault that a function of the package tells by the name of its parameter.
+FAULTY = [
+    ("compare", "two-flows", "--algorithms", "reno", "--until", "goodput"),
+    ("compare", "two-flows", "--algorithms", "reno", "--metrics", "speed"),
+    ("compare", "two-flows", "--algorithms", "reno", "--warm-up", "soon"),
+    ("matrix", "--seed", 2**64 - 1),
+    ("matrix", "--algorithms", ","),
+    ("reproduce", "cubic-study/fig1", "--quick", "--seed", 2**64 - 1),
+    ("reproduce", "cubic-study", "--quick", "--multiverse", "--seed", 2**64 - 1),
+    ("trace", "make", "nope"),
+    ("attack", "reno", "--trials", 0),
+    ("host", "quinn", "--check", "--repeat", 9),
+    ("run", "two-flows", "--threads", 0),
+]
+
+
+def options_of(words: Sequence[object]) -> set[str]:
+    """The options and arguments of the command that the first words name."""
+    command: Any = get_command(app)
+    for word in words:
+        if word not in getattr(command, "commands", {}):
+            break
+        command = command.commands[word]
+    named = {flag for one in command.params for flag in (*one.opts, *one.secondary_opts)}
+    return named | {one.make_metavar(command.make_context(None, [], resilient_parsing=True)) for one in command.params}
+
+
+@pytest.mark.parametrize("words", FAULTY, ids=lambda words: " ".join(map(str, words)))
+def test_a_fault_names_an_option_or_argument_of_its_command(cli: Cli, words: Sequence[object]) -> None:
+    status, _, err = cli(*words)
+    assert status == 2
+    assert err.partition(":")[0] in options_of(words)
+
+
+def test_every_option_with_another_name_exists() -> None:
+    """Commands that share a table of names need not have all of its options."""
+    known = {one for command in faults._OPTIONS for one in options_of([command]) | options_of([command, "make"])}
+    assert [one for names in faults._OPTIONS.values() for one in names.values() if one not in known] == []
+
+
+def test_an_unknown_paper_is_no_fault_of_an_option(cli: Cli, tmp_path: Path) -> None:
+    """Whatever option reads the universes of a paper, its name is an argument."""
+    folders = ("--results", tmp_path / "results", "--out", tmp_path / "out")
+    for option in (("--joint",), ("--multiverse",), ("--kept", *folders)):
+        assert cli("reproduce", "nope", *option)[2].startswith("reproduce: no ")
 
 
 def test_an_unknown_figure_names_its_parameter(scenario: cwndlab.Scenario) -> None:

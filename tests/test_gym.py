@@ -20,7 +20,6 @@ from cwndlab.gym import (
     CellularPaths,
     CompetitionPaths,
     CongestionEnv,
-    CongestionVectorEnv,
     Episodes,
     FixedPaths,
     Layer,
@@ -312,59 +311,6 @@ def test_a_step_without_an_episode_names_what_to_call() -> None:
             use()
 
 
-def test_a_step_of_environments_side_by_side_without_episodes_names_what_to_call() -> None:
-    actions = np.zeros((2, 1), dtype=np.float32)
-    environments = CongestionVectorEnv(2, LinkPaths(rate_mbps=12, rtt_ms=20, round_trips=10))
-    with pytest.raises(gymnasium.error.ResetNeeded, match=r"call reset\(\) before step\(\)"):
-        environments.step(actions)
-    environments.reset(seed=1)
-    environments.step(actions)
-    environments.close()
-    for use in (lambda: environments.step(actions), environments.reset):
-        with pytest.raises(gymnasium.error.ClosedEnvironmentError, match="the environment is closed"):
-            use()
-
-
-def test_environments_side_by_side_are_those_that_run_alone() -> None:
-    many = CongestionVectorEnv(3, LinkPaths())
-    observations, _ = many.reset(seed=5)
-    alone = [CongestionEnv(LinkPaths()) for _ in range(3)]
-    expected = [environment.reset(seed=5 + index)[0] for index, environment in enumerate(alone)]
-    assert observations.tolist() == [one.tolist() for one in expected]
-    for index in range(20):
-        actions = np.array([[0.3], [math.cos(index)], [-0.2]], dtype=np.float32)
-        observations, reward, _, truncated, _ = many.step(actions)
-        for row, environment in enumerate(alone):
-            one, gained, _, ended, _ = environment.step(actions[row])
-            assert (observations[row].tolist(), reward[row], truncated[row]) == (one.tolist(), gained, ended)
-
-
-def test_the_step_after_the_end_of_an_episode_starts_another_one() -> None:
-    """Gymnasium's AutoresetMode.NEXT_STEP: without a reward, and other environments go on."""
-    many = CongestionVectorEnv(2, LinkPaths(rate_mbps=12, rtt_ms=OneOf([20, 40]), round_trips=20, loss=0.0))
-    many.reset(seed=1)
-    actions = np.zeros((2, 1), dtype=np.float32)
-    ended = np.zeros(2, dtype=bool)
-    restarts = 0
-    for _ in range(100):
-        _, reward, terminated, truncated, _ = many.step(actions)
-        assert not terminated.any()
-        assert (reward[ended] == 0).all()
-        assert not truncated[ended].any()
-        restarts += int(ended.sum())
-        ended = truncated
-    assert restarts >= 4
-
-
-def test_registered_environments_take_arguments_of_their_paths_and_make_vectors() -> None:
-    many = gymnasium.make_vec(
-        "cwndlab/Link-v0", num_envs=4, vectorization_mode="vector_entry_point", rate_mbps=12, observation="aurora"
-    )
-    observations, _ = many.reset(seed=1)
-    assert observations.shape == (4, 30)
-    assert isinstance(many.unwrapped, CongestionVectorEnv)
-
-
 def test_a_reward_of_ones_own_is_a_function() -> None:
     def goodput(now: Intervals, paths: PathFacts) -> Array:
         return now.throughput / paths.fair_rate
@@ -420,6 +366,20 @@ def test_own_scenarios_get_the_policy_in_their_first_flow() -> None:
     _, info = environment.reset(seed=1)
     assert info["path"] == {"scenario": "CUBIC and Reno share a bottleneck"}
     assert environment.step(np.ones(1, dtype=np.float32))[4]["cwnd"] == 20
+
+
+def test_flows_that_would_share_one_policys_decisions_are_refused() -> None:
+    """A policy has one window; two flows that the caller decides for have two."""
+    flow = cwndlab.Flow("external", rtt="20 ms")
+    link = cwndlab.Link(rate="12 Mbit/s", delay="5 ms")
+    one = cwndlab.Scenario(duration="1 s", dumbbell=cwndlab.Dumbbell(link), flows=[flow])
+    several = [one.with_(flows=[flow, flow]), one.with_({"flow[+].algorithm": "external(every=ack)/rack"})]
+    for scenario in several:
+        environment = CongestionEnv(FixedPaths([scenario], fair_rate=1000, base_rtt=0.02))
+        with pytest.raises(ScenarioError, match=r"episode: 2 flows have the algorithm 'external', and a policy"):
+            environment.reset(seed=1)
+    with pytest.raises(ScenarioError, match=r"scenarios: the first entry of '\w{12}' is 3 flows, and a policy"):
+        FixedPaths([one.with_({"flow[0].count": 3})], fair_rate=1000, base_rtt=0.02)
 
 
 # Bad input.
@@ -568,61 +528,6 @@ def test_without_gymnasium_only_its_environments_are_missing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "gymnasium: is not installed\n  hint: pip install 'cwndlab[learn]'\n"
-
-
-# Several agents.
-
-
-def test_agents_who_keep_their_window_share_the_link_by_their_windows() -> None:
-    """Ten and forty segments in the same queue: a fifth and four fifths of the rate; the windows exceed the BDP."""
-    environment = ParallelCongestionEnv(2, CompetitionPaths(rate_mbps=12, rtt_ms=20, queue_bdp=8, loss=0.0))
-    environment.reset(seed=1)
-    goals = {"flow_0": 10, "flow_1": 40}
-    windows = dict.fromkeys(goals, 10.0)
-    seen: dict[str, list[float]] = {agent: [] for agent in goals}
-    for step in range(60):
-        actions = {agent: np.array([math.log2(goals[agent] / windows[agent])], np.float32) for agent in goals}
-        for agent, action in actions.items():
-            windows[agent] *= 2 ** float(np.clip(action[0], -1, 1))
-        observations, gained, *_ = environment.step(actions)
-        assert sorted(observations) == sorted(gained) == ["flow_0", "flow_1"]
-        if step >= 30:
-            for agent in goals:
-                seen[agent].append(gained[agent] + 0.25 * max(float(observations[agent][-4]), 0))
-    # The reward without its term of delay is the throughput by the fair share, half of the rate.
-    assert np.mean(seen["flow_0"]) == pytest.approx(0.4, abs=0.1)
-    assert np.mean(seen["flow_1"]) == pytest.approx(1.6, abs=0.1)
-
-
-def test_all_agents_end_together() -> None:
-    environment = ParallelCongestionEnv(3, CompetitionPaths(rate_mbps=12, rtt_ms=20, round_trips=20))
-    observations, infos = environment.reset(seed=1)
-    assert sorted(observations) == sorted(infos) == environment.possible_agents == environment.agents
-    while environment.agents:
-        agents = list(environment.agents)
-        actions = {agent: environment.action_space(agent).sample() for agent in agents}
-        observations, rewards, terminated, truncated, _ = environment.step(actions)
-        assert all(environment.observation_space(agent).contains(observations[agent]) for agent in agents)
-        assert not any(terminated.values())
-        assert len(set(truncated.values())) == 1
-    assert set(truncated.values()) == {True}
-    assert set(rewards.values()) == {0.0}  # no interval ended with the episode, and none is rewarded twice
-    with pytest.raises(RuntimeError, match=r"call reset\(\) before step"):
-        environment.step(actions)
-
-
-def test_a_seed_repeats_the_episode_of_all_agents() -> None:
-    def play() -> list[Any]:
-        environment = ParallelCongestionEnv(2, CompetitionPaths(queue_bdp=4))
-        observations, _ = environment.reset(seed=3)
-        rows = [{agent: one.tolist() for agent, one in observations.items()}]
-        for step in range(10):
-            actions = {agent: np.array([math.sin(step)], np.float32) for agent in environment.agents}
-            observations, gained, *_ = environment.step(actions)
-            rows += [{agent: one.tolist() for agent, one in observations.items()}, gained]
-        return rows
-
-    assert play() == play()
 
 
 # Policies as algorithms.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 STACKS = ROOT / "tests" / "stacks"
 #: Where `make hosts` puts the stacks.
 BUILT = ROOT / "build" / "stacks" / "bin"
+Cli = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +85,36 @@ def test_what_the_application_writes_is_added_to_what_waits() -> None:
     assert records.flows["end_ns"].to_list() == [10 * round_trip]
 
 
+def test_an_application_that_pauses_writes_nothing_in_the_pause() -> None:
+    """By hand: a window of one datagram, three of which leave in each 100 ms: at 0, 40.85 and 81.7 ms."""
+    records = cwndlab.run(path("990 ms", on="100 ms", off="100 ms", options="window=1"), seed=1)
+    assert records.flows["sent_packets"].to_list() == [15]
+    assert records.flows["delivered_bytes"].to_list() == [15_000]
+
+
+def test_a_stack_with_one_connection_says_so_at_the_second() -> None:
+    with pytest.raises(cwndlab.RunError, match="this stack opens one connection"):
+        cwndlab.run(path(bytes="2 kB", gap="10 ms"), seed=1)
+    records = cwndlab.run(path(bytes="2 kB", gap="10 ms", count=1), seed=1)
+    assert records.transfers.height == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"on": "1 s"}, "on: needs 'off'"),
+        ({"on": "1 s", "off": "1 s", "bytes": "1 MB"}, "on: and 'bytes' exclude each other"),
+        ({"gap": "1 s"}, "gap: needs 'bytes'"),
+        ({"bytes": "1 MB", "count": 2}, "count: needs 'gap'"),
+        ({"bytes": "1 MB", "gap": "1 s", "rate": "1 Mbps"}, "gap: and 'rate' exclude each other"),
+    ],
+)
+def test_fields_of_the_application_need_and_exclude_each_other(changes: dict[str, Any], what: str) -> None:
+    with pytest.raises(cwndlab.ScenarioError) as caught:
+        cwndlab.run(path(**changes), seed=1)
+    assert f"flow[0].workload.{what}" in str(caught.value)
+
+
 def test_marks_reach_the_receiver_of_datagrams_that_are_ecn_capable() -> None:
     """A window of 100 packets on a path that holds 49 keeps the queue of CoDel above its target."""
     scenario = path("5 s", options="window=100,ecn=2")
@@ -118,6 +150,48 @@ def test_a_scenario_names_a_stack_and_no_command() -> None:
         cwndlab.scenario.like.scenario_of(path(stack="../../bin/sh"))
 
 
+def test_names_of_the_command_are_split_outside_parentheses(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in docs/command-line.md: an algorithm of a list may have parameters, and blanks separate nothing."""
+
+    class Asked(Exception):  # noqa: N818  ends the command
+        pass
+
+    def asked(_: str, controllers: Sequence[str], **more: Any) -> None:
+        raise Asked(controllers, len(more["audits"]), more["repeat"])
+
+    monkeypatch.setattr(hosting, "host", asked)
+    for arguments, seen in (
+        (("--controller", "cubic, bbr"), (["cubic", "bbr"], 0, 2)),
+        (("--as", "cubic(beta=0.7,c=0.4)"), ([""], 1, 2)),
+        (("--controller", "a,b", "--as", ",cubic(beta=0.7, c=0.4)", "--repeat", 3), (["a", "b"], 2, 3)),
+    ):
+        with pytest.raises(Asked) as told:
+            cli("host", "quinn", *arguments)
+        assert told.value.args == seen
+
+
+def test_repetitions_of_a_check_are_refused(cli: Cli) -> None:
+    """Each cell runs twice, whatever is asked for."""
+    told = "--repeat: has no effect with --check\n  hint: each of its cells runs twice\n"
+    assert cli("host", "quinn", "--check", "--repeat", 9) == (2, "", told)
+
+
+def test_flows_over_udp_get_no_algorithm_beside_a_stack() -> None:
+    """The preset has one flow over TCP, the stack's, and three over UDP: Reno is added."""
+    made = hosting.document("cross-traffic", "quinn", against="reno")
+    assert [(one["name"], one.get("algorithm")) for one in made["flow"]] == [
+        ("cubic", None),
+        ("cbr", None),
+        ("bursts", None),
+        ("video", None),
+        ("beside", "reno"),
+    ]
+    assert [one.get("algorithm") for one in hosting.document("two-flows", "quinn", against="vegas")["flow"]] == [
+        None,
+        "vegas",
+    ]
+
+
 def test_a_verdict_compares_with_a_baseline(tmp_path: Path) -> None:
     found = hosting.host("fixed-window", options="window=10", scenario=path(), repeat=2)
     assert [(one.equal_runs, one.runs) for one in found] == [(2, 2)]
@@ -129,6 +203,12 @@ def test_a_verdict_compares_with_a_baseline(tmp_path: Path) -> None:
     faster = hosting.host("fixed-window", options="window=11", scenario=path())
     assert [verdict.word for verdict in hosting.judge(faster, baseline)] == ["changed"]
     assert [verdict.word for verdict in hosting.judge(found, None)] == ["new"]
+    # Another version of the same stack is what a baseline is for; another stack is not.
+    later = [replace(one, stack="fixed-window 2", hash="another") for one in found]
+    assert [verdict.word for verdict in hosting.judge(later, baseline)] == ["changed"]
+    other = [replace(one, stack="quinn 0.11") for one in found]
+    with pytest.raises(cwndlab.ScenarioError, match=r"baseline: is of fixed-window 1, not of quinn 0\.11"):
+        hosting.judge(other, baseline)
 
 
 def test_the_command_prints_a_row_for_each_cell_and_fails_on_a_worse_one(
@@ -143,6 +223,22 @@ def test_the_command_prints_a_row_for_each_cell_and_fails_on_a_worse_one(
     status, out, _ = cli(*common, "--options", "window=10", "--baseline", base)
     assert status == 1
     assert "degraded" in [row["verdict"] for row in json.loads(out)]
+
+
+def test_a_baseline_of_another_stack_loses_no_run(
+    cli: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told after the cells have run: their table is printed, and --save has them."""
+    found = hosting.host("fixed-window", options="window=10", scenario=path(), repeat=2)
+    base, saved = tmp_path / "base.json", tmp_path / "saved.json"
+    hosting.save_baseline(base, [replace(one, stack="quinn 0.11") for one in found])
+    monkeypatch.setattr(hosting, "check_cells", lambda *_, **__: found)
+    arguments = ("--check", "--baseline", base, "--save", saved, "--format", "json")
+    status, out, err = cli("host", "fixed-window", *arguments)
+    assert [row["hash"] for row in json.loads(out)] == [found[0].hash]
+    assert [row["hash"] for row in hosting.read_baseline(saved)["cells"]] == [found[0].hash]
+    told = "--baseline: is of quinn 0.11, not of fixed-window 1\n  hint: write one of this stack with --save\n"
+    assert (status, err) == (2, f"baseline: {saved}\nseed: 1\n{told}")
 
 
 def statement(name: str, options: str, **changes: Any) -> tuple[bool | None, str]:

@@ -279,8 +279,12 @@ def test_bad_input_is_named(cli: Cli, tmp_path: Path) -> None:
         ([str(tmp_path / "missing")], "cannot be read"),
         ([str(Path(__file__))], "is not qlog"),
         ([str(log), "--candidates", "renoo"], "'renoo' is not a congestion avoidance of the catalogue"),
-        ([str(log), "--mss", "0"], "'0' is not a size"),
+        ([str(log), "--mss", "0"], "--mss: '0' is not a size\n  hint: write --mss 1448"),
+        ([str(log), "--initial-cwnd", "0"], "--initial-cwnd: '0' is not a size\n  hint: write --initial-cwnd 14480"),
+        ([str(log), "--samples", "anything"], "--samples: belongs to a capture; a qlog has the windows of its sender"),
     ):
         status, _, err = cli("identify", *arguments)
         assert status == 2
         assert cause in err
+    with pytest.raises(cwndlab.errors.ArgumentError, match="candidates: there is none to choose from"):
+        cwndlab.identify(log, candidates=[])

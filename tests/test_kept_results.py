@@ -29,6 +29,7 @@ from cwndlab.reproduction import (
     kept,
     reproduce,
     run,
+    stale_results,
     standing,
     standings,
 )
@@ -124,7 +125,7 @@ def runs_made(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 
 def knows(monkeypatch: pytest.MonkeyPatch, one: Experiment) -> None:
-    for module in (run, standing, sys.modules["cwndlab.reproduction.plan"]):
+    for module in (run, standing, *(sys.modules[f"cwndlab.reproduction.{name}"] for name in ("plan", "stale"))):
         monkeypatch.setattr(module, "find", lambda target: (one,))
 
 
@@ -210,6 +211,32 @@ def test_changed_records_invalidate_their_rows(
     assert "2 kept runs are not used" in messages[0]
     assert "reno" in messages[0]
     assert "records 000000000000 are now" in messages[0]
+
+
+def test_results_of_an_earlier_behaviour_are_named(tmp_path: Path, runs_made: Callable[[], int]) -> None:
+    """Nothing is written, and only the two probes are run."""
+    findings(tmp_path)
+    runs_made()
+    assert list(stale_results(tmp_path, "ccm-ss/fig12a")) == []
+    assert runs_made() == 2
+    index = json.loads((tmp_path / kept.INDEX).read_text())
+    for probe in index["probes"].values():
+        if "cubic" in probe["kind"]:
+            probe["values"]["delivered_bytes"] = 1.0
+    (tmp_path / kept.INDEX).write_text(json.dumps(index))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    (line,) = stale_results(tmp_path, "ccm-ss/fig12a")
+    assert line.startswith("ccm-ss/fig12a, quick size: delivered_bytes was 1.0 and is ")
+    assert line.endswith(f"; run `cwndlab reproduce ccm-ss/fig12a --quick --results {tmp_path}`")
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+
+def test_a_renamed_measure_makes_no_result_stale(
+    tmp_path: Path, runs_made: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    findings(tmp_path)
+    knows(monkeypatch, tiny(measure_renamed))
+    assert list(stale_results(tmp_path, "ccm-ss/fig12a")) == []
 
 
 def test_other_sources_with_the_same_behaviour_invalidate_nothing(

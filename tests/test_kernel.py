@@ -154,7 +154,7 @@ def test_what_cannot_be_registered_is_said() -> None:
         attach(["rcp"])
     with pytest.raises(cwndlab.ScenarioError, match="did you mean 'cubic'"):
         attach(["cubik"])
-    with pytest.raises(cwndlab.RunError, match="--report: 'often' is not a report schedule"):
+    with pytest.raises(cwndlab.ScenarioError, match="--report: 'often' is not a report schedule"):
         attach(["reno"], report="often")
 
 

@@ -215,7 +215,11 @@ def test_what_is_not_of_the_ends_stays() -> None:
             {"algorithm": "bbr3"},
             "flow[0].algorithm: the kernel has no 'bbr3' of its own\n  hint: write one of reno, cubic, ",
         ),
-        ({"workload": {"kind": "transfers"}}, "flow[0].workload.kind: kernels have no workload 'transfers' here"),
+        ({"workload": {"kind": "dicom"}}, "flow[0].workload.kind: kernels have no workload 'dicom' here"),
+        (
+            {"workload": {"kind": "transfers", "bytes": "1 kB"}},
+            "flow[0].workload.new_connection: kernels open a connection for each transfer here",
+        ),
         ({"stack": {"mss": "500 B"}}, "flow[0].stack.mss: is no setting of kernels here"),
         ({"stack": {"ecn": "accecn"}}, "flow[0].stack.ecn: kernels have classic ECN here\n  hint: write classic"),
     ],
@@ -226,12 +230,24 @@ def test_what_kernels_do_not_have_is_an_error(flow: dict[str, Any], what: str) -
     assert what in str(caught.value)
 
 
-@pytest.mark.parametrize("path", ["web-20", "pauses-20"])
-def test_a_campaign_leaves_out_transfers_and_pauses(path: str, tmp_path: Path) -> None:
+def test_a_campaign_leaves_out_what_kernels_do_not_have(tmp_path: Path) -> None:
     said: list[str] = []
-    with pytest.raises(ScenarioError, match="no path is one of flows that always have data"):
-        linux.campaign(tmp_path, paths=[path], say=said.append)
-    assert said == [f"left out: {path}: transfers and pauses are not of hosted stacks"]
+    file = tmp_path / "paths.toml"
+    pauses, other = '{ kind = "on-off", on = "2 s", off = "1 s" }', '{ kind = "transfers", bytes = "1 kB" }'
+    file.write_text(kernel_paths().read_text().replace(pauses, other))
+    with pytest.raises(ScenarioError, match="no path has a workload of hosted stacks"):
+        linux.campaign(tmp_path, paths=["pauses-20"], file=file, say=said.append)
+    assert said == ["left out: pauses-20: their workloads are not of hosted stacks"]
+
+
+def test_pauses_and_transfers_take_their_place() -> None:
+    """As between the emulator's hosts: little unsent data in a pause, nothing remembered between connections."""
+    pauses = kernels("pauses-20")["flow"][0]["workload"]
+    assert (pauses["on"], pauses["off"], pauses["options"]) == ("2 s", "1 s", "net.ipv4.tcp_notsent_lowat=14480")
+    web = kernels("web-20")["flow"][1]["workload"]
+    assert (web["bytes"], web["gap"], web["options"]) == ("15 kB", "0 s", "net.ipv4.tcp_no_metrics_save=1")
+    for one in ("pauses-20", "web-20"):
+        cwndlab.Scenario.from_json(json.dumps(kernels(one)))
 
 
 class Simulated:
@@ -338,6 +354,41 @@ def test_a_transfer_of_the_kernel_ends_with_its_last_acknowledgement() -> None:
     assert records.flows["delivered_bytes"].to_list() == [14480]
     (end,) = records.transfers["end_ns"]
     assert 60_000_000 + 12_000_000 <= end < 60_000_000 + 14_000_000
+
+
+@pytest.mark.usefixtures("_kernel")
+def test_transfers_of_the_kernel_follow_one_another_over_new_connections() -> None:
+    """By hand: each takes what the first one does, and the next one begins with the last acknowledgement, 20 ms and an
+    ACK of 52 bytes later. Of ten segments with two for each ACK, half of them are acknowledged one by one."""
+    records = cwndlab.run(transfer(bytes="14480 B", gap="0 s"), seed=1)
+    starts, ends = (records.transfers[name].to_list() for name in ("start_ns", "end_ns"))
+    assert 30 <= len(ends) <= 33
+    assert {end - start for start, end in zip(starts, ends, strict=True)} <= set(range(72_000_000, 74_000_000))
+    assert {start - end for start, end in zip(starts[1:], ends, strict=False)} == {20_000_000 + 41_600}
+
+
+@pytest.mark.usefixtures("_kernel")
+def test_a_lost_fin_of_the_kernel_is_sent_again() -> None:
+    """Else the receiver, which reads one connection after another, would wait for it until the end of the run."""
+    scenario = transfer("20 s", bytes="14480 B", gap="0 s")
+    scenario["dumbbell"]["bottleneck"]["loss"] = {"kind": "bernoulli", "p": 0.05}
+    records = cwndlab.run(scenario, seed=1)
+    # Of some hundred FINs one in twenty is lost; a timeout of SYNs is a second.
+    assert records.transfers.height > 60
+    assert records.transfers["end_ns"][-1] > 18_000_000_000
+
+
+@pytest.mark.usefixtures("_kernel")
+def test_a_pause_of_the_kernels_application() -> None:
+    """By hand: the line is full in the active half, and ten segments and what is in flight follow into the pause. After
+    a pause of a second the window restarts: nothing is lost."""
+    scenario = transfer("8 s", controller="reno", on="1 s", off="1 s", options="net.ipv4.tcp_notsent_lowat=14480")
+    records = cwndlab.run(scenario, seed=1)
+    samples = records.samples.sort("time_ns")
+    paused = samples.filter((samples["time_ns"] >= 1_300_000_000) & (samples["time_ns"] < 2_000_000_000))
+    assert paused["delivered_bytes"].n_unique() == 1
+    assert set(paused["in_flight_bytes"].to_list()) == {0}
+    assert samples["delivered_bytes"][-1] > 1.5 * paused["delivered_bytes"][0]
 
 
 @pytest.mark.usefixtures("_kernel")

@@ -449,6 +449,26 @@ def test_a_round_that_the_daily_limit_splits_is_begun_anew(tmp_path: Path, day: 
     assert len(server.calls) == 6
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"inflation": math.nan}, "--inflation: 'nan' is not a number of idle round trips above 1"),
+        ({"inflation": math.inf}, "--inflation: 'inf' is not a number of idle round trips above 1"),
+        ({"inflation": 1.0}, "--inflation: '1' is not a number of idle round trips above 1"),
+        ({"inflation": -20.0}, "--inflation: '-20' is not a number of idle round trips above 1"),
+        ({"timeout_s": math.nan}, "--timeout: nan s is not from 1 to 86400 s"),
+        ({"timeout_s": 0.0}, "--timeout: 0 s is not from 1 to 86400 s"),
+        ({"timeout_s": -1.0}, "--timeout: -1 s is not from 1 to 86400 s"),
+        ({"timeout_s": 86_401.0}, "--timeout: 86401 s is not from 1 to 86400 s"),
+    ],
+)
+def test_limits_that_would_end_no_transfer_or_every_one_are_refused(changes: dict[str, float], told: str) -> None:
+    """Nothing is above "not a number" (IEEE 754, 5.11), so that the breaker of RFC 8084 would never open."""
+    with pytest.raises(ScenarioError, match=re.escape(told)):
+        asked(**changes)
+    assert asked(inflation=1.5, timeout_s=1.0).inflation == 1.5
+
+
 def test_a_folder_is_one_campaigns_and_one_process(tmp_path: Path, day: Day) -> None:
     question = asked()
     with Folder(tmp_path / "c", question), pytest.raises(RecordsError, match=f"is in use by process {os.getpid()}"):
@@ -590,6 +610,10 @@ def test_the_verb_report_opens_a_campaign(
     assert re.search(r'<a href="#runs=2">cubic</a></td>\s*<td[^>]*>cubic</td><td>6</td>', page)
     drawn = figures(Measurement(published.question, published.rows), folder / "figures")
     assert [one.name for one in drawn][:2] == ["goodput_bps.png", "boxes-goodput_bps.png"]
+    _, out, _ = cli("report", folder, "--format", "markdown")
+    assert "| mean |  |  | 5.60 ± 0.34 | 6.75 ± 0.30 | 7.42 ± 0.26 |" in out.splitlines()
+    _, out, _ = cli("report", folder, "--format", "latex")
+    assert r"mean &  &  & 5.60 $\pm$ 0.34 & 6.75 $\pm$ 0.30 & 7.42 $\pm$ 0.26 \\" in out.splitlines()
     status, out, _ = cli("report", folder, "--format", "json")
     assert len(json.loads(out)["rows"]) == 18
     records = cwndlab.Records.read(transfer_folder(folder, published.question, 1, SERVER, "cubic"))

@@ -220,6 +220,7 @@ def test_kept_outcomes_are_used_until_dimensions_or_behaviour_change(
     assert steps == [(0, 0)]
     assert again.claims[0].counts == one.claims[0].counts
     assert [cell.finding.outcome for cell in again.claims[0].cells] == ["holds"] * 6
+    assert kept_outcomes.stale(tmp_path, real) == ""
     assert save(again, tmp_path).read_bytes() == before, "the same outcomes are the same bytes"
 
     other = replace(real, dimensions=(*TWO, Dimension("jitter", "open", ("small", "large"))))
@@ -227,6 +228,7 @@ def test_kept_outcomes_are_used_until_dimensions_or_behaviour_change(
     with pytest.raises(RecordsError, match="other dimensions or claims"):
         list(load(tmp_path))
     assert kept_outcomes.valid(tmp_path, other, quick=False, seed=1) is None
+    assert kept_outcomes.stale(tmp_path, other) == "has other dimensions or claims than this version"
 
     text = gzip.decompress(before).decode()
     content = json.loads(text)
@@ -234,6 +236,7 @@ def test_kept_outcomes_are_used_until_dimensions_or_behaviour_change(
     path = kept_outcomes.path_of(tmp_path, real)
     path.write_bytes(gzip.compress(json.dumps(content).encode()))
     assert kept_outcomes.valid(tmp_path, real, quick=False, seed=1) is None
+    assert kept_outcomes.stale(tmp_path, real).startswith("records 000000000000 are now ")
 
 
 def test_the_extreme_universes_are_scenario_files(real: Space, tmp_path: Path) -> None:

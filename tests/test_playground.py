@@ -265,6 +265,32 @@ def test_the_address_holds_the_scenario(browser: Browser) -> None:
     assert browser.say("[JSON.stringify(cwndlab.document), cwndlab.seed, location.href]") == shown
 
 
+#: Types a text into the field of the seed; the field and the seed that runs then.
+SEED = """(text => {
+    const field = () => {
+        const label = [...document.querySelectorAll('#form label')].find(one => one.textContent === 'seed');
+        return document.getElementById(label.htmlFor);
+    };
+    field().value = text;
+    field().dispatchEvent(new Event('change'));
+    return [field().value || field().placeholder, cwndlab.seed];
+})(TEXT)"""
+
+
+def test_the_field_of_the_seed_shows_the_seed_that_runs(browser: Browser) -> None:
+    """A number of JSON is exact up to 2⁵³ − 1 (RFC 8259, section 6): the address takes no larger one."""
+    for text, seed in (("7", 7), ("", 1), ("9007199254740993", 2**53 - 1), ("-3", 0), ("words", 1), ("0", 0)):
+        assert browser.say(SEED.replace("TEXT", json.dumps(text))) == [str(seed), seed]
+
+
+def test_a_notice_of_an_address_goes_with_its_scenario(browser: Browser) -> None:
+    status = "document.getElementById('status').textContent"
+    browser.say("(location.hash = '#s=nonsense', 0)")
+    browser.wait(f"{status}.startsWith('The address holds no scenario')")
+    browser.say("(location.hash = '#preset=single', 0)")
+    browser.wait(f"{status} !== '' && !{status}.startsWith('The address')")
+
+
 def test_an_address_that_cannot_be_read_is_said_to_be_so(browser: Browser) -> None:
     browser.ask("Page.navigate", url="about:blank")
     browser.ask("Page.navigate", url=f"{(FOLDER / 'index.html').as_uri()}#s=nonsense")

@@ -38,6 +38,8 @@ from cwndlab.plot.series import MOST_FLOWS, MOST_POINTS, lines
 from cwndlab.plot.style import PRINT, SCREEN, Style
 from cwndlab.simulate import run
 from cwndlab.statistics import Estimate, estimate
+from matplotlib.cbook import is_math_text
+from matplotlib.text import Text
 
 
 def ask(flows: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
@@ -384,6 +386,90 @@ def test_a_figure_is_drawn_alike_by_both_programs(tmp_path: Path) -> None:
         assert len(figure.to_plotly().data) == 1
         figure.save(tmp_path / f"{figure.name}.png")
         assert (tmp_path / f"{figure.name}.png").stat().st_size > 3000
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The figures of matplotlib that are saved from now on."""
+    made: list[Any] = []
+    monkeypatch.setattr(Style, "save", lambda _, figure, path: made.append(figure))
+    return made
+
+
+@pytest.mark.parametrize("kind", ["lines", "points", "bars"])
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [([-40.0, -5.0], None, 0.0), ([-5.0, 10.0], None, None), ([5.0, 40.0], 0.0, None), ([0.0, 40.0], 0.0, None)],
+)
+def test_negative_values_are_within_still_figures(
+    drawn: list[Any], kind: Any, values: list[float], low: float | None, high: float | None
+) -> None:
+    """Zero is the end of the axis where nothing is beyond it, as with plotly's ``tozero``."""
+    curve = Curve("a", ["p", "q"] if kind == "bars" else values, values)
+    Chart("c", "C", "x", "y", [curve], kind, x_from_zero=True).figure().save("c.png")
+    axis = drawn[0].axes[0]
+    for ends in [axis.get_ylim()] if kind == "bars" else [axis.get_xlim(), axis.get_ylim()]:
+        assert ends[0] == low if low is not None else ends[0] < min(values)
+        assert ends[1] == high if high is not None else ends[1] > max(values)
+
+
+def test_the_range_of_panels_that_share_it_holds_the_values_of_all(drawn: list[Any]) -> None:
+    """Of the intervals too: one of them reaches below zero."""
+    above = Curve("a", [1.0, 2.0], [4.0, 9.0], panel="above")
+    below = Curve("a", [1.0, 2.0], [1.0, 9.0], [-2.0, None], [4.0, None], panel="below")
+    Chart("c", "C", "x", "y", [above, below]).figure().save("c.png")
+    assert [axis.get_ylim()[0] <= -2.0 for axis in drawn[0].axes] == [True, True]
+
+
+def test_lines_below_zero_that_are_close_have_an_axis_of_their_own() -> None:
+    """As those above: lines that differ by a few per cent would look equal beside zero."""
+
+    def begins_at_zero(*values: float) -> bool:
+        return Chart("c", "", "x", "y", [Curve("a", [1.0, 2.0], values)]).figure().panels[0].y.from_zero
+
+    assert not begins_at_zero(-100.0, -98.0)
+    assert not begins_at_zero(100.0, 98.0)
+    assert begins_at_zero(-100.0, -20.0)
+    assert begins_at_zero(-1.0, 1.0)
+
+
+def test_bars_without_a_value_in_the_first_category_are_in_the_legend(drawn: list[Any]) -> None:
+    groups = [Curve("a", ["p", "q", "r"], [None, 1.0, 2.0]), Curve("b", ["p", "q", "r"], [1.0, None, 2.0])]
+    Chart("c", "C", "x", "y", groups, "bars").figure().save("c.png")
+    (legend,) = drawn[0].legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["$^$", "costs $5 or $6", r"a\$b"])
+def test_names_with_dollars_are_set_as_they_are(tmp_path: Path, name: str) -> None:
+    curve = [Curve(name, [name, "q"], [1.0, 2.0], panel=name), Curve("b", [name, "q"], [1.0, 2.0], panel="b")]
+    Chart("c", name, name, name, curve, "bars", thresholds=[(1.5, name)]).figure().save(tmp_path / "c.svg")
+    drawn = re.findall(r"<!-- (.+) -->", (tmp_path / "c.svg").read_text(encoding="utf-8"))
+    assert drawn.count(name) >= 6  # title of the panel, both axes, ticks, threshold, legend
+    heat(("x", [name]), ("y", [name]), [[1e6]], COLUMNS["goodput_bps"]).save(tmp_path / "h.pdf")
+
+
+def test_no_text_of_a_figure_is_mathematics(drawn: list[Any]) -> None:
+    name = "costs $5 or $6"
+    Chart("c", "C", name, name, [Curve(name, [name], [1.0]), Curve("b", [name], [1.0])], "bars").figure().save("c.png")
+    texts = [text.get_text() for text in drawn[0].findobj(Text)]
+    assert sum("costs" in text for text in texts) >= 4  # both axes, a tick, the legend
+    assert not any(is_math_text(text) for text in texts)
+
+
+def test_runs_without_what_a_figure_shows_are_named(records: cwndlab.Records, tmp_path: Path) -> None:
+    one = run(ask([{"algorithm": "reno", "rtt": "40 ms"}], duration="100 ms"), seed=1)
+    with pytest.raises(
+        cwndlab.ArgumentError, match="runs: no run has two flows\n  hint: give records of a run with two"
+    ):
+        phase(one)
+    assert len(phase({"one": one, "two": records}).panels) == 1
+    cbr = {"transport": "udp", "rtt": "40 ms", "workload": {"kind": "cbr", "rate": "1 Mbps"}}
+    bare = run(ask([cbr], duration="100 ms", sample_interval="0 s"), seed=1)
+    with pytest.raises(
+        cwndlab.ArgumentError, match="runs: no run has samples or phases\n  hint: run again with a sample"
+    ):
+        overview(bare)
 
 
 def test_hand_overs_and_steps_of_schedules_are_marked_in_every_panel_over_time(tmp_path: Path) -> None:

@@ -55,6 +55,15 @@ def test_a_handshake_is_timed_whether_it_is_taken_or_refused() -> None:
     assert all(sample > 0 for sample in taken.answered + refused.answered)
 
 
+def test_there_is_an_interval_between_any_two_handshakes() -> None:
+    """Four handshakes have three intervals between them."""
+    slept: list[float] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        here, port = (socket.AF_INET, "127.0.0.1"), server.getsockname()[1]
+        preflight.tcp_connects(here, port, count=4, interval_s=0.2, sleep=slept.append)
+    assert slept == [0.2] * 3
+
+
 def test_an_echo_is_known_by_what_it_carries() -> None:
     mark = bytes(range(16))
     request = rtt.echo_request(socket.AF_INET, 7, mark)

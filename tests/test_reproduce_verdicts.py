@@ -25,10 +25,13 @@ from cwndlab.reproduction.claims import (
     ValueIn,
     Welch,
 )
+from cwndlab.reproduction.controls.parts import opposite_parts
 from cwndlab.reproduction.headlines import rows
+from cwndlab.reproduction.judged import Judged
 from cwndlab.reproduction.measured import Measured
 from cwndlab.reproduction.measured import Row as Run
 from cwndlab.reproduction.verdicts import judge
+from cwndlab.statistics import Estimate
 
 NOISE = (1.0, 1.001, 0.999, 1.0005)
 
@@ -69,6 +72,56 @@ def test_a_part_that_cannot_be_told_forbids_that_the_whole_holds() -> None:
     ]
     claim = Claim("q", "w", "jain", [{"side": "a"}, {"side": "b"}], Greater(), each="cell")
     assert judge("p/f", claim, Measured(Size(1.0, 4), runs)).outcome == "set-up cannot discriminate"
+
+
+@pytest.mark.parametrize(
+    ("relation", "outcome"),
+    [(Greater(), "holds at another size"), (RatioIn(1.5, 3), "inconclusive"), (Welch(up=True), "inconclusive")],
+)
+def test_one_of_ten_opposite_parts_does_not_decide(relation: Relation, outcome: str) -> None:
+    """Nine ratios of 2 and one of 0.5. By docs/outcomes.md all parts together decide where they have a ratio, here the
+    tenth root of 2⁹ / 2 = 1.74; where they have none, one of ten is no majority, and nine of ten are not all."""
+
+    def of(*values: float) -> Finding:
+        runs = [
+            Run({"side": place}, repetition, {"goodput_bps": value * noise_of(bool(place), repetition)})
+            for place, value in enumerate(values)
+            for repetition in range(len(NOISE))
+        ]
+        sides = [{"side": place} for place in range(len(values))]
+        return judge("p/f", Claim("q", "w", "goodput_bps", sides, relation), Measured(Size(1.0, 4), runs))
+
+    one = of(2.0, *[1.0] * 9, 4.0)
+    assert (one.outcome, one.parts) == (outcome, "9 holds, 1 opposite")
+    assert [asked[1] for asked in one.controls if asked[0] == "parts"] == [False]
+    assert "1 of 10 parts opposite with Holm's correction (against 10)" in one.reason
+    assert of(2.0, *[1.0] * 5, *[4.0] * 5).outcome == "opposite"
+
+
+def test_parts_of_welchs_test_are_corrected_for_their_number() -> None:
+    """Holm (1979), by hand: of 20 parts the smallest one-sided p must be at most 0.025 / 20 = 0.00125, the next at most
+    0.025 / 19. Welch's p has two sides: 0.0024 is 0.0012 on one, 0.0027 is 0.00135."""
+
+    def opposite(*p: float) -> set[int]:
+        parts = [Judged(Estimate(one, None, None, 4), "opposite", "", "p") for one in p]
+        held = [Judged(Estimate(1e-9, None, None, 4), "holds", "", "p")] * (20 - len(p))
+        return opposite_parts([*parts, *held])
+
+    assert opposite(0.03) == opposite(0.0027) == set()
+    assert opposite(0.0024) == {0}
+    assert opposite(0.0026, 0.0024) == {0, 1}  # 0.0013 is below 0.025 / 19 = 0.00132
+
+
+def test_a_narrow_interval_over_an_end_is_not_called_wide() -> None:
+    """By hand: a mean of 120.6 with s = 0.962 over five runs and t = 2.776 has an interval of ± 1.2, within 100 ± 20 in
+    width but across 120."""
+    runs = [Run({"side": 0}, at, {"y": value}) for at, value in enumerate((121, 120.5, 121.5, 119, 121))]
+    one = judge("p/f", Claim("q", "w", "y", [{"side": 0}], Value(100)), Measured(Size(1.0, 5), runs))
+    assert one.outcome == "inconclusive"
+    assert one.reason == "the interval reaches over 120, an end of 100 ± 20.0"
+    wide = [Run({"side": 0}, at, {"y": value}) for at, value in enumerate((60, 170, 121, 90, 150))]
+    other = judge("p/f", Claim("q", "w", "y", [{"side": 0}], Value(100)), Measured(Size(1.0, 5), wide))
+    assert other.reason == "the interval is too wide to tell 100 ± 20.0"
 
 
 def test_of_several_parts_the_least_favourable_one_is_shown_and_named() -> None:

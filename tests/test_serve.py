@@ -260,6 +260,17 @@ def test_invalid_options_of_the_command_are_reported(cli: Any, tmp_path: Path) -
     assert f"--listen: '{listen}': Address already in use" in stderr
 
 
+def test_the_token_of_a_start_that_fails_is_made_anew(cli: Any, tmp_path: Path) -> None:
+    """It is printed once, and a start that fails prints none: a file of it would lock everybody out."""
+    state = tmp_path / "state"
+    for arguments in (("--limit", "speed=1"), ("--listen", "nowhere"), ("--certificate", tmp_path / "no.pem")):
+        assert cli("serve", "--state", state, *arguments)[0] in (1, 2)
+        assert not (state / "tokens").exists()
+    assert state.stat().st_mode & 0o777 == 0o700
+    with serve_command("--state", state) as (_, printed):
+        assert (state / "tokens").read_text() == f"client {printed['token of client']}\n"
+
+
 def test_a_stopped_server_leaves_no_threads_or_descriptors() -> None:
     def count(folder: str) -> int:
         return len(list(Path(folder).iterdir()))

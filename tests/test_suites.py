@@ -101,7 +101,23 @@ def test_a_case_does_not_apply_for_its_path_its_values_or_its_algorithm() -> Non
     reasons = [one.reason for one in result.outcomes]
     assert reasons == ["too slow", "the algorithm reports no value 'no_such_value'", "not for reno"]
     assert result.count(Verdict.NOT_APPLICABLE) == 3
+    # Nothing was asked of the algorithm, which holds nothing.
+    assert not result.holds
+    assert result.verdicts()[0] == "no case is applicable to reno"
+
+
+def test_every_reason_why_cases_do_not_apply_is_said_with_the_cases() -> None:
+    def refuses(t: Trial) -> None:
+        raise NotApplicableError("it is late" if t.path == OTHER else "it is slow")
+
+    names = [f"case-{number}" for number in range(8)]
+    passing = a_case(lambda t: states(t, True), name="good")
+    result = outcomes(passing, *(a_case(refuses, name=name, paths=(PATH, OTHER)) for name in names))
+    few = "case-0, case-1, case-2, case-3, case-4, case-5 and 2 more"
+    assert result.verdicts() == [f"{few}: not applicable: it is slow", f"{few}: not applicable: it is late"]
     assert result.holds
+    each = outcomes(a_case(refuses, name="one"), a_case(refuses, name="two", paths=(OTHER,)), passing)
+    assert each.verdicts() == ["one: not applicable: it is slow", "two: not applicable: it is late"]
 
 
 def test_an_event_that_does_not_occur_fails_the_case_and_keeps_earlier_statements() -> None:

@@ -118,6 +118,22 @@ def test_the_same_seed_finds_the_same_and_another_search_is_refused(file: Path) 
         tuning.tune(tuning.load(file), out=file.parent / "two")
 
 
+def test_a_folder_with_its_page_is_still_a_search(file: Path, cli: Callable[..., Called]) -> None:
+    """More trials after `cwndlab report`, whose page and figures are beside the trials; a folder without any is not."""
+    out = file.parent / "out"
+    first = tuning.tune(tuning.load(file), out=out, trials=2)
+    assert cli("report", out)[0] == 0
+    (out / "figures").mkdir()
+    assert (out / "report.html").is_file()
+    more = tuning.tune(tuning.load(file), out=out, trials=3)
+    assert (more.trials[:2], len(more.trials)) == (first.trials, 3)
+    other = file.parent / "other"
+    other.mkdir()
+    (other / "thesis.tex").touch()
+    with pytest.raises(RecordsError, match="holds something else"):
+        tuning.tune(tuning.load(file), out=other, trials=1)
+
+
 def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(file: Path) -> None:
     whole = tuning.tune(tuning.load(file), out=file.parent / "whole")
     out = file.parent / "out"
@@ -301,3 +317,13 @@ def test_scores_have_any_size_and_a_killed_process_may_leave_a_part(file: Path) 
     assert all(row["feasible"] for row in found.trials), found.trials
     (out / ".tuning.json.123-456.partial").write_text("{")
     assert len(tuning.tune(tuning.load(file), out=out, trials=3).trials) == 3
+
+
+@pytest.mark.parametrize("value", ["3", '"log"'])
+def test_a_scale_is_one_of_two(value: str, file: Path) -> None:
+    """The hint of a value of another kind is a value that is taken."""
+    file.write_text(FILE.replace("trials = 8", f"trials = 8\nscale = {value}"))
+    with pytest.raises(ScenarioError) as error:
+        tuning.load(file)
+    assert "relative" in str(error.value)
+    assert 'write "log"' not in str(error.value)

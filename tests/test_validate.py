@@ -217,3 +217,21 @@ def test_a_step_marks_for_a_round_trip_where_the_queue_of_ns_3_marks_a_few_packe
     assert ours["congestion_events"][0] == pytest.approx(float(theirs["cuts_meas"]), abs=1)
     assert ours["marks"][0] / ours["congestion_events"][0] == pytest.approx(60, abs=3)
     assert float(theirs["marks_meas"]) / float(theirs["cuts_meas"]) == pytest.approx(6, abs=0.2)
+
+
+def test_an_algorithm_that_no_reference_has_is_told_before_anything_runs() -> None:
+    with pytest.raises(
+        cwndlab.errors.ArgumentError, match="algorithms: no algorithm of the references is called 'nope'"
+    ):
+        validate(algorithms=["nope"])
+    # One that only another reference has is known with both.
+    with pytest.raises(cwndlab.errors.ArgumentError, match="'fack_ns'"):
+        validate([folder("ns3")], algorithms=["fack_ns"])
+
+
+def test_an_answer_without_a_row_is_an_error(tmp_path: Path) -> None:
+    """A sender that is none of ours: there is nothing to judge, and the reason is said."""
+    copy("ns2", tmp_path)
+    change(tmp_path / "reference.json", senders={"own": "nope"})
+    with pytest.raises(cwndlab.ScenarioError, match=r"there is nothing to judge\n.*own \(nope\) is left out"):
+        validate([tmp_path], algorithms=["own"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,27 @@ def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_a_script_has_its_whole_plan(changes: dict[str, Any]) -> None:
     made = plan(**changes)
     assert plan_of(made.script(), "f") == made
+
+
+@pytest.mark.parametrize(
+    ("given", "hour"), [("2000-01-01T08:00", 8), ("2000-01-01T08:00+05:00", 3), ("2000-01-01T08:00Z", 8)]
+)
+def test_the_start_of_a_rehearsal_may_have_an_offset(
+    given: str, hour: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ISO 8601: 08:00+05:00 is 03:00 in UTC; without an offset it is UTC."""
+    script, began = tmp_path / "plan.ps1", list[datetime]()
+    script.write_text(plan().script(), encoding="utf-8")
+
+    def rehearsed(*_: object, begins: datetime, **__: object) -> list[Path]:
+        began.append(begins)
+        return [tmp_path / "results.csv"]
+
+    monkeypatch.setattr(windows, "rehearse", rehearsed)
+    from cwndlab.cli.app import status
+
+    assert status(["windows", "rehearse", str(script), "--begins", given]) == 0
+    assert began == [datetime(2000, 1, 1, hour, tzinfo=UTC)]
 
 
 def test_a_script_that_was_changed_is_not_rehearsed() -> None:

@@ -4,6 +4,7 @@ import { compile, Engine, Stale } from "./engine/engine";
 import type { Run } from "./engine/protocol";
 import type { Data, Preset, Tables } from "./scenario/data";
 import { countFlows, type Json, type Path, set, type Table, titleOf } from "./scenario/document";
+import { FIRST_SEED } from "./scenario/seed";
 import { pack, parts, type Shared, unpack } from "./scenario/url";
 import { byId, make } from "./view/dom";
 import type { Editor } from "./view/editor";
@@ -26,12 +27,12 @@ const LONG_MS = 1500;
 
 class Page implements Editor, Owner {
   document: Table = {};
-  seed = 1;
+  seed = FIRST_SEED;
   private pinned: number | undefined;
   private preset: Preset | undefined;
   private choice: Choice | undefined;
   private longTimer = 0;
-  /** What the address lacked; it stays until the scenario is changed. */
+  /** What the address lacked; it stays until the scenario is changed, or another one is shown. */
   private notice = "";
   private addressTimer = 0;
   private spokenTimer = 0;
@@ -82,8 +83,9 @@ class Page implements Editor, Owner {
     void this.start();
   }
 
-  setSeed(seed: number): void {
+  setSeed(seed: number, anew = false): void {
     this.seed = seed;
+    if (anew) this.showForm();
     void this.start();
   }
 
@@ -204,6 +206,7 @@ class Page implements Editor, Owner {
 
   /** Shows what the address says; the first preset where it says nothing, or nothing known. */
   async follow(): Promise<void> {
+    this.notice = "";
     const known = parts(location.hash);
     document.documentElement.classList.toggle("embed", known.has("embed"));
     const packed = known.get("s");
@@ -227,7 +230,10 @@ class Page implements Editor, Owner {
 
   connect(): void {
     connect(this);
-    this.choice = new Choice(this.data.presets, (preset) => this.load(preset, preset));
+    this.choice = new Choice(this.data.presets, (preset) => {
+      this.notice = "";
+      this.load(preset, preset);
+    });
     byId("form").addEventListener("submit", (event) => event.preventDefault());
     byId("explain").addEventListener("submit", (event) => {
       event.preventDefault();

@@ -298,7 +298,12 @@ def name_of(kind: type) -> str:
     >>> [name_of(type(name, (), {})) for name in ("Mine", "DelayAIMD", "my_reno2")]
     ['mine', 'delay-aimd', 'my-reno2']
     """
-    words = re.sub("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", kind.__name__)
+    return name_by(kind.__name__)
+
+
+def name_by(class_name: str) -> str:
+    """The name that `name_of` gives a class with this name of its own."""
+    words = re.sub("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", class_name)
     return words.replace("_", "-").lower().strip("-")
 
 
@@ -529,12 +534,23 @@ def _source(kind: type) -> str:
     ``exec``, the code. What they import is not in it."""
     codes = list(_functions(kind))
     texts = ["".join(linecache.getlines(file)) for file in dict.fromkeys(code.co_filename for code in codes)]
-    return "\n".join(filter(None, texts)) or "\n".join(_fingerprint(code) for code in codes)
+    return "\n".join(filter(None, texts)) or "\n".join(fingerprint(code) for code in codes)
 
 
-def _fingerprint(code: CodeType) -> str:
-    inner = (_fingerprint(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts)
-    return "\n".join([code.co_code.hex(), *code.co_names, *code.co_varnames, *inner])
+def fingerprint(code: CodeType) -> str:
+    """A text of a function's code and the functions within it, where there is no source."""
+    return "\n".join([code.co_code.hex(), *code.co_names, *code.co_varnames, *map(_constant, code.co_consts)])
+
+
+def _constant(one: object) -> str:
+    """The text of a constant, the same in every process: the order of a set depends on the seed of its hashes."""
+    if isinstance(one, CodeType):
+        return fingerprint(one)
+    if isinstance(one, frozenset):
+        return f"frozenset({{{', '.join(sorted(map(_constant, one)))}}})"
+    if isinstance(one, tuple):
+        return f"({', '.join(map(_constant, one))}{',' if len(one) == 1 else ''})"
+    return repr(one)
 
 
 def __dir__() -> list[str]:

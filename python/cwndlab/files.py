@@ -28,6 +28,8 @@ def not_written(place: Path | str, error: OSError) -> OutputError:
 def atomic_write(path: Path | str) -> Iterator[BinaryIO]:
     """A file to write; under its name only when the block ends without an error. Raises ``RecordsError``."""
     path = Path(path)
+    if not path.name:
+        raise not_written(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
     # Two processes may write one file at once: each has its own part, and the last one to end has the name.
     partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     try:

@@ -114,7 +114,8 @@ def attach(
         If the module, a capability or the kernel's BTF is missing, if an algorithm needs router assistance, or
         if a name is taken.
     ScenarioError
-        If an algorithm does not exist, a policy or a class is not valid, or an algorithm is that of a Rust file.
+        If an algorithm does not exist, a policy or a class is not valid, ``report`` is no schedule, or an algorithm is
+        that of a Rust file.
     """
     texts = [one if isinstance(one, str) else name_of(one) for one in algorithms]
     custom = classes_named(algorithms, classes)

@@ -21,7 +21,7 @@ CONTROLLERS = {
     "cubic": "cubic",
     **{parts(ours).growth: theirs for theirs, ours in KERNEL_ALGORITHMS.items()},
 }
-#: Unsent data of a flow that stops, bytes: what the emulator's flows have at least (ten segments), since the
+#: Unsent data of a flow that stops or pauses, bytes: what the emulator's flows have at least (ten segments), since the
 #: simulator's endless supply ends at once.
 UNSENT = 14480
 #: The slow starts that the kernel's congestion controls have of themselves.
@@ -92,7 +92,12 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[Any, Mapping[str, Any]]) -
     both = {"net.ipv4.tcp_ecn": 1} if stack.get("ecn", "off") != "off" else {}
     if "sack" in stack:
         both["net.ipv4.tcp_sack"] = int(stack["sack"])
-    sender = {"net.ipv4.tcp_notsent_lowat": UNSENT} if "stop" in flow or "hold" in flow else {}
+    application = flow.get("workload", {})
+    ends = "stop" in flow or "hold" in flow or application.get("kind") == "on-off"
+    sender = {"net.ipv4.tcp_notsent_lowat": UNSENT} if ends else {}
+    if application.get("kind") == "transfers":
+        # As between the emulator's hosts: each connection begins without what an earlier one has learned.
+        sender["net.ipv4.tcp_no_metrics_save"] = 1
     receiver: dict[str, Any] = {}
     if "sack_compression" in stack:
         receiver["net.ipv4.tcp_comp_sack_nr"] = stack["sack_compression"]
@@ -103,8 +108,9 @@ def _transfer(flow: Mapping[str, Any], given: Mapping[Any, Mapping[str, Any]]) -
     for key, side, own in (("options", "sender", sender), ("peer_options", "receiver", receiver)):
         if all_of_it := both | own | dict(given.get(side, {})):
             workload[key] = ",".join(f"{name}={value}" for name, value in all_of_it.items())
-    if size := flow.get("workload", {}).get("bytes"):
-        workload["bytes"] = size
+    workload |= {name: application[name] for name in ("bytes", "on", "off", "gap", "count") if name in application}
+    if application.get("kind") == "transfers":
+        workload.setdefault("gap", "0 s")
     return {"transport": "udp", "workload": workload}
 
 
@@ -120,9 +126,14 @@ def _receive_buffers(initial: str) -> str:
 def faults(at: str, flow: Mapping[str, Any]) -> Iterator[Fault]:
     """What of a flow over TCP kernels do not have here."""
     yield from faults_of_algorithm(f"{at}.algorithm", flow.get("algorithm", "cubic"))
-    if flow.get("workload", {}).get("kind", "bulk") != "bulk":
-        what = f"kernels have no workload '{flow['workload']['kind']}' here"
-        yield Fault(f"{at}.workload.kind", what, "write bulk, or use --engine emulate")
+    application = flow.get("workload", {})
+    kind = application.get("kind", "bulk")
+    if kind not in ("bulk", "on-off", "transfers"):
+        what = f"kernels have no workload '{kind}' here"
+        yield Fault(f"{at}.workload.kind", what, "write bulk, on-off or transfers, or use --engine emulate")
+    if kind == "transfers" and not application.get("new_connection", False):
+        what = "kernels open a connection for each transfer here"
+        yield Fault(f"{at}.workload.new_connection", what, "write new_connection = true, or use --engine emulate")
     if flow.get("stack", {}).get("ecn", "off") not in ("off", "classic", "dctcp"):
         yield Fault(f"{at}.stack.ecn", "kernels have classic ECN here", "write classic")
     for name in flow.get("stack", {}):

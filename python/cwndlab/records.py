@@ -10,7 +10,7 @@ import json
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.engine import RecordsHandle, read_records
 from cwndlab.errors import ArgumentError, Parameter, RunError, ScenarioError, parameter_fault, unknown_name
@@ -43,6 +43,26 @@ TABLES = (
 
 #: Rows of the table of flows that a notebook shows.
 _MOST_ROWS = 20
+
+
+class RunKey(NamedTuple):
+    """What tells one run in a folder from another."""
+
+    scenario_hash: str
+    seed: int
+    version: str
+    engine: str
+
+
+def key_of(folder: Path) -> RunKey | None:
+    """Which run a folder has, from its table ``runs`` alone; ``None`` where that is missing or damaged."""
+    import polars as pl
+
+    try:
+        (row,) = pl.read_parquet(folder / "runs.parquet", columns=list(RunKey._fields)).rows()
+    except (OSError, ValueError, pl.exceptions.PolarsError):
+        return None
+    return RunKey(*row)
 
 
 class Records:
@@ -79,7 +99,8 @@ class Records:
         Raises
         ------
         RecordsError
-            If the folder holds another run, or if it cannot be written.
+            If the folder holds another run, or if it cannot be written. The same simulation may be written again; an
+            emulation is another run each time.
 
         Examples
         --------

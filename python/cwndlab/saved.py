@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import cwndlab
 from cwndlab.errors import ArgumentError, Fault, RecordsError, parameter_fault
-from cwndlab.files import not_written, save
+from cwndlab.files import not_written, own_name, save
 from cwndlab.live.results import Measurement
 from cwndlab.metrics.summary import requested
 from cwndlab.plot import CDFS, Figure, bars, boxes, cdf, overview, phase, series, share
@@ -148,9 +149,11 @@ def report(
         The folder holds none of them, or the file cannot be written.
     """
     if isinstance(result, Sequence) and not isinstance(result, str):
+        _refuse_ignored(result, metrics=metrics, x=x, by=by, thresholds=thresholds, series=series)
         save(runs_page([_run(one) for one in result]), path)
         return
     one: Any = load(result) if isinstance(result, Path | str) else result
+    _refuse_ignored(one, metrics=metrics, x=x, by=by, thresholds=thresholds, series=series)
     if (page := _PAGES.get(type(one))) is not None:
         save(page(one, _asked(metrics, x, by, thresholds), series), path)
     elif hasattr(one, "report"):
@@ -167,9 +170,25 @@ def _asked(
     return Asked(None if metrics is None else requested(metrics), x, by, thresholds)
 
 
+def _refuse_ignored(one: object, **asked: object) -> None:
+    """Raises if something is asked of the page or the figures of a result that they do not have."""
+    if isinstance(one, Result):
+        return
+    # The figures of a campaign are of metrics, too.
+    known = {"metrics"} if isinstance(one, Measurement) else set()
+    kind = "a run" if isinstance(one, Records | Sequence) else type(one).__name__
+    faults = [
+        parameter_fault(name, f"is of a comparison or a sweep, not of {kind}", hint="leave it out")
+        for name, value in asked.items()
+        if value and name not in known
+    ]
+    if faults:
+        raise ArgumentError(*faults)
+
+
 def _run(result: Records | Path | str) -> Records:
-    """A run, or that of a folder; raises where the folder holds another result."""
-    one = result if isinstance(result, Records) else load(result)
+    """A run, or that of a folder; raises where it is another result."""
+    one = load(result) if isinstance(result, Path | str) else result
     if isinstance(one, Records):
         return one
     raise RecordsError(Fault(str(result), "holds no single run", "name folders that `cwndlab run --out` wrote"))
@@ -208,6 +227,7 @@ def figures(
     """
     (formats, look), asked = chosen(format, style), _asked(metrics, x, by, thresholds)
     one: Any = load(result) if isinstance(result, Path | str) else result
+    _refuse_ignored(one, metrics=metrics, x=x, by=by, thresholds=thresholds)
     draw = _several if isinstance(one, Sequence) else _FIGURES.get(type(one))
     if draw is None:
         raise RecordsError(Fault(repr(one), "has no figures beside its page", "write a page by its `report`"))
@@ -217,7 +237,8 @@ def figures(
         drawn, made = draw(one, asked), []
         for ending in formats:
             for name, one_figure in drawn.items():
-                made.append(folder / f"{name}.{ending}")
+                # A metric of one flow has the flow's name, which may be that of no file.
+                made.append(folder / f"{own_name(name) if _NO_FILE.search(name) else name}.{ending}")
                 one_figure.save(made[-1], look)
         return made
     except OSError as error:
@@ -269,6 +290,8 @@ def _compared(result: Result | Measurement, labels: Sequence[str], count: int, a
     return made
 
 
+#: What no name of a file has on some system.
+_NO_FILE = re.compile(r"""[/\\:*?"<>|\x00-\x1f]""")
 #: What draws each kind of result.
 _FIGURES: dict[type, Callable[[Any, Asked], dict[str, Figure]]] = {
     Result: _of_result,

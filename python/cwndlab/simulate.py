@@ -81,6 +81,17 @@ def check_seed(seed: object) -> None:
         raise ArgumentError(parameter_fault("seed", f"'{seed}' is not a whole number from 0 to 2⁶⁴ − 1", example=1))
 
 
+#: More than any study repeats a run.
+_REPETITIONS = 2**20
+
+
+def check_first_seed(seed: int, repetitions: int = _REPETITIONS) -> None:
+    """Raises ``ArgumentError`` where the seeds from this one on are not below 2⁶³, as tables of runs have them."""
+    check_seed(seed)
+    if seed + repetitions > 2**63:
+        raise ArgumentError(parameter_fault("seed", f"seeds from {seed} on exceed 63 bits", example=1))
+
+
 def perturbed(scenario: ScenarioLike, perturb: bool | None) -> ScenarioLike:
     """A scenario, or its plain values, with the field ``perturb``; as it is where that is ``None``."""
     if isinstance(scenario, Mapping):

@@ -176,6 +176,9 @@ impl CongestionControl for Composed {
                 self.ssthresh = self.ssthresh.max(window.ssthresh.map_or(0.0, |bytes| bytes.0 as f64 / self.mss));
             }
             Change::Established => {
+                if window.cwnd < self.cwnd() {
+                    self.w = window.cwnd.0 as f64 / self.mss;
+                }
                 if let Some(part) = &mut self.slow_start {
                     (self.w, self.ssthresh) = part.established(window, self.w, self.ssthresh);
                 }

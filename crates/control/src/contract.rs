@@ -252,7 +252,8 @@ pub enum Change {
     /// Recovery ended with a window of `cwnd`, below the value of the algorithm at the congestion event. A model-based
     /// algorithm, whose window the transport does not change, is notified of the end of every recovery.
     Recovered,
-    /// The handshake is complete: `rtt` is its round-trip time and `feedback` that of the routers on it.
+    /// The handshake is complete: `rtt` is its round-trip time and `feedback` that of the routers on it. `cwnd` is the
+    /// window of the algorithm, or one segment where the SYN or the SYN-ACK was lost (RFC 5681, section 3.1).
     Established,
 }
 

@@ -24,6 +24,8 @@ pub struct Driver {
     /// The algorithm sets the window during recovery and after idle periods too (Linux: a module with `cong_control`):
     /// [`Algorithm::is_model_based`].
     pub model_based: bool,
+    /// The algorithm follows routers, and another one in their place without them: [`Need::Agent`].
+    pub needs_agent: bool,
     /// The algorithm is notified of a loss within the reduction for a mark: [`Need::LossInReduction`].
     pub hears_losses_in_reductions: bool,
 }
@@ -32,14 +34,15 @@ impl Driver {
     /// The driver of `control`, the algorithm of a new flow.
     #[must_use]
     pub fn new(control: Box<dyn CongestionControl>, model_based: bool) -> Self {
-        Self { before: None, control, model_based, hears_losses_in_reductions: false }
+        Self { before: None, control, model_based, needs_agent: false, hears_losses_in_reductions: false }
     }
 
     /// The driver of an algorithm of the catalogue for a new flow over `path`.
     #[must_use]
     pub fn of(algorithm: &Algorithm, path: &Path) -> Self {
         let hears_losses_in_reductions = algorithm.needs(Need::LossInReduction);
-        Self { hears_losses_in_reductions, ..Self::new(algorithm.build(path), algorithm.is_model_based()) }
+        let needs_agent = algorithm.router_assistance().is_some();
+        Self { needs_agent, hears_losses_in_reductions, ..Self::new(algorithm.build(path), algorithm.is_model_based()) }
     }
 
     /// Delivers a report; returns the algorithm's event, if it has one.
@@ -63,6 +66,9 @@ impl Driver {
 
     /// Delivers a change of the window. Reverts the last reduction before a [`Change::Undo`].
     pub fn on_window(&mut self, window: &Window) {
+        if self.needs_agent && window.change == Change::Established && window.feedback.is_none() {
+            self.model_based = false; // the sender of the entry's fallback
+        }
         if let (Change::Undo, Some(before)) = (window.change, &self.before) {
             let before = before.lock().unwrap_or_else(PoisonError::into_inner);
             if before.cwnd() >= self.control.cwnd() {
@@ -128,6 +134,17 @@ mod tests {
     #[test]
     fn an_undo_does_not_reduce_a_larger_window() {
         assert_eq!(undone(Phase::CongestionAvoidance, true), Bytes(1025));
+    }
+
+    /// Without feedback of routers the sender is the fallback of its entry, whose recovery is the transport's.
+    #[test]
+    fn a_fallback_is_not_model_based() {
+        for (rate, stays) in [(Some(cwndlab_units::Rate(1)), true), (None, false)] {
+            let mut driver = Driver::new(Box::new(Halves(100, Phase::SlowStart)), true);
+            driver.needs_agent = true;
+            driver.on_window(&crate::testing::established(cwndlab_units::Duration::from_millis(100), rate));
+            assert_eq!(driver.model_based, stays);
+        }
     }
 
     #[test]

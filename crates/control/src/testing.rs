@@ -86,6 +86,7 @@ pub fn established(rtt: Duration, rate: Option<Rate>) -> Window {
         change: Change::Established,
         rtt: Some(rtt),
         feedback: rate.map(|rate| Feedback { rate, accelerated: Bytes::ZERO }),
+        cwnd: MSS * 1000, // not less than that of the algorithm: nothing of the handshake was lost
         ..undo()
     }
 }

@@ -40,6 +40,16 @@ struct Source {
     stop: Time,
 }
 
+impl Source {
+    /// The end of the flow: that of an exchange, which may be later than its stop.
+    fn end(&self) -> Option<Time> {
+        match &self.application {
+            Application::Datagrams(_) => (self.next == NEVER).then_some(self.stop),
+            Application::Exchange(exchange, _) => exchange.ended(),
+        }
+    }
+}
+
 /// An application over UDP.
 #[derive(Debug)]
 enum Application {
@@ -143,20 +153,21 @@ impl UdpSources {
         });
         if let Some((flow, one)) = due {
             one.next = match &mut one.application {
-                _ if now >= one.stop => NEVER,
+                Application::Datagrams(_) if now >= one.stop => NEVER,
                 Application::Datagrams(datagrams) => {
                     let tag = Tag::new(flow.into(), 0);
                     let send = |datagram| network.forward(now, Packet::datagram(tag, now, &datagram));
-                    datagrams.send(now, send)
+                    match datagrams.send(now, send) {
+                        NEVER => NEVER,
+                        next => next.min(one.stop),
+                    }
                 }
+                // It ends by itself: what it sent before its stop may have to be sent again.
                 Application::Exchange(exchange, backward) => {
                     exchange.on_timer(now, |from, datagram| forward(network, now, flow, *backward, from, &datagram));
                     exchange.due()
                 }
             };
-            if one.next != NEVER {
-                one.next = one.next.min(one.stop);
-            }
         }
         self.update_next();
     }
@@ -180,7 +191,7 @@ impl UdpSources {
                 for (since, size) in exchange.delivered.drain(..) {
                     inboxes.forward(flow, since, size);
                 }
-                one.next = exchange.due().min(one.stop);
+                one.next = exchange.due();
                 self.update_next();
             }
         }
@@ -248,7 +259,7 @@ impl UdpSources {
             mss_bytes: plan.stack.mss.0,
             base_rtt_ns: plan.base_rtt.as_nanos(),
             start_ns: one.start.as_nanos(),
-            end_ns: (one.next == NEVER).then_some(one.stop.as_nanos()),
+            end_ns: one.end().map(Time::as_nanos),
             delivered_bytes: count.received_bytes.0,
             sent_bytes: count.sent_bytes.0,
             wire_bytes: count.sent_bytes.0 + count.sent_packets * plan.stack.header.0,

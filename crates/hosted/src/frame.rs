@@ -15,6 +15,7 @@ const TIMER: u8 = 0x03;
 const DATAGRAM: u8 = 0x04;
 const WRITE: u8 = 0x05;
 const FINISH: u8 = 0x06;
+const PAUSE: u8 = 0x07;
 
 const READY: u8 = 0x11;
 const SEND: u8 = 0x12;
@@ -84,7 +85,7 @@ impl Call {
         self.0.push(TIMER);
     }
 
-    /// A datagram with this ECN field arrived.
+    /// A datagram with this field of ECN arrived.
     pub fn datagram(&mut self, ecn: u8, payload: &[u8]) {
         self.0.extend([DATAGRAM, ecn]);
         self.0.extend((payload.len() as u16).to_le_bytes());
@@ -99,6 +100,11 @@ impl Call {
     /// The application has written everything.
     pub fn finish(&mut self) {
         self.0.push(FINISH);
+    }
+
+    /// The application writes nothing until it writes further bytes; an endless supply ends.
+    pub fn pause(&mut self) {
+        self.0.push(PAUSE);
     }
 
     /// The frame.
@@ -212,8 +218,9 @@ mod tests {
         call.timer();
         call.datagram(3, b"ab");
         call.write(5);
+        call.pause();
         call.finish();
-        let expected = b"\x1a\0\0\0\x02\0\x01\0\0\0\0\0\0\x03\x04\x03\x02\0ab\x05\x05\0\0\0\0\0\0\0\x06";
+        let expected = b"\x1b\0\0\0\x02\0\x01\0\0\0\0\0\0\x03\x04\x03\x02\0ab\x05\x05\0\0\0\0\0\0\0\x07\x06";
         assert_eq!(call.frame()[..4], (expected.len() as u32 - 4).to_le_bytes());
         assert_eq!(call.frame()[4..], expected[4..]);
     }

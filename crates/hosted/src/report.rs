@@ -46,6 +46,8 @@ values! {
     Timeouts = 10,
     /// Smallest RTT, ns, where it is not the smallest reported sample.
     MinRtt = 11,
+    /// Loss probes, in total.
+    LossProbes = 12,
 }
 
 /// What the stack at one end has reported.
@@ -83,6 +85,8 @@ pub struct StackReport {
     pub congestion_events: u64,
     /// Expired probe or retransmission timers.
     pub timeouts: u64,
+    /// Loss probes.
+    pub loss_probes: u64,
 }
 
 impl StackReport {
@@ -105,6 +109,7 @@ impl StackReport {
             Value::LostBytes => self.lost_bytes = number,
             Value::CongestionEvents => self.congestion_events = number,
             Value::Timeouts => self.timeouts = number,
+            Value::LossProbes => self.loss_probes = number,
             Value::MinRtt => self.min_rtt = Some(Duration::from_nanos(number)),
         }
     }

@@ -95,7 +95,9 @@ impl Decider {
         self.round_end = report.una;
         self.kernel_delivered = report.delivered;
         let rtt = Some(report.rtt.smoothed).filter(|srtt| srtt.as_nanos() > 0);
-        let established = Window::new(report.now, Change::Established, self.driver.control.cwnd());
+        // One segment after a handshake with losses, where the algorithm began before it (a replay).
+        let cwnd = self.driver.control.cwnd().min(self.bytes(report.cwnd));
+        let established = Window::new(report.now, Change::Established, cwnd);
         self.driver.on_window(&Window { rtt, ..established });
         self.reduced_cwnd = self.cwnd_segments();
     }

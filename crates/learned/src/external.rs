@@ -398,6 +398,7 @@ impl CongestionControl for External {
         self.recovering = false;
         if window.change == Change::Established {
             self.interval = Interval::new(window.now);
+            self.cwnd = self.cwnd.min(window.cwnd);
         } else if !self.owns_recovery && window.change != Change::Undo {
             self.cwnd = window.cwnd;
         }

@@ -23,7 +23,7 @@ pub struct LinkConfig {
     pub limit: Limit,
     /// The packet in service counts towards the limit.
     pub counts_in_service: bool,
-    /// Mark ECN-capable packets that arrive at a queue of this length or more, packets.
+    /// Mark ECN-capable packets with which the queue has more than this number of packets, without the one in service.
     pub mark_above: Option<u32>,
     /// Loss processes of the wire, in order.
     pub losses: Vec<Loss>,

@@ -33,6 +33,17 @@ impl Limit {
             Self::Unlimited => true,
         }
     }
+
+    /// Whether a queue with this number of packets and of bytes is within the capacity.
+    #[inline]
+    #[must_use]
+    pub fn holds(self, (packets, bytes): (u64, u64)) -> bool {
+        match self {
+            Self::Packets(max) => packets <= max,
+            Self::Bytes(max) => bytes <= max,
+            Self::Unlimited => true,
+        }
+    }
 }
 
 /// A drop-tail queue of a line.
@@ -48,7 +59,7 @@ pub struct Queue {
     max_packets: u64,
     /// Capacity in bytes; includes the packet in service if `counts_in_service`.
     max_bytes: u64,
-    /// Mark ECN-capable packets that arrive at a queue of this length or more.
+    /// Mark ECN-capable packets with which the queue has more than this number of packets, without the one in service.
     mark_above: u64,
     /// The maximum length, packets.
     pub(crate) max_length: u64,

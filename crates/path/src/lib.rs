@@ -12,7 +12,7 @@
 //! | `aqm_links`, `wifi` | links with a queue discipline, and 802.11 media |
 //! | `build_links` | construction of links from the plan |
 //! | [`packet`], [`packet_options`] | packets, their options and router headers |
-//! | [`taps`] | packet records |
+//! | [`taps`], `connection_numbers` | packet records |
 //! | [`losses`], [`link_snapshot`], `link_report` | counters of flows and links |
 //! | [`findings`], `conservation` | what a run reports about itself |
 //! | [`event_log`], [`application_rows`] | the tables `events`, `messages` and `transfers` |
@@ -26,6 +26,7 @@ mod aqm_links;
 mod arrivals;
 mod build_links;
 mod cell;
+mod connection_numbers;
 mod conservation;
 pub mod division;
 pub mod event_log;

@@ -181,6 +181,9 @@ impl Network {
     /// Adds a secondary connection of the flow `owner`. If `reversed`, its data uses the route of `owner`'s ACKs.
     pub fn add_connection(&mut self, owner: FlowId, reversed: bool) -> ConnectionId {
         self.routes.add_connection(owner, reversed);
+        if let Some(tap) = &mut self.packet_tap {
+            tap.add_connection(owner, reversed);
+        }
         self.losses.push(Losses::default());
         self.owners.push(self.owners[owner.into()])
     }
@@ -349,7 +352,7 @@ impl Network {
     fn offer(&mut self, now: Time, link: LinkId, last: bool, mut packet: Packet) -> Option<Packet> {
         if packet.hop == 0 {
             if let Some(tap) = &mut self.packet_tap {
-                packet.aux = tap.register(now, packet.aux);
+                packet.aux = tap.register(now, packet, self.owners[packet.connection()].flow);
             }
         }
         if self.agents.has(link) {

@@ -14,6 +14,7 @@ pub fn set_totals(row: &mut FlowRow, [sender, receiver]: [&StackReport; 2]) {
     row.retransmitted_packets = sender.lost_packets;
     row.retransmitted_bytes = sender.lost_bytes;
     row.timeouts = sender.timeouts;
+    row.loss_probes = sender.loss_probes;
     row.recoveries = sender.congestion_events;
     row.min_rtt_ns = sender.min_rtt.map(Duration::as_nanos);
     row.mean_rtt_ns = sender.rtt_sum.checked_div(u128::from(sender.rtt_count)).map(|mean| mean as u64);

@@ -1,7 +1,8 @@
 //! Packet records: one row for each packet at the entrance of each link, if the scenario enables them.
 //!
 //! A packet in transit has no number. While packets are recorded, its `aux` is the index of an entry with its number,
-//! its sending time and its original `aux`. After the last link the original `aux` is restored for the endpoint.
+//! that of its connection, its sending time and its original `aux`. After the last link the original `aux` is restored
+//! for the endpoint.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,6 +14,7 @@ use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::wire::SackBlocks;
 use cwndlab_units::{FlowId, IndexVec, LinkId, Time};
 
+use crate::connection_numbers::ConnectionNumbers;
 use crate::owner::PacketOwner;
 use crate::packet::{Packet, ACK, CWR, DATA, ECE, ECN, ECT, RETRANSMISSION, SYN, SYN_ACK};
 use crate::packet_options::{AckOptions, PacketOptions};
@@ -22,6 +24,8 @@ use crate::packet_options::{AckOptions, PacketOptions};
 struct Entry {
     number: u64,
     sent: Time,
+    /// Number of its flow's connection.
+    connection: u32,
     aux: u32,
 }
 
@@ -45,6 +49,7 @@ pub struct PacketTap {
     /// By entry, the packets in queues that decide later: time of arrival, link and packet.
     queued: BTreeMap<u32, (Time, LinkId, Packet)>,
     sent: u64,
+    connections: ConnectionNumbers,
     negotiated: IndexVec<FlowId, Negotiated>,
 }
 
@@ -64,15 +69,22 @@ impl PacketTap {
             free: Vec::new(),
             queued: BTreeMap::new(),
             sent: 0,
+            connections: ConnectionNumbers::new(plan),
             negotiated: negotiated.collect(),
         }
     }
 
-    /// Adds an entry for a packet sent at `now`; returns its index.
-    pub(crate) fn register(&mut self, now: Time, aux: u32) -> u32 {
+    /// Adds a secondary connection of the flow `owner`, the other direction of the flow's own one if `reversed`.
+    pub(crate) fn add_connection(&mut self, owner: FlowId, reversed: bool) {
+        self.connections.add(owner, reversed);
+    }
+
+    /// Adds an entry for a packet of `flow` sent at `now`; returns its index.
+    pub(crate) fn register(&mut self, now: Time, packet: Packet, flow: FlowId) -> u32 {
         let number = self.sent;
         self.sent += 1;
-        self.insert(Entry { number, sent: now, aux })
+        let connection = self.connections.of(packet.tag(), flow);
+        self.insert(Entry { number, sent: now, connection, aux: packet.aux })
     }
 
     /// Adds an entry for a duplicate of the packet with the entry `of`; returns its index.
@@ -160,7 +172,7 @@ impl PacketTap {
             packet: entry.number,
             sent_ns: entry.sent.as_nanos(),
             arrival_ns,
-            connection: packet.tag().number(),
+            connection: entry.connection,
             payload_bytes: contents.payload_bytes,
             echo_ns: (timestamps && kind == ACK).then_some(packet.timestamp.as_nanos()),
             window_bytes: contents.window_bytes,

@@ -192,9 +192,11 @@ fn queues<'a>(
     queue: BuildQueue<'a>,
 ) -> impl Iterator<Item = QueueConfig<Packet>> + 'a {
     let one = &plan.links[link];
+    let computed = one.discipline.computed().unwrap_or_default();
     (0..categories as u32).map(move |category| QueueConfig {
         limit: limit(one.capacity),
-        counts_in_service: one.discipline.computed().unwrap_or_default().counts_in_service,
+        counts_in_service: computed.counts_in_service,
+        mark_above: computed.mark_above,
         discipline: queue(link, category),
     })
 }

@@ -55,7 +55,8 @@ fn checksum_line(digest: &str, table: &str) -> String {
 
 /// Writes the tables into `folder`, which is created if necessary: all of them or, on any error, none.
 ///
-/// The same run (scenario, seed, version) in the folder is overwritten; a different run is an error.
+/// The same simulation (scenario, seed, version) in the folder is overwritten; a different run is an error. An emulation
+/// and the run of another engine differ from every run, also from those of the same scenario.
 pub fn write(tables: &Tables, folder: &Path) -> Result<(), Fault> {
     let created = create(folder)?;
     let written = reject_other_run(&tables.header, folder)
@@ -109,8 +110,7 @@ fn reject_other_run(header: &Header, folder: &Path) -> Result<(), Fault> {
         let Ok(Ok(existing)) = panics::catch(existing_header) else {
             return error(&path, "exists and is not part of a run", hint);
         };
-        let identity = |one: &Header| (one.scenario_hash.clone(), one.seed, one.version.clone());
-        if identity(&existing) != identity(header) {
+        if !is_same_simulation(&existing, header) {
             let scenario = existing.scenario_hash.get(..12).unwrap_or(&existing.scenario_hash);
             return error(
                 folder,
@@ -123,6 +123,13 @@ fn reject_other_run(header: &Header, folder: &Path) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// Whether both are one run, made twice: only a simulation gives the same records again.
+fn is_same_simulation(one: &Header, other: &Header) -> bool {
+    let identity = |run: &Header| (run.scenario_hash.clone(), run.seed, run.version.clone());
+    let simulated = |run: &Header| run.engine == "simulate";
+    simulated(one) && simulated(other) && identity(one) == identity(other)
 }
 
 /// The temporary file that is renamed to `name` on success.

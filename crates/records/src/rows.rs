@@ -413,7 +413,8 @@ table! {
         /// Time at which its last bit reached the far end of the link; null for a packet that did not arrive.
         #[hash(if_rows)]
         pub arrival_ns: Option<u64>,
-        /// Number of the flow's connection, modulo 256.
+        /// Number of the flow's simulated TCP connection, in the order in which they open, from 0; both directions of a
+        /// dialogue have one. 0 in an emulation, and over UDP.
         #[hash(if_rows)]
         pub connection: u32,
         /// Payload.

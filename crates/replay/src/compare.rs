@@ -192,6 +192,9 @@ impl Collector<'_> {
             }
             return;
         };
+        if window.change == Change::Established {
+            self.same(at, "cwnd", &window.cwnd, &replayed.cwnd, None);
+        }
         self.same(at, "rtt", &window.rtt, &replayed.rtt, None);
         self.same(at, "idle", &window.idle, &replayed.idle, None);
     }

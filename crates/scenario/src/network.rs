@@ -154,6 +154,7 @@ fn build_topology<'a>(
 /// Checks links and routes of a network whose queues have no size yet.
 fn check_network(network: &Network, routed: &[RoutedFlow<'_>], faults: &mut Faults) {
     radio_links::reject_shapers(network, faults);
+    reject_unfit_queues(network, faults);
     reject_equal_names(routed, faults);
     reject_long_routes(routed, faults);
 }
@@ -163,6 +164,18 @@ fn plan_cells(schema: &Schema, network: &Network, faults: &mut Faults) -> Vec<Ce
     match &schema.network.topology {
         Topology::Graph(declared) => cell_links::cells(schema, &declared.links, network, faults),
         _ => Vec::new(),
+    }
+}
+
+/// Rejects settings of queues that do not fit the rate of their links.
+fn reject_unfit_queues(network: &Network, faults: &mut Faults) {
+    let mut places = BTreeSet::new();
+    for (link, (_, path)) in network.links.iter().zip(&network.sizes) {
+        let Some(fault) = link.rate.and_then(|rate| link.discipline.fault_at(rate)) else { continue };
+        let place = format!("{path}.queue.{}", fault.place);
+        if places.insert(place.clone()) {
+            faults.0.push(fault.at(place));
+        }
     }
 }
 

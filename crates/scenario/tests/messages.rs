@@ -101,6 +101,10 @@ fn each_fault_has_its_message() {
             "dumbbell.bottleneck.queue.max_th: 15 packets are not above min_th, 20 packets\n  hint: three times min_th is usual",
         ),
         (
+            format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"ared\", max_th = 4 }, delay")),
+            "dumbbell.bottleneck.queue.max_th: 4 packets are not above min_th, 5 packets\n  hint: three times min_th is usual",
+        ),
+        (
             format!("{HEAD}{}{FLOW}", NET.replace("delay", "queue = { kind = \"pie\", update = \"0 s\" }, delay")),
             "dumbbell.bottleneck.queue.update: is zero\n  hint: write \"15 ms\"",
         ),

@@ -57,8 +57,8 @@ impl Simulation<'_> {
                 self.connections[id].open_quic(now, &mut self.network);
                 return;
             }
-            let syn_ack_at = self.connections[opener].handshake_start();
-            self.connections[id].accept(syn_ack_at, now, &mut self.network);
+            let syn_acks = self.connections[opener].syn_acks();
+            self.connections[id].accept(syn_acks, now, &mut self.network);
         }
     }
 

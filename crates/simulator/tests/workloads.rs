@@ -240,6 +240,29 @@ fn every_transfer_ends_once_and_connections_are_reused() {
     assert!(cost.memory_bytes < 2_000_000, "{} bytes", cost.memory_bytes);
 }
 
+/// Recorded packets have the number of their connection among those of the flow: each opens with one SYN, carries one
+/// transfer, and has the same number in both directions.
+#[test]
+fn recorded_packets_tell_the_connections_of_a_flow_apart() {
+    let flow = arrivals(json!({ "per_second": 50, "count": 100, "size": "30 kB" }));
+    let mut document = dumbbell("20 Mbps", "unlimited", "4 s", json!([flow]));
+    document["packets"] = json!(true);
+    let records = simulate(&document, 1);
+    let mss = records.flows[0].mss_bytes;
+    let of_kind = |link: u32, kind: u8| {
+        records.packets.iter().filter(move |row| row.link == link && row.kind == kind).collect::<Vec<_>>()
+    };
+    let syns: Vec<u32> = of_kind(0, 2).iter().map(|row| row.connection).collect();
+    assert_eq!(syns, (0..100).collect::<Vec<_>>());
+    for connection in 0..100 {
+        let mine: Vec<_> = of_kind(0, 0).into_iter().filter(|row| row.connection == connection).collect();
+        assert_eq!(mine.iter().map(|row| row.payload_bytes).sum::<u32>(), 30_000);
+        assert!(mine.windows(2).all(|two| two[0].sequence_bytes < two[1].sequence_bytes));
+        let acks = of_kind(1, 1).into_iter().filter(|row| row.connection == connection);
+        assert_eq!(acks.map(|row| row.sequence_bytes).max(), mine.last().map(|last| last.sequence_bytes + mss));
+    }
+}
+
 /// With at most two connections, transfers that arrive while both are busy are rejected and recorded.
 #[test]
 fn arrivals_above_the_connection_limit_are_rejected() {

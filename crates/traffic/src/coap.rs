@@ -8,13 +8,15 @@ pub mod configuration;
 pub(crate) mod messages;
 pub mod timeout;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use self::configuration::{Config, Method};
-use self::messages::{Job, Outstanding, ACKNOWLEDGED, EMPTY, NOTIFY, PIGGYBACKED, REGISTER, REQUEST, SEPARATE};
+use self::messages::{
+    Job, Known, Outstanding, ACKNOWLEDGED, EMPTY, EXCHANGE_LIFETIME, NOTIFY, PIGGYBACKED, REGISTER, REQUEST, SEPARATE,
+};
 use self::timeout::Timeouts;
 use crate::dialogue::{End, Message};
 use crate::distribution::Distribution;
@@ -23,9 +25,14 @@ use crate::flow_context::FlowContext;
 use crate::sampling::{sample_pause, sample_size};
 use crate::NEVER;
 
-/// `EXCHANGE_LIFETIME` of RFC 7252, 4.8.2: within it a repeated message is acknowledged and not processed again, and a
-/// response may still come.
-const EXCHANGE_LIFETIME: Duration = Duration::from_secs(247);
+/// What the application does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Before,
+    Running,
+    /// It generates no messages; those that it generated are still sent.
+    Stopped,
+}
 
 /// The state of client and server.
 #[derive(Debug)]
@@ -35,9 +42,8 @@ pub(crate) struct Coap {
     sizes: Stream,
     times: Stream,
     random: Stream,
-    timeouts: Timeouts,
-    /// Timeouts of a server's responses.
-    response_timeouts: Timeouts,
+    /// Timeouts of the messages of client and server: each end measures its own.
+    timeouts: [Timeouts; 2],
     /// Time of the next message of the application.
     next: Time,
     generated: u64,
@@ -47,13 +53,17 @@ pub(crate) struct Coap {
     outstanding: Vec<Outstanding>,
     /// Responses that a server is working on.
     responses: Vec<(Time, Message)>,
-    /// Messages that were received in the last lifetime of an exchange: end, kind, start and offset.
-    known: BTreeSet<(Time, u64, u8)>,
+    known: Known,
     /// The client is registered, and the time at which it registers again.
     registered: bool,
     stale: Time,
     notified: u64,
-    started: bool,
+    stage: Stage,
+}
+
+/// Index of the timeouts of an end's messages.
+fn estimator(config: &Config, from: End) -> usize {
+    usize::from(from != config.client())
 }
 
 impl Coap {
@@ -66,8 +76,7 @@ impl Coap {
             sizes: flow.stream(Purpose::Size),
             times: flow.stream(Purpose::Time),
             random: flow.stream(Purpose::Other),
-            timeouts: timeouts(),
-            response_timeouts: timeouts(),
+            timeouts: [timeouts(), timeouts()],
             next: NEVER,
             generated: 0,
             ended: 0,
@@ -75,11 +84,11 @@ impl Coap {
             active: Vec::new(),
             outstanding: Vec::new(),
             responses: Vec::new(),
-            known: BTreeSet::new(),
+            known: Known::default(),
             registered: false,
             stale: NEVER,
             notified: 0,
-            started: false,
+            stage: Stage::Before,
         }
     }
 
@@ -102,19 +111,12 @@ impl Coap {
         let pause = sample_pause(&self.config.period, &mut self.times).max(Duration::from_nanos(1));
         self.next = if more { now + pause } else { NEVER };
         actions.push(Action::Offer(now, total));
-        if !self.config.confirmable {
-            let before = self.active.len();
-            self.active.retain(|job| now - job.since <= EXCHANGE_LIFETIME);
-            self.ended += (before - self.active.len()) as u64;
-        }
         if self.config.method == Method::Observe {
             if !self.registered {
-                self.ended += 1;
-                return; // nobody listens
+                return self.count_ended(1, actions); // nobody listens
             }
             // A newer state replaces one that waits (RFC 7641, 4.5.2).
-            self.ended += self.waiting.len() as u64;
-            self.waiting.clear();
+            self.drop_waiting(actions);
         }
         self.waiting.push_back(Job { since: now, total, done: Bytes::ZERO });
         self.send_waiting(now, actions);
@@ -149,8 +151,7 @@ impl Coap {
     fn send(&mut self, from: End, bytes: Bytes, message: Message, now: Time, actions: &mut Vec<Action>) {
         if self.config.confirmable || message.kind == REGISTER {
             let others = self.outstanding.iter().filter(|one| one.from == from).count() as u64;
-            let responds = message.kind == SEPARATE;
-            let timeouts = if responds { &mut self.response_timeouts } else { &mut self.timeouts };
+            let timeouts = &mut self.timeouts[estimator(&self.config, from)];
             let schedule = timeouts.start(now, others, &mut self.random);
             let due = now + schedule.current;
             self.outstanding.push(Outstanding {
@@ -180,8 +181,7 @@ impl Coap {
                 continue;
             }
             one.retransmissions += 1;
-            let timeouts = if one.message.kind == SEPARATE { &self.response_timeouts } else { &self.timeouts };
-            timeouts.back_off(&mut one.schedule, one.retransmissions);
+            self.timeouts[estimator(&self.config, one.from)].back_off(&mut one.schedule, one.retransmissions);
             one.due = now + one.schedule.current;
             actions.push(Action::Send(one.from, one.bytes, one.message));
         }
@@ -190,13 +190,12 @@ impl Coap {
     /// A message without an answer: its sender goes on with the next one, or forgets the client (RFC 7641, 4.5).
     fn give_up(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
         match message.kind {
-            REGISTER => self.register(now, actions),
-            SEPARATE => {}
+            REGISTER if self.stage == Stage::Running => self.register(now, actions),
+            REGISTER | SEPARATE => {}
             kind => {
                 if kind == NOTIFY {
                     self.registered = false;
-                    self.ended += self.waiting.len() as u64;
-                    self.waiting.clear();
+                    self.drop_waiting(actions);
                 }
                 self.end_job(message.since, now, actions);
             }
@@ -206,9 +205,45 @@ impl Coap {
     /// Removes a message of the application; a next one may be sent.
     fn end_job(&mut self, since: Time, now: Time, actions: &mut Vec<Action>) {
         self.active.retain(|job| job.since != since);
-        self.ended += 1;
         self.send_waiting(now, actions);
+        self.count_ended(1, actions);
+    }
+
+    /// Time at which the answer to the oldest message that is not confirmable cannot come any more; confirmable ones have
+    /// their timers.
+    fn expiry(&self) -> Time {
+        let oldest = self.active.first().filter(|_| !self.config.confirmable);
+        oldest.map_or(NEVER, |job| job.since + EXCHANGE_LIFETIME)
+    }
+
+    /// Removes the messages whose answer cannot come any more.
+    fn expire(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.expiry() <= now {
+            let before = self.active.len();
+            self.active.retain(|job| job.since + EXCHANGE_LIFETIME > now);
+            self.count_ended(before - self.active.len(), actions);
+        }
+    }
+
+    /// Removes the messages that wait.
+    fn drop_waiting(&mut self, actions: &mut Vec<Action>) {
+        let number = self.waiting.len();
+        self.waiting.clear();
+        self.count_ended(number, actions);
+    }
+
+    /// Counts messages that are complete, given up or replaced; the last one ends the exchange.
+    fn count_ended(&mut self, number: usize, actions: &mut Vec<Action>) {
+        self.ended += number as u64;
         if self.config.count.is_some_and(|count| self.ended >= count) {
+            actions.push(Action::Finish);
+        }
+    }
+
+    /// Ends the exchange after its stop, once nothing is left to be sent or answered.
+    fn finish_if_idle(&self, actions: &mut Vec<Action>) {
+        let idle = self.active.is_empty() && self.waiting.is_empty() && self.outstanding.is_empty();
+        if self.stage == Stage::Stopped && idle {
             actions.push(Action::Finish);
         }
     }
@@ -230,24 +265,29 @@ impl Coap {
         let Some(at) = self.outstanding.iter().position(waits) else { return false };
         let one = self.outstanding.swap_remove(at);
         if !one.acknowledged {
-            let timeouts = if kind == SEPARATE { &mut self.response_timeouts } else { &mut self.timeouts };
+            let timeouts = &mut self.timeouts[estimator(&self.config, one.from)];
             timeouts.on_answer(now, one.first_sent, one.retransmissions);
         }
         true
     }
 
-    /// Whether a message is received for the first time.
-    fn is_new(&mut self, message: Message, now: Time) -> bool {
-        while self.known.first().is_some_and(|&(since, ..)| now - since > EXCHANGE_LIFETIME) {
-            self.known.pop_first();
-        }
-        self.known.insert((message.since, message.size.0, message.kind))
+    /// Takes the empty acknowledgement of a request, whose response follows.
+    fn on_empty(&mut self, message: Message, now: Time) {
+        let waits = |one: &&mut Outstanding| {
+            let (kind, since, size) = (one.message.kind, one.message.since, one.message.size);
+            kind == REQUEST && (since, size) == (message.since, message.size) && !one.acknowledged
+        };
+        let Some(one) = self.outstanding.iter_mut().find(waits) else { return };
+        one.acknowledged = true;
+        one.due = one.first_sent + EXCHANGE_LIFETIME;
+        let timeouts = &mut self.timeouts[estimator(&self.config, one.from)];
+        timeouts.on_answer(now, one.first_sent, one.retransmissions);
     }
 
     /// The server has a request.
     fn on_request(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
         let server = self.config.client().other();
-        let first = self.is_new(message, now);
+        let first = self.known.is_new(message, now);
         let Some(job) = self.job(message.since) else { return }; // given up by its client
         let at_offset = Job { done: message.size, ..job };
         let is_last = message.size + self.config.block(job.total, message.size) >= job.total;
@@ -292,10 +332,15 @@ impl Coap {
         self.end_job(job.since, now, actions);
     }
 
+    /// The client has the state at `now`: it registers again after Max-Age, unless its application has stopped.
+    fn renew(&mut self, now: Time) {
+        self.stale = if self.stage == Stage::Running { now + self.config.max_age } else { NEVER };
+    }
+
     /// The client has a notification.
     fn on_notification(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
-        self.stale = now + self.config.max_age;
-        if self.is_new(message, now) {
+        self.renew(now);
+        if self.known.is_new(message, now) {
             actions.push(Action::Deliver(message.since));
             if let Some(job) = self.job(message.since).filter(|_| !self.config.confirmable) {
                 actions.push(Action::Record(job.since, job.total));
@@ -310,7 +355,8 @@ impl Coap {
 
     /// The flow's sender has a registration: the acknowledgement carries the state; messages follow at their times.
     fn on_registration(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
-        if !std::mem::replace(&mut self.registered, true) && self.next == NEVER && self.generated == 0 {
+        let begins = !std::mem::replace(&mut self.registered, true) && self.next == NEVER && self.generated == 0;
+        if begins && self.stage == Stage::Running {
             self.next = now + sample_pause(&self.config.period, &mut self.times);
         }
         let state = self.draw_payload();
@@ -319,26 +365,55 @@ impl Coap {
     }
 }
 
-impl Exchange for Coap {
-    fn due(&self) -> Time {
-        let outstanding = self.outstanding.iter().map(|one| one.due);
-        let responses = self.responses.iter().map(|&(due, _)| due);
-        let first = outstanding.chain(responses).min().unwrap_or(NEVER);
-        first.min(self.next).min(self.stale).min(self.stop)
-    }
-
-    fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
+impl Coap {
+    /// Starts the application, or stops it at its time.
+    fn advance(&mut self, now: Time, actions: &mut Vec<Action>) {
         if now >= self.stop {
-            actions.push(Action::Finish);
-            return;
-        }
-        if !std::mem::replace(&mut self.started, true) {
+            self.stage = Stage::Stopped;
+            (self.stop, self.next, self.stale) = (NEVER, NEVER, NEVER);
+        } else if self.stage == Stage::Before {
+            self.stage = Stage::Running;
             match self.config.method {
                 Method::Observe => self.register(now, actions),
                 Method::Post | Method::Get => self.next = now,
             }
         }
+    }
+
+    /// Handles a message that has arrived.
+    fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
+        match message.kind {
+            REQUEST => self.on_request(message, now, actions),
+            REGISTER => self.on_registration(message, now, actions),
+            NOTIFY => self.on_notification(message, now, actions),
+            // A registration is acknowledged with the present state.
+            PIGGYBACKED if self.acknowledge(REGISTER, message, now) => self.renew(now),
+            PIGGYBACKED | SEPARATE => self.on_response(message, now, actions),
+            EMPTY => self.on_empty(message, now),
+            _ if self.acknowledge(SEPARATE, message, now) => {}
+            _ if self.acknowledge(NOTIFY, message, now) => {
+                if let Some(job) = self.job(message.since) {
+                    actions.push(Action::Record(job.since, job.total));
+                }
+                self.end_job(message.since, now, actions);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Exchange for Coap {
+    fn due(&self) -> Time {
+        let outstanding = self.outstanding.iter().map(|one| one.due);
+        let responses = self.responses.iter().map(|&(due, _)| due);
+        let first = outstanding.chain(responses).min().unwrap_or(NEVER);
+        first.min(self.next).min(self.stale).min(self.expiry()).min(self.stop)
+    }
+
+    fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.advance(now, actions);
         self.retransmit(now, actions);
+        self.expire(now, actions);
         while let Some(at) = self.responses.iter().position(|&(due, _)| due <= now) {
             let (_, message) = self.responses.swap_remove(at);
             if let Some(job) = self.job(message.since) {
@@ -352,36 +427,12 @@ impl Exchange for Coap {
         if self.next <= now {
             self.generate(now, actions);
         }
+        self.finish_if_idle(actions);
     }
 
     fn on_datagram(&mut self, _: End, message: Message, now: Time, actions: &mut Vec<Action>) {
-        match message.kind {
-            REQUEST => self.on_request(message, now, actions),
-            REGISTER => self.on_registration(message, now, actions),
-            NOTIFY => self.on_notification(message, now, actions),
-            // A registration is acknowledged with the present state.
-            PIGGYBACKED if self.acknowledge(REGISTER, message, now) => self.stale = now + self.config.max_age,
-            PIGGYBACKED | SEPARATE => self.on_response(message, now, actions),
-            EMPTY => {
-                let waits = |one: &&mut Outstanding| {
-                    let (kind, since, size) = (one.message.kind, one.message.since, one.message.size);
-                    kind == REQUEST && (since, size) == (message.since, message.size) && !one.acknowledged
-                };
-                if let Some(one) = self.outstanding.iter_mut().find(waits) {
-                    one.acknowledged = true;
-                    one.due = one.first_sent + EXCHANGE_LIFETIME;
-                    self.timeouts.on_answer(now, one.first_sent, one.retransmissions);
-                }
-            }
-            _ if self.acknowledge(SEPARATE, message, now) => {}
-            _ if self.acknowledge(NOTIFY, message, now) => {
-                if let Some(job) = self.job(message.since) {
-                    actions.push(Action::Record(job.since, job.total));
-                }
-                self.end_job(message.since, now, actions);
-            }
-            _ => {}
-        }
+        self.on_message(message, now, actions);
+        self.finish_if_idle(actions);
     }
 }
 
@@ -422,7 +473,11 @@ mod tests {
     }
 
     fn device(config: &Config) -> Coap {
-        Coap::new(config, &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: UDP_HEADER })
+        device_until(config, NEVER)
+    }
+
+    fn device_until(config: &Config, stop: Time) -> Coap {
+        Coap::new(config, &FlowContext { flow: 0.into(), seed: 1, stop, header: UDP_HEADER })
     }
 
     fn at_timer(device: &mut Coap, now: Time) -> Vec<Action> {
@@ -575,5 +630,118 @@ mod tests {
         assert_eq!(at_arrival(&mut device, Receiver, request, at(1)), [Action::Deliver(at(0)), response]);
         at_timer(&mut device, at(100));
         assert_eq!(device.due(), at(200));
+    }
+
+    /// RFC 7252, section 4.2, with the times above: of the messages of 0 and 1 s neither is acknowledged at the stop at 1.5 s. The
+    /// first one is sent again at 2 s, the second one after its acknowledgement and 2 s later again; with its acknowledgement
+    /// nothing is left. None of 2 s is generated.
+    #[test]
+    fn messages_that_wait_at_the_stop_are_sent_and_retransmitted() {
+        let config = Config { period: Distribution::Fixed(1e9), ..config(Method::Post, 10.0) };
+        let mut device = device_until(&config, Time::from_nanos(1_500_000_000));
+        let request = |since| Action::Send(Sender, Bytes(35), message(REQUEST, since));
+        at_timer(&mut device, at(0));
+        assert_eq!(at_timer(&mut device, at(1)), [Action::Offer(at(1), Bytes(10))]);
+        let stop = device.due();
+        assert_eq!((at_timer(&mut device, stop), device.due()), (vec![], at(2)));
+        assert_eq!(at_timer(&mut device, at(2)), [request(0)]);
+        let record = |since| Action::Record(at(since), Bytes(10));
+        let first = at_arrival(&mut device, Sender, message(PIGGYBACKED, 0), at(3));
+        assert_eq!(first, [record(0), request(1)]);
+        assert_eq!(device.due(), at(5));
+        assert_eq!(at_timer(&mut device, at(5)), [request(1)]);
+        let last = at_arrival(&mut device, Sender, message(PIGGYBACKED, 1), at(6));
+        assert_eq!((last, device.due()), (vec![record(1), Action::Finish], NEVER));
+    }
+
+    /// A device without a message on its way ends at its stop, as one that has not started. A client does not register again
+    /// after it.
+    #[test]
+    fn an_idle_device_ends_at_its_stop() {
+        let mut posting = device_until(&config(Method::Post, 10.0), at(20));
+        at_timer(&mut posting, at(0));
+        at_arrival(&mut posting, Sender, message(PIGGYBACKED, 0), at(1));
+        assert_eq!(posting.due(), at(20));
+        let mut observed = device_until(&config(Method::Observe, 10.0), at(20));
+        at_timer(&mut observed, at(0));
+        at_arrival(&mut observed, Sender, message(REGISTER, 0), at(1));
+        at_arrival(&mut observed, Receiver, message(PIGGYBACKED, 0), at(2));
+        let mut before = device_until(&config(Method::Post, 10.0), at(20));
+        for device in [&mut posting, &mut observed, &mut before] {
+            assert_eq!((at_timer(device, at(20)), device.due()), (vec![Action::Finish], NEVER));
+        }
+    }
+
+    /// CoCoA, section 4.1: each end has its own estimate, 2 s before its first round-trip time. The client has measured 100 ms
+    /// by its registration (1150 ms, section 4.2), the server nothing: its notification waits 2 to 3 s.
+    #[test]
+    fn a_notification_has_the_timeout_of_its_server() {
+        let config = Config {
+            control: CongestionControl::Cocoa,
+            period: Distribution::Fixed(1e9),
+            ..config(Method::Observe, 10.0)
+        };
+        let mut device = device(&config);
+        at_timer(&mut device, at(0));
+        at_arrival(&mut device, Sender, message(REGISTER, 0), Time::from_nanos(50_000_000));
+        at_arrival(&mut device, Receiver, message(PIGGYBACKED, 0), Time::from_nanos(100_000_000));
+        let now = device.due();
+        at_timer(&mut device, now);
+        assert_eq!(device.outstanding[0].message.kind, NOTIFY);
+        let first = device.outstanding[0].due - now;
+        assert!(first >= Duration::from_secs(2) && first <= Duration::from_secs(3), "{first}");
+        // The acknowledgement after 100 ms is the server's first round-trip time, and changes nothing at the client.
+        let later = now + Duration::from_millis(100);
+        at_arrival(&mut device, Sender, Message { since: now, ..message(ACKNOWLEDGED, 0) }, later);
+        for timeouts in &mut device.timeouts {
+            let next = timeouts.start(later, 0, &mut device.random).current;
+            let (least, most) = (Duration::from_millis(1150), Duration::from_millis(1725));
+            assert!(next >= least && next <= most, "{next}");
+        }
+    }
+
+    /// RFC 7252, section 4.8.2: the response to a message of 0 s may come for 247 s; without it the last one has ended then.
+    #[test]
+    fn a_count_ends_without_the_last_response() {
+        let mut device = device(&Config { confirmable: false, count: Some(1), ..config(Method::Post, 10.0) });
+        at_timer(&mut device, at(0));
+        assert_eq!(device.due(), at(247));
+        assert_eq!((at_timer(&mut device, at(247)), device.due()), (vec![Action::Finish], NEVER));
+    }
+
+    /// By hand: the notification of 1 s is acknowledged; that of 2 s is given up at 4 s without a retransmission, with the state
+    /// of 3 s, which waits, and that of 4 s finds no client, as that of 5 s, which is the last one of five.
+    #[test]
+    fn a_count_ends_without_a_client() {
+        let config = Config {
+            count: Some(5),
+            period: Distribution::Fixed(1e9),
+            max_retransmit: 0,
+            ..config(Method::Observe, 10.0)
+        };
+        let mut device = device(&config);
+        at_timer(&mut device, at(0));
+        at_arrival(&mut device, Sender, message(REGISTER, 0), at(0));
+        at_arrival(&mut device, Receiver, message(PIGGYBACKED, 0), at(0));
+        at_timer(&mut device, at(1));
+        at_arrival(&mut device, Receiver, message(NOTIFY, 1), at(1));
+        at_arrival(&mut device, Sender, message(ACKNOWLEDGED, 1), at(1));
+        for second in 2..=4 {
+            assert!(!at_timer(&mut device, at(second)).contains(&Action::Finish));
+        }
+        assert_eq!(device.due(), at(5));
+        assert_eq!(at_timer(&mut device, at(5)), [Action::Offer(at(5), Bytes(10)), Action::Finish]);
+    }
+
+    /// RFC 7252, section 4.5: a message is known for 247 s after its arrival, however long it waited before it was sent. That of
+    /// 0 s arrives at 300 s: its copies at 301 and 547 s are acknowledged and not delivered again.
+    #[test]
+    fn a_message_that_waited_is_known_from_its_arrival() {
+        let mut device = device(&config(Method::Post, 10.0));
+        at_timer(&mut device, at(0));
+        let request = message(REQUEST, 0);
+        let delivered = [300, 301, 547, 548]
+            .map(|now| at_arrival(&mut device, Receiver, request, at(now)).contains(&Action::Deliver(at(0))));
+        assert_eq!(delivered, [true, false, false, true]);
     }
 }

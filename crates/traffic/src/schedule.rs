@@ -70,15 +70,26 @@ pub(crate) struct Generation {
     schedule: Schedule,
     times: Stream,
     bursts: Stream,
+    /// Time at which the generation stops; [`NEVER`] after it.
     stop: Time,
     /// Time of the next burst.
     next: Time,
     generated: u64,
     completed: u64,
-    /// The connection has been opened, messages have started, the dialogue has ended.
+    /// The connection has been opened, messages have started.
     opened: bool,
     started: bool,
-    finished: bool,
+    stage: Stage,
+}
+
+/// A stage of a dialogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It generates messages at their times.
+    Open,
+    /// It generates no more; those that it generated are still sent.
+    Stopped,
+    Finished,
 }
 
 impl Generation {
@@ -96,14 +107,16 @@ impl Generation {
             completed: 0,
             opened: false,
             started: false,
-            finished: false,
+            stage: Stage::Open,
         }
     }
 
     /// Starts with a burst at `now`.
     pub(crate) fn start(&mut self, now: Time) {
-        self.next = now;
         self.started = true;
+        if self.stage == Stage::Open {
+            self.next = now;
+        }
     }
 
     /// Time of the next burst; [`NEVER`] after the last one.
@@ -111,14 +124,14 @@ impl Generation {
         self.next
     }
 
-    /// Time at which the dialogue stops.
+    /// Time at which the generation stops; [`NEVER`] after it.
     pub(crate) fn stop(&self) -> Time {
         self.stop
     }
 
     /// Time of the next burst or of the stop; [`NEVER`] after the end of the dialogue.
     pub(crate) fn due(&self) -> Time {
-        if self.finished {
+        if self.is_finished() {
             NEVER
         } else {
             self.next.min(self.stop)
@@ -127,11 +140,11 @@ impl Generation {
 
     /// Whether the messages have started and the dialogue has not ended.
     pub(crate) fn is_running(&self) -> bool {
-        self.started && !self.finished
+        self.started && !self.is_finished()
     }
 
-    /// Begins the client's timer at `now`: ends the dialogue at its stop, and opens its connection at the first call.
-    /// Returns whether that was all.
+    /// Begins the client's timer at `now`: stops the generation at its time, and opens the connection at the first call.
+    /// Returns whether the dialogue has ended, or that was all.
     pub(crate) fn opens_or_ends(&mut self, now: Time, actions: &mut Vec<Action>) -> bool {
         if self.ends(now, actions) {
             return true;
@@ -143,12 +156,14 @@ impl Generation {
         opens
     }
 
-    /// Ends the dialogue at `now` if that is its stop; returns whether it has ended.
+    /// Stops the generation at `now` if that is its time; returns whether the dialogue has ended. It ends when each message
+    /// that was generated is complete.
     pub(crate) fn ends(&mut self, now: Time, actions: &mut Vec<Action>) -> bool {
-        if now >= self.stop {
-            self.finish(actions);
+        if now >= self.stop && !self.is_finished() {
+            (self.stop, self.next, self.stage) = (NEVER, NEVER, Stage::Stopped);
+            self.finish_if_complete(actions);
         }
-        self.finished
+        self.is_finished()
     }
 
     /// Number of messages that are generated at `now`.
@@ -169,9 +184,7 @@ impl Generation {
     /// Counts a message that is complete; the last one ends the dialogue.
     pub(crate) fn complete(&mut self, actions: &mut Vec<Action>) {
         self.completed += 1;
-        if self.schedule.count.is_some_and(|count| self.completed >= count) {
-            self.finish(actions);
-        }
+        self.finish_if_complete(actions);
     }
 
     /// Whether the messages have started.
@@ -181,11 +194,15 @@ impl Generation {
 
     /// Whether the dialogue has ended.
     pub(crate) fn is_finished(&self) -> bool {
-        self.finished
+        self.stage == Stage::Finished
     }
 
-    fn finish(&mut self, actions: &mut Vec<Action>) {
-        if !std::mem::replace(&mut self.finished, true) {
+    /// Ends the dialogue if no message is left.
+    fn finish_if_complete(&mut self, actions: &mut Vec<Action>) {
+        let last = self.schedule.count.is_some_and(|count| self.completed >= count)
+            || self.stage == Stage::Stopped && self.completed >= self.generated;
+        if last && !self.is_finished() {
+            self.stage = Stage::Finished;
             actions.push(Action::Finish);
         }
     }
@@ -233,15 +250,32 @@ mod tests {
         assert_eq!(counts[..2], [0, 0]);
     }
 
+    /// By hand: two messages at 0, of which one is complete at the stop at 5 ns. The other one ends the dialogue, once.
     #[test]
-    fn the_stop_ends_the_dialogue_once() {
-        let mut messages = generation(&Schedule::each(Duration::from_nanos(10)), Time::from_nanos(5));
+    fn the_last_message_before_the_stop_ends_the_dialogue() {
+        let schedule = Schedule { burst: Some(2), ..Schedule::each(Duration::from_nanos(10)) };
+        let mut messages = generation(&schedule, Time::from_nanos(5));
         messages.start(Time::ZERO);
         let mut actions = Vec::new();
         assert!(!messages.ends(Time::ZERO, &mut actions));
         messages.take(Time::ZERO);
+        messages.complete(&mut actions);
         assert_eq!(messages.due(), Time::from_nanos(5));
-        assert!(messages.ends(Time::from_nanos(5), &mut actions) && messages.ends(Time::from_nanos(50), &mut actions));
+        assert!(!messages.ends(Time::from_nanos(5), &mut actions) && messages.is_running());
+        assert_eq!((messages.due(), messages.take(Time::from_nanos(10))), (NEVER, 0));
+        assert!(actions.is_empty());
+        messages.complete(&mut actions);
+        assert!(messages.ends(Time::from_nanos(50), &mut actions));
         assert_eq!((messages.due(), actions), (NEVER, vec![Action::Finish]));
+    }
+
+    /// A dialogue without a message on its way ends at its stop, although it starts later.
+    #[test]
+    fn nothing_is_generated_after_the_stop() {
+        let mut messages = generation(&Schedule::each(Duration::from_nanos(10)), Time::from_nanos(5));
+        let mut actions = Vec::new();
+        assert!(messages.ends(Time::from_nanos(5), &mut actions));
+        messages.start(Time::from_nanos(7));
+        assert_eq!((messages.take(Time::from_nanos(7)), actions), (0, vec![Action::Finish]));
     }
 }

@@ -52,6 +52,7 @@ impl Controller {
         let spec = algorithm.growth.spec;
         self.driver.model_based = algorithm.is_model_based();
         self.spaced = spec.needs.contains(&Need::Spacing);
+        self.driver.needs_agent = algorithm.router_assistance().is_some();
         self.driver.hears_losses_in_reductions = algorithm.needs(Need::LossInReduction);
         self.observes_sent = !matches!(spec.build, Build::CongestionAvoidance(_));
     }
@@ -152,9 +153,14 @@ impl Controller {
         }
     }
 
-    /// Reports the completion of the handshake.
-    pub(crate) fn on_established(&mut self, now: Time, rtt: Option<Duration>, feedback: Option<Feedback>) {
-        let cwnd = self.driver.control.cwnd();
+    /// The routers of the path have not had an occasion to give feedback when the handshake is complete.
+    pub(crate) fn expect_feedback(&mut self) {
+        self.driver.needs_agent = false;
+    }
+
+    /// Reports the completion of the handshake, after which the window is one segment if the handshake was `lossy`.
+    pub(crate) fn on_established(&mut self, now: Time, rtt: Option<Duration>, feedback: Option<Feedback>, lossy: bool) {
+        let cwnd = if lossy { self.bytes(1) } else { self.driver.control.cwnd() };
         self.driver.on_window(&Window { rtt, feedback, ..Window::new(now, Change::Established, cwnd) });
     }
 

@@ -68,8 +68,11 @@ impl RateSampler {
 
     /// Updates the delivery state of a segment that is retransmitted now.
     pub fn on_retransmit(&self, segment: &mut Segment) {
-        let Departure { first_sent_at, delivered_at, delivered, .. } = self.delivery.departure(segment.sent_at);
+        let departure = self.delivery.departure(segment.sent_at);
+        let Departure { first_sent_at, delivered_at, delivered, app_limited, .. } = departure;
         (segment.first_sent_at, segment.delivered_at, segment.delivered) = (first_sent_at, delivered_at, delivered);
+        // Each transmission has a mark of its own (Linux, `tcp_rate_skb_sent`).
+        segment.flags = segment.flags & !APP_LIMITED | if app_limited { APP_LIMITED } else { 0 };
     }
 
     /// Adds a delivered segment to the sample.
@@ -187,6 +190,25 @@ mod tests {
             (Rate(800_000), Bytes(10_000), Duration::from_nanos(100 * MS))
         );
         assert_eq!(sampler.delivered(), Bytes(10_000));
+    }
+
+    /// tcp_rate_skb_sent: `is_app_limited` is that of the latest transmission.
+    #[test]
+    fn a_retransmission_has_a_mark_of_its_own() {
+        let (mut sampler, segments) = sampler_and_segments(&[1000; 2]);
+        let mut unlimited = segments[0];
+        sampler.set_app_limited(Bytes(2000));
+        let mut limited = sampler.new_segment(Time::from_nanos(1010 * MS), 1000);
+        unlimited.sent_at = Time::from_nanos(1200 * MS);
+        sampler.on_retransmit(&mut unlimited);
+        assert!(unlimited.departure().app_limited);
+        // 3000 bytes are delivered: more than what was in flight at the limit.
+        for _ in 0..3 {
+            let _ = acknowledge(&mut sampler, 1300, &segments[1..]);
+        }
+        limited.sent_at = Time::from_nanos(1300 * MS);
+        sampler.on_retransmit(&mut limited);
+        assert!(!limited.departure().app_limited);
     }
 
     /// tcp_rate_skb_delivered counts packets, the draft bytes. By hand: a segment of 4 bytes, 100 ms after it was sent, is

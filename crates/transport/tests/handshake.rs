@@ -2,15 +2,16 @@
 
 mod script;
 
-use cwndlab_control::{Ack, Congestion, CongestionControl, Event, RecoveryKind};
+use cwndlab_control::{Ack, Congestion, CongestionControl, Event, RecoveryKind, Window};
 use cwndlab_transport::sender::Sender;
 use cwndlab_transport::stack::Stack;
 use cwndlab_transport::wire::{AckPacket, Data, Output};
 use cwndlab_units::{Bytes, Duration, Time};
 use script::{linux, rfc};
 
+/// A window of ten segments, or what the handshake leaves of it.
 #[derive(Clone, Debug)]
-struct Ten;
+struct Ten(Bytes);
 
 impl CongestionControl for Ten {
     fn on_ack(&mut self, _: &Ack) -> Option<Event> {
@@ -19,9 +20,17 @@ impl CongestionControl for Ten {
 
     fn on_congestion(&mut self, _: &Congestion) {}
 
-    fn cwnd(&self) -> Bytes {
-        Bytes(10_000)
+    fn on_window(&mut self, window: &Window) {
+        self.0 = self.0.min(window.cwnd);
     }
+
+    fn cwnd(&self) -> Bytes {
+        self.0
+    }
+}
+
+fn ten() -> Ten {
+    Ten(Bytes(10_000))
 }
 
 struct Discard;
@@ -36,16 +45,29 @@ impl Output for Discard {
     fn event(&mut self, _: &'static str, _: &'static str, _: u32, _: u32, _: f64) {}
 }
 
-/// The timeout at the start of the data transfer, after `lost` SYNs or SYN-ACKs.
-fn timeout_after(lost: u32, stack: &Stack) -> Duration {
-    let mut sender = Sender::new(Box::new(Ten), RecoveryKind::Rack, &stack.clone().into());
+/// A sender at the start of the data transfer, after `lost` SYNs or SYN-ACKs.
+fn sender_after(lost: u32, stack: &Stack) -> Sender {
+    let mut sender = Sender::new(Box::new(ten()), RecoveryKind::Rack, &stack.clone().into());
     sender.open(Time::from_nanos(1), &mut Discard);
     for _ in 0..lost {
         sender.on_timer(sender.timer(), &mut Discard);
     }
     let opened = sender.timer();
     sender.on_syn_ack(opened, Bytes(1 << 20), None, &mut Discard);
-    sender.rtt().rto()
+    sender
+}
+
+fn timeout_after(lost: u32, stack: &Stack) -> Duration {
+    sender_after(lost, stack).rtt().rto()
+}
+
+/// RFC 5681, section 3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly
+/// transmitted SYN MUST be one segment". Linux, `tcp_init_transfer`: `total_retrans > 1`.
+#[test]
+fn the_initial_window_after_lost_syns_is_one_segment() {
+    let window = |lost, stack: &Stack| sender_after(lost, stack).cwnd();
+    assert_eq!([0, 1, 2].map(|lost| window(lost, &rfc())), [10, 1, 1]);
+    assert_eq!([0, 1, 2].map(|lost| window(lost, &linux())), [10, 10, 1]);
 }
 
 /// RFC 6298, 5.7: if the timer of the SYN expired and the RTO is below three seconds, it is three seconds when the data
@@ -65,7 +87,16 @@ fn without_a_sample_of_the_handshake_the_timeout_starts_at_three_seconds() {
 /// A handshake that the peer started, with several SYN-ACKs, has no sample either.
 #[test]
 fn a_repeated_syn_ack_has_the_same_effect() {
-    let mut sender = Sender::new(Box::new(Ten), RecoveryKind::Rack, &rfc().into());
-    sender.accept(None, Time::from_nanos(1_000_000_000), Bytes(1 << 20), &mut Discard);
+    let mut sender = Sender::new(Box::new(ten()), RecoveryKind::Rack, &rfc().into());
+    let now = Time::from_nanos(1_000_000_000);
+    sender.accept(2, now, now, Bytes(1 << 20), &mut Discard);
     assert_eq!(sender.rtt().rto(), Duration::from_secs(3));
+    // Linux, `tcp_create_openreq_child`: total_retrans = num_retrans.
+    let window = |syn_acks, stack: &Stack| {
+        let mut sender = Sender::new(Box::new(ten()), RecoveryKind::Rack, &stack.clone().into());
+        sender.accept(syn_acks, now, now, Bytes(1 << 20), &mut Discard);
+        sender.cwnd()
+    };
+    assert_eq!([1, 2, 3].map(|syn_acks| window(syn_acks, &rfc())), [10, 1, 1]);
+    assert_eq!([1, 2, 3].map(|syn_acks| window(syn_acks, &linux())), [10, 10, 1]);
 }

@@ -12,7 +12,8 @@ export interface Editor {
   seed: number;
   /** Sets a value; `anew` where fields come or go with it. */
   change(path: Path, value: Json | undefined, anew?: boolean): void;
-  setSeed(seed: number): void;
+  /** `anew`: makes the form anew, where the field does not show this seed. */
+  setSeed(seed: number, anew?: boolean): void;
 }
 
 /** The binding of a path. */

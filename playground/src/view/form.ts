@@ -1,6 +1,7 @@
 // The form: path, flows and run of the document. It is made anew where fields come or go, and left alone while a slider moves.
 
 import { flows, isTable, mainLink, type Path, type Table } from "../scenario/document";
+import { FIRST_SEED, seedOf } from "../scenario/seed";
 import { type Binding, declared, quantity, slider, text } from "./controls";
 import { make } from "./dom";
 import { bind, type Editor, fold } from "./editor";
@@ -8,7 +9,12 @@ import { flowForm } from "./flow_form";
 import { linkForm, queueForm } from "./link_form";
 
 function runForm(editor: Editor): HTMLElement {
-  const seed: Binding = { value: editor.seed, change: (value) => editor.setSeed(Math.max(0, Math.round(Number(value) || 0))) };
+  const change: Binding["change"] = (value) => {
+    const seed = seedOf(value);
+    // Where another seed runs than the one that was typed, the field shows it.
+    editor.setSeed(seed, value !== undefined && seed !== value);
+  };
+  const seed: Binding = { value: editor.seed, change };
   const fields = editor.data.tables.scenario!;
   const path: Path = [];
   return make(
@@ -16,7 +22,7 @@ function runForm(editor: Editor): HTMLElement {
     {},
     make("legend", {}, "Run"),
     slider("duration", "simulated time", quantity(0.5, 300, "time"), "30 s", bind(editor, ["duration"])),
-    text("seed", "seed of all random streams: a whole number", "1", 1, seed),
+    text("seed", "seed of all random streams: a whole number", String(FIRST_SEED), FIRST_SEED, seed),
     fold(editor, "Samples and metrics", fields, path, ["schema_version", "title", "duration"]) ?? "",
   );
 }

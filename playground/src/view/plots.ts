@@ -66,7 +66,8 @@ export class Plots {
     const box = figure.querySelector<HTMLElement>(".plot")!;
     box.setAttribute("aria-label", describe(panel));
     const plot = new uPlot(this.options(panel, box.clientWidth || this.place.clientWidth), data, box);
-    box.addEventListener("click", () => this.pinAtCursor(plot));
+    // The box stays where its plot is made anew: one listener, of the present plot.
+    box.onclick = () => this.pinAtCursor(plot);
     this.drawn.set(panel.key, { plot, signature, figure });
   }
 

@@ -341,6 +341,7 @@ class Dossier:
         parts += [f"--section {one}" for one in self.content["sections"]]
         parts += ["--quick"] if self.content["size"] == "quick" else []
         parts += [f"--{PARTS[key].argument}" for key in self.parts]
+        parts += [f"--live {shlex.quote(one.get('folder', 'DIR'))}" for one in self.content.get("live", ())]
         usual = QUICK_SEEDS if self.content["size"] == "quick" else SEEDS
         parts += [f"--seeds {self.content['seeds']}"] if self.content["seeds"] != usual else []
         return " ".join([*parts, *([] if self.content["perturbed"] else ["--no-perturb"])])

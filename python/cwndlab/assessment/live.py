@@ -52,7 +52,7 @@ def live(rows: Sequence[Criterion], name: str, folders: Sequence[Path | str]) ->
     Returns
     -------
     list of dict
-        A campaign each: ``servers``, ``transport``, ``rounds`` (complete blocks) and ``measures``.
+        A campaign each: ``folder``, ``servers``, ``transport``, ``rounds`` (complete blocks) and ``measures``.
 
     Raises
     ------
@@ -70,6 +70,7 @@ def live(rows: Sequence[Criterion], name: str, folders: Sequence[Path | str]) ->
         against[at][base] = finding
     return [
         {
+            "folder": str(folders[at]),
             "servers": list(found.question.servers),
             "transport": found.question.transport,
             "rounds": sum(len(one.rounds) for one in found.servers),

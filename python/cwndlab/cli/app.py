@@ -123,7 +123,20 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 #: Options that name an output file or folder.
-_PLACES = ("--out", "--report", "--pcap", "--state")
+_PLACES = (
+    "--out",
+    "-o",
+    "--output",
+    "--report",
+    "--results",
+    "--pcap",
+    "--state",
+    "--save",
+    "--figure",
+    "--keep",
+    "--logs",
+    "--scenario",
+)
 
 
 def _refuse_empty_places(arguments: Sequence[str]) -> None:
@@ -135,8 +148,23 @@ def _refuse_empty_places(arguments: Sequence[str]) -> None:
             raise ScenarioError(Fault(option.rstrip("="), "is empty", "name a file or folder"))
 
 
+def _refuse_bytes(arguments: Sequence[str]) -> None:
+    """Rejects what is not UTF-8, except in the names of files and in another program's arguments: Python has such bytes
+    as surrogates (PEP 383), which no text of a scenario has."""
+    for before, value in pairwise(["", *arguments]):
+        if value == "--":
+            return
+        if before in _PLACES or value.partition("=")[0] in _PLACES or os.path.lexists(value):
+            continue
+        if not value.isprintable() and any("\ud800" <= one <= "\udfff" for one in value):
+            shown = os.fsencode(value).decode("utf-8", "backslashreplace")
+            raise ScenarioError(Fault("cwndlab", f"'{shown}' is not UTF-8 text", "write it in UTF-8"))
+
+
 def status(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit status."""
+    if sys.stderr is None:
+        _ignore_messages()
     if sys.stdout is None:
         _refuse_output()
     try:
@@ -156,6 +184,7 @@ def _ended(arguments: Sequence[str] | None) -> int:
     command = next(iter(given), "")
     try:
         _refuse_empty_places(given)
+        _refuse_bytes(given)
         ended = app(arguments, prog_name="cwndlab", standalone_mode=False)
         sys.stdout.flush()
         if ended == _INTERRUPTED:
@@ -203,6 +232,15 @@ def _ended(arguments: Sequence[str] | None) -> int:
 
 # The status that shells report for a process ended by SIGPIPE: its output has no reader.
 UNREAD = 141
+
+
+def _ignore_messages() -> None:
+    """Drops what is written to a closed standard error (``2>&-``), and keeps its descriptor from the files that the
+    command opens."""
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    if descriptor != 2:
+        os.dup2(descriptor, 2)
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
 def _refuse_output() -> None:

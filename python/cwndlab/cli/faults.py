@@ -11,7 +11,14 @@ from cwndlab.errors import Fault, Parameter, Usage
 __all__ = ["option", "text"]
 
 #: Options that have another name than the parameter they set, by command.
-_OPTIONS = {"report": {"format": "--figures"}}
+_LOGS = {"mss_bytes": "--mss", "initial_cwnd_bytes": "--initial-cwnd", "tolerance_segments": "--tolerance"}
+_OPTIONS = {
+    "compare": {"seeds": "--seed"},
+    "report": {"format": "--figures", "thresholds": "--threshold"},
+    "audit": _LOGS,
+    "identify": _LOGS,
+    "trace": {"kind": "KIND"},
+}
 
 
 def option(parameter: str, command: str = "") -> str:

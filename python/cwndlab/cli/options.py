@@ -207,8 +207,21 @@ def numbers_of(texts: Sequence[str] | None, option: str, example: str) -> dict[s
 
 
 def changes_of(texts: Sequence[str] | None) -> list[tuple[str, str]]:
-    """The fields of ``--set`` and their new values."""
-    return pairs_of(texts, "--set", "'flow[0].rtt=50 ms'")
+    """The fields of ``--set`` and their new values. ``nan`` and ``inf`` are floats of TOML, which no field of a number
+    takes; one of a text takes them in quotes."""
+    pairs = pairs_of(texts, "--set", "'flow[0].rtt=50 ms'")
+    faults = [
+        Fault(
+            path,
+            f"'{value}' is not a finite number",
+            f"write a number, a text with its unit such as '50 ms', or a text in quotes: '\"{value}\"'",
+        )
+        for path, value in pairs
+        if value.lstrip("+-") in ("nan", "inf")
+    ]
+    if faults:
+        raise ScenarioError(*faults)
+    return pairs
 
 
 def classes_of(files: Sequence[Path] | None) -> dict[str, type]:

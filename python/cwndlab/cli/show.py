@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cwndlab
 from cwndlab.cli.console import (
@@ -42,26 +42,38 @@ _SHOWN_FLOWS_OF_TRANSFERS = 8
 SHOWN_CELLS = 20
 
 
+def run_document(records: Records) -> dict[str, Any]:
+    """A run for a program."""
+    levels = _service(records)
+    service = {} if levels is None else {"levels": levels.values}
+    tables = {name: records.rows(name) for name in ("flows", "links", "findings")}
+    return {"flows": tables["flows"], "links": tables["links"], **service, "findings": tables["findings"]}
+
+
+def say_run(records: Records) -> None:
+    """The findings and the seed of a run."""
+    say_findings(records.rows("findings"))
+    say_seed(records.seed)
+
+
 def show_run(records: Records, format: Format) -> None:
     levels = _service(records)
     flows, links = records.rows("flows"), records.rows("links")
     match format:
         case Format.json:
-            service = {} if levels is None else {"levels": levels.values}
-            write_json({"flows": flows, "links": links, **service, "findings": records.rows("findings")})
+            write_json(run_document(records))
         case Format.csv:
             write_csv(flows, tuple(flows[0]) if flows else ())
             write("")
             write_csv(links, tuple(links[0]) if links else ())
             if levels is not None:
                 write("\n" + levels.to("csv"))
-        case Format.table:
-            _flows_and_links(flows, links)
-            _transfers(records, flows)
+        case Format.table | Format.markdown | Format.latex:
+            _flows_and_links(flows, links, format)
+            _transfers(records, flows, format)
             if levels is not None:
                 _further(levels, format)
-    say_findings(records.rows("findings"))
-    say_seed(records.seed)
+    say_run(records)
 
 
 def _service(records: Records) -> Table | None:
@@ -87,7 +99,19 @@ def _bytes(value: int) -> str:
     return f"{value / 1e6:.3f} MB" if value >= 1_000_000 else f"{value / 1e3:.1f} kB"
 
 
-def _transfers(records: Records, flows: Sequence[Row]) -> None:
+def write_cells(
+    cells: Sequence[Sequence[object]], titles: Sequence[str], format: Format, *, right: Sequence[str] = ()
+) -> None:
+    """A table for people, or for a paper; columns in ``right`` are right-aligned."""
+    if format is Format.table:
+        write_table(cells, titles, right=right)
+        return
+    words = [title for title in titles if title not in right]
+    table = cwndlab.study.rendering.Table("", titles, cells, labels=0, words=words)
+    write(visible(table.to(FORMS[format])))
+
+
+def _transfers(records: Records, flows: Sequence[Row], format: Format) -> None:
     """Completion times if a flow has more than one transfer: of all flows, then by flow."""
     if records.height("transfers") < 2:
         return
@@ -113,7 +137,7 @@ def _transfers(records: Records, flows: Sequence[Row]) -> None:
         for name, part in parts
     ]
     write("")
-    write_table(cells, names, right=names[1:])
+    write_cells(cells, names, format, right=names[1:])
 
 
 Columns = Mapping[str, Callable[[Row], str]]
@@ -149,23 +173,24 @@ _LINKS: Columns = {
 }
 
 
-def _write(rows: Sequence[Row], columns: Columns) -> None:
+def _write(rows: Sequence[Row], columns: Columns, format: Format) -> None:
     """Prints a table with left-aligned names."""
     right = [name for name in columns if name not in ("flow", "algorithm", "link")]
-    write_table([[cell(row) for cell in columns.values()] for row in rows], tuple(columns), right=right)
+    write_cells([[cell(row) for cell in columns.values()] for row in rows], tuple(columns), format, right=right)
 
 
-def _flows_and_links(flows: Sequence[Row], links: Sequence[Row]) -> None:
+def _flows_and_links(flows: Sequence[Row], links: Sequence[Row], format: Format) -> None:
     hidden = {"flows": 0, "links": len(links) - _SHOWN_LINKS}
+    # Not `export.wire.is_udp`: a hosted stack has the columns of flows over TCP, its congestion control and RTTs.
     for columns, is_datagrams in ((_FLOWS, False), (_DATAGRAMS, True)):
         rows = [row for row in flows if (row["profile"] == "udp") is is_datagrams]
         hidden["flows"] += max(len(rows) - _SHOWN_FLOWS, 0)
         if rows:
-            _write(rows[:_SHOWN_FLOWS], columns)
+            _write(rows[:_SHOWN_FLOWS], columns, format)
             write("")
     # The links with the longest queues.
     busiest = sorted(links, key=lambda row: (-row["mean_queue_packets"], row["link"]))[:_SHOWN_LINKS]
-    _write(sorted(busiest, key=lambda row: row["link"]), _LINKS)
+    _write(sorted(busiest, key=lambda row: row["link"]), _LINKS, format)
     left_out = [f"{count} {what}" for what, count in hidden.items() if count > 0]
     if left_out:
         say(f"{' and '.join(left_out)} more with --format json")

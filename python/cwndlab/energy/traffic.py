@@ -109,6 +109,7 @@ def devices(records: Records, end: End = "source") -> Iterator[Traffic]:
         attached = forward[0] if end == "source" else forward[-1]
         rows = _of_device(part, forward, links, end, run_s)
         keep_alives = _is_keep_alive(rows, workloads[row["flow"]], row["mss_bytes"])
+        # Not `export.wire.is_udp`: 6LoWPAN compresses the headers of the profile; those of a hosted stack stay whole.
         by_link.setdefault(attached, []).append(rows.with_columns(keep_alive=keep_alives, tcp=row["profile"] != "udp"))
     for link, parts in sorted(by_link.items()):
         rows = pl.concat(parts).sort("begin", maintain_order=True)

@@ -207,7 +207,7 @@ def sleep_waits(records: Records, power_save: PowerSave, radio: str | Wifi = "ns
     Returns
     -------
     polars.DataFrame
-        A row per packet to a station: ``medium``, ``station``, ``wait_s``.
+        A row per packet to a station: ``medium``, ``station``, ``wait_s``; none where no medium is of 802.11.
 
     Raises
     ------
@@ -229,7 +229,8 @@ def sleep_waits(records: Records, power_save: PowerSave, radio: str | Wifi = "ns
         pl.DataFrame({"wait_s": asleep.waits_s}).select(medium=pl.lit(medium), station=pl.lit(station), wait_s="wait_s")
         for (medium, station), asleep in _sleeping(records, list(_stations(records)), power_save, one).items()
     ]
-    return pl.concat(parts)
+    schema = {"medium": pl.String, "station": pl.String, "wait_s": pl.Float64}
+    return pl.concat(parts) if parts else pl.DataFrame(schema=schema)
 
 
 def _stations(records: Records) -> Iterator[_Station]:

@@ -6,7 +6,7 @@
 link's end, ``d`` one that was dropped (by the queue on arrival, by the wire when its last bit left the line). Times are
 seconds, sizes bytes on the wire; a sequence number counts segments, of an ACK the last one that it acknowledges, as
 ns-2 does; ``flags`` are its seven (C echo, A reduced, E marked, N capable). Types are ``tcp``, ``ack``, ``syn`` and
-``synack``: ns-2's one-way TCP has no handshake, so scripts that take ``tcp`` see data alone.
+``synack``: ns-2's one-way TCP has no handshake, so scripts that take ``tcp`` see data alone. Datagrams are ``udp``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.export.wire import ACK, DATA, DROPPED, LOST, MARKED, SYN, Way, Wire, seconds
+from cwndlab.export.wire import ACK, DATA, DROPPED, LOST, MARKED, Way, Wire, seconds
 from cwndlab.files import atomic_write
 
 if TYPE_CHECKING:
@@ -78,5 +78,6 @@ def _rest(row: dict[str, Any], wire: Wire, segments: dict[int, int], addresses: 
             "N" if capable else "-",
         )
     )
-    where = addresses[Way(row["flow"], kind in (DATA, SYN))]
-    return f"{start} {end} {_TYPES[kind]} {row['size_bytes']} {flags} {row['flow']} {where} {sequence} {row['packet']}"
+    where = addresses[Way(row["flow"], row["forward"])]
+    name = "udp" if row["flow"] in wire.datagrams else _TYPES[kind]
+    return f"{start} {end} {name} {row['size_bytes']} {flags} {row['flow']} {where} {sequence} {row['packet']}"

@@ -1,9 +1,9 @@
-"""Packet captures: pcapng with nanoseconds, IPv4 and TCP headers with their options, payload left out.
+"""Packet captures: pcapng with nanoseconds, IPv4 and TCP headers with their options or UDP headers, payload left out.
 
 Blocks are those of draft-ietf-opsawg-pcapng: a section header, an interface per tap, an enhanced packet block per
-packet. Headers follow RFC 791, RFC 9293, RFC 7323 (timestamps in milliseconds, window scale), RFC 2018 (SACK) and
-RFC 3168 (ECN). A packet's capture ends with its headers; its original length is that of its IPv4 packet, and its TCP
-checksum that of a payload of zeros. Sequence numbers begin at 0 with the SYN, so data's first byte is 1.
+packet. Headers follow RFC 791, RFC 768, RFC 9293, RFC 7323 (timestamps in milliseconds, window scale), RFC 2018 (SACK)
+and RFC 3168 (ECN). A packet's capture ends with its headers; its original length is that of its IPv4 packet, and its
+checksum of TCP or UDP that of a payload of zeros. Sequence numbers begin at 0 with the SYN, so data's first byte is 1.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ TAPS = ("senders", "receivers", "links")
 _LINKTYPE = 228
 _SENDER_NET, _RECEIVER_NET = 10 << 24, (10 << 24) | (128 << 16)
 _SENDER_PORT, _RECEIVER_PORT = 40_000, 5_001
+# Of senders: those above the well-known ones, from _SENDER_PORT on and then from the first.
+_FIRST_PORT, _PORTS = 1_024, 64_000
+_TCP, _UDP = 6, 17
 _TTL = 64
 _FLAG_SYN, _FLAG_ACK, _FLAG_ECE, _FLAG_CWR = 0x02, 0x10, 0x40, 0x80
 # What a sender of data offers to receive; nothing is ever sent to it.
@@ -190,7 +193,7 @@ def _echoes(wire: Wire) -> dict[int, int]:
     """Per packet the sending time of what it echoes, ns: an ACK tells it itself, a SYN-ACK echoes the SYN, data the
     last ACK or SYN-ACK that had reached their sender (RFC 7323, section 4.3)."""
     result: dict[int, int] = {}
-    for flow in (flow["flow"] for flow in wire.flows):
+    for flow in (flow["flow"] for flow in wire.flows if flow["flow"] not in wire.datagrams):
         out, back = (wire.ways.get(Way(flow, forward), []) for forward in (True, False))
         if not out or not back:
             continue
@@ -222,12 +225,38 @@ def _echoes(wire: Wire) -> dict[int, int]:
 
 
 def headers(wire: Wire, frame: Frame, terms: Terms, echo_ns: int) -> tuple[bytes, int]:
-    """IPv4 and TCP header of a packet that echoes what was sent at ``echo_ns``, and the length of both."""
+    """IPv4 header and that of TCP or UDP of a packet that echoes what was sent at ``echo_ns``, and the length of its
+    IPv4 packet."""
     row = frame.row
+    address = ((row["flow"] + 1) >> 16 & 0x3F) << 16 | (row["flow"] + 1) & 0xFFFF
+    source, target = _SENDER_NET | address, _RECEIVER_NET | address
+    ports = (_FIRST_PORT + (_SENDER_PORT - _FIRST_PORT + row["connection"]) % _PORTS, _RECEIVER_PORT)
+    if not row["forward"]:
+        source, target, ports = target, source, ports[::-1]
+    is_datagram = row["flow"] in wire.datagrams
+    protocol = _UDP if is_datagram else _TCP
+    made = _udp(row, ports) if is_datagram else _tcp(wire, row, ports, terms, echo_ns)
+    # Where the header has its checksum, which is zero so far.
+    at = 6 if is_datagram else 16
+    length = 20 + len(made) + row["payload_bytes"]
+    total = checksum(struct.pack(">IIHH", source, target, protocol, length - 20) + made)
+    if is_datagram:
+        total = total or 0xFFFF  # RFC 768: zero is a packet without a checksum
+    made = made[:at] + struct.pack(">H", total) + made[at + 2 :]
+    number = row["packet"] & 0xFFFF
+    ip = struct.pack(">BBHHHBBHII", 0x45, frame.ecn, length, number, 0x4000, frame.ttl, protocol, 0, source, target)
+    ip = ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:]
+    return ip + made, length
+
+
+def _udp(row: dict[str, Any], ports: tuple[int, ...]) -> bytes:
+    """The header of a datagram without its checksum."""
+    return struct.pack(">HHHH", *ports, 8 + row["payload_bytes"], 0)
+
+
+def _tcp(wire: Wire, row: dict[str, Any], ports: tuple[int, ...], terms: Terms, echo_ns: int) -> bytes:
+    """The header of a segment with its options, without its checksum."""
     kind, flow, connection = row["kind"], row["flow"], row["connection"]
-    address = ((flow + 1) >> 16 & 0x3F) << 16 | (flow + 1) & 0xFFFF
-    sender, receiver = _SENDER_NET | address, _RECEIVER_NET | address
-    ports = (_SENDER_PORT + connection, _RECEIVER_PORT)
     stamp, echo = (time // 10**6 & 0xFFFFFFFF for time in (row["sent_ns"], echo_ns))
     flags = (_FLAG_ECE if row["ece"] else 0) | (_FLAG_CWR if row["cwr"] else 0)
     window = _IDLE_WINDOW >> terms.scale
@@ -248,21 +277,11 @@ def headers(wire: Wire, frame: Frame, terms: Terms, echo_ns: int) -> tuple[bytes
         flags |= _FLAG_SYN | _FLAG_ACK
         window = terms.first_window
     options = _options(wire, row, terms, stamp, echo)
-    if not row["forward"]:
-        sender, receiver, ports = receiver, sender, ports[::-1]
-    size = 20 + len(options)
-    offset = size // 4 << 12
-    tcp = struct.pack(
+    offset = (20 + len(options)) // 4 << 12
+    header = struct.pack(
         ">HHIIHHHH", *ports, sequence & 0xFFFFFFFF, acknowledged & 0xFFFFFFFF, offset | flags, window, 0, 0
     )
-    length = 20 + size + row["payload_bytes"]
-    pseudo = struct.pack(">IIHH", sender, receiver, 6, length - 20)
-    tcp = tcp[:16] + struct.pack(">H", checksum(pseudo + tcp + options)) + tcp[18:] + options
-    ip = struct.pack(
-        ">BBHHHBBHII", 0x45, frame.ecn, length, row["packet"] & 0xFFFF, 0x4000, frame.ttl, 6, 0, sender, receiver
-    )
-    ip = ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:]
-    return ip + tcp, length
+    return header + options
 
 
 def _options(wire: Wire, row: dict[str, Any], terms: Terms, stamp: int, echo: int) -> bytes:

@@ -4,8 +4,9 @@ Samples become ``recovery:metrics_updated`` and changes of state ``recovery:cong
 draft-ietf-quic-qlog-quic-events has them, each with the fields that changed. ``recovery:parameters_set`` has the MSS.
 What QUIC has no event for is of a schema
 of our own, ``urn:cwndlab:qlog:tcp``: ``tcp:segment_sent``, ``tcp:ack_received``, ``tcp:segment_dropped`` (where packets
-were recorded), ``tcp:remark`` for what the sender and its algorithm remarked. Times are milliseconds of the run's
-clock, sizes bytes, rates bit/s.
+were recorded), ``tcp:remark`` for what the sender and its algorithm remarked. A UDP flow has ``udp:datagram_sent``,
+``udp:datagram_received``, ``udp:datagram_dropped`` and ``udp:remark`` of ``urn:cwndlab:qlog:udp``, and no states. Times
+are milliseconds of the run's clock, sizes bytes, rates bit/s.
 """
 
 from __future__ import annotations
@@ -17,21 +18,23 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from cwndlab.export.wire import ACK, DATA, DROPPED, LOST, Way, Wire
+from cwndlab.export.wire import ACK, DATA, DROPPED, LOST, Way, Wire, is_udp
 from cwndlab.files import atomic_write, json_text, own_name
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
 VERSION = "0.3"
-#: Of the events whose category is ``tcp``.
-SCHEMA = "urn:cwndlab:qlog:tcp"
+#: Of the events whose category is ``tcp``, and of those whose category is ``udp``.
+SCHEMAS = {"tcp": "urn:cwndlab:qlog:tcp", "udp": "urn:cwndlab:qlog:udp"}
 _STATES = ("open", "disorder", "cwr", "recovery", "loss")
 #: The order of events at one time: an ACK comes before what it causes, samples are taken last.
 _RANKS = {
     "recovery:parameters_set": -1,
     "tcp:ack_received": 0,
+    "udp:datagram_received": 0,
     "tcp:segment_sent": 2,
+    "udp:datagram_sent": 2,
     "recovery:metrics_updated": 3,
     "recovery:congestion_state_updated": 3,
 }
@@ -63,6 +66,7 @@ def write(records: Records, folder: Path | str) -> list[Path]:
 
 def header(records: Records, flow: dict[str, Any]) -> dict[str, Any]:
     """The first record of a file: of which flow of which run it is."""
+    transport = "udp" if is_udp(flow) else "tcp"
     return {
         "qlog_version": VERSION,
         "qlog_format": "JSON-SEQ",
@@ -71,13 +75,13 @@ def header(records: Records, flow: dict[str, Any]) -> dict[str, Any]:
         "trace": {
             "title": flow["name"],
             "common_fields": {
-                "protocol_type": ["TCP"],
+                "protocol_type": [transport.upper()],
                 "group_id": flow["name"],
                 "time_format": "relative",
                 "reference_time": 0,
             },
             "vantage_point": {"name": f"{flow['name']} sender", "type": "client"},
-            "event_schemas": [SCHEMA],
+            "event_schemas": [SCHEMAS[transport]],
         },
     }
 
@@ -86,9 +90,11 @@ def events(records: Records, flow: dict[str, Any], wire: Wire | None) -> list[di
     """All events of a flow in the order of their times."""
     number = flow["flow"]
     parameters: _Event = (0, "recovery:parameters_set", {"max_datagram_size": flow["mss_bytes"]})
-    result = [parameters, *_samples(records, number), *_remarks(records, number)]
+    is_datagrams = is_udp(flow)
+    result = [parameters, *_samples(records, number, has_state=not is_datagrams)]
+    result += _remarks(records, number, "udp" if is_datagrams else "tcp")
     if wire is not None:
-        result += _segments(wire, number)
+        result += _datagrams(wire, number) if is_datagrams else _segments(wire, number)
     result.sort(key=lambda one: (one[0], _RANKS.get(one[1], 1)))
     return [{"time": time / 1e6, "name": name, "data": data} for time, name, data in result]
 
@@ -96,7 +102,7 @@ def events(records: Records, flow: dict[str, Any], wire: Wire | None) -> list[di
 _Event = tuple[int, str, dict[str, Any]]
 
 
-def _samples(records: Records, flow: int) -> Iterator[_Event]:
+def _samples(records: Records, flow: int, *, has_state: bool) -> Iterator[_Event]:
     mine = records.samples.filter(pl.col("flow") == flow).sort("time_ns")
     known: dict[str, Any] = {}
     smallest: float | None = None
@@ -110,7 +116,7 @@ def _samples(records: Records, flow: int) -> Iterator[_Event]:
         known |= changed
         if changed:
             yield row["time_ns"], "recovery:metrics_updated", changed
-        if row["state"] != state:
+        if has_state and row["state"] != state:
             old = {} if state is None else {"old": _STATES[state]}
             yield row["time_ns"], "recovery:congestion_state_updated", old | {"new": _STATES[row["state"]]}
             state = row["state"]
@@ -120,7 +126,7 @@ def _scaled(value: int | None, factor: float) -> float | int | None:
     return None if value is None else value * factor
 
 
-def _remarks(records: Records, flow: int) -> Iterator[_Event]:
+def _remarks(records: Records, flow: int, category: str) -> Iterator[_Event]:
     for row in records.events.filter(pl.col("flow") == flow).iter_rows(named=True):
         data = {"kind": row["kind"], "cwnd_before": row["cwnd_before_bytes"], "cwnd_after": row["cwnd_after_bytes"]}
         if row["cause"]:
@@ -128,7 +134,7 @@ def _remarks(records: Records, flow: int) -> Iterator[_Event]:
         # JSON has no infinity: an estimate without bound is left out.
         if row["pipe_segments"] is not None and isfinite(row["pipe_segments"]):
             data["pipe_segments"] = row["pipe_segments"]
-        yield row["time_ns"], "tcp:remark", data
+        yield row["time_ns"], f"{category}:remark", data
 
 
 def _segments(wire: Wire, flow: int) -> Iterator[_Event]:
@@ -137,12 +143,35 @@ def _segments(wire: Wire, flow: int) -> Iterator[_Event]:
     for row in wire.rows(own, data, link=out[0]) if out else ():
         yield row["sent_ns"], "tcp:segment_sent", _segment(wire, row) | {"retransmission": row["retransmission"]}
     for row in wire.rows(own, data, pl.col("fate").is_in([DROPPED, LOST])):
-        time = row["time_ns"] if row["fate"] == DROPPED else row["departure_ns"]
-        why = {"link": wire.links[row["link"]], "by": "queue" if row["fate"] == DROPPED else "wire"}
+        time, why = _loss(wire, row)
         yield time, "tcp:segment_dropped", _segment(wire, row) | why
     arrived = pl.col("arrival_ns").is_not_null()
     for row in wire.rows(own, arrived, pl.col("kind") == ACK, link=back[-1]) if back else ():
         yield row["arrival_ns"], "tcp:ack_received", _ack(wire, row)
+
+
+def _datagrams(wire: Wire, flow: int) -> Iterator[_Event]:
+    """What the sender's end sends and receives, and what is dropped in both directions."""
+    out, back = (wire.ways.get(Way(flow, forward), []) for forward in (True, False))
+    own, forward, arrived = pl.col("flow") == flow, pl.col("forward"), pl.col("arrival_ns").is_not_null()
+    for row in wire.rows(own, forward, link=out[0]) if out else ():
+        yield row["sent_ns"], "udp:datagram_sent", _datagram(row)
+    for row in wire.rows(own, pl.col("fate").is_in([DROPPED, LOST])):
+        time, why = _loss(wire, row)
+        yield time, "udp:datagram_dropped", _datagram(row) | why
+    for row in wire.rows(own, ~forward, arrived, link=back[-1]) if back else ():
+        yield row["arrival_ns"], "udp:datagram_received", _datagram(row)
+
+
+def _datagram(row: dict[str, Any]) -> dict[str, Any]:
+    return {"packet": row["packet"], "length": row["payload_bytes"]}
+
+
+def _loss(wire: Wire, row: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """When and where a packet was dropped or lost."""
+    by_queue = row["fate"] == DROPPED
+    time = row["time_ns"] if by_queue else row["departure_ns"]
+    return time, {"link": wire.links[row["link"]], "by": "queue" if by_queue else "wire"}
 
 
 def _ack(wire: Wire, row: dict[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,16 @@ class Way(NamedTuple):
     forward: bool
 
 
+def is_udp(flow: dict[str, Any]) -> bool:
+    """Whether a row of the table `flows` is of datagrams: a hosted stack has a profile of its own, but no flow over TCP
+    has a one-way delay.
+
+    This is what is on the wire. Tables and metrics ask for the profile ``udp`` alone: a hosted stack has a window, RTTs
+    and retransmissions, as flows over TCP have them.
+    """
+    return flow["profile"] == "udp" or flow["min_delay_ns"] is not None
+
+
 class Wire:
     """The recorded packets of a run, in the order in which they reached each link.
 
@@ -40,12 +50,21 @@ class Wire:
                 Fault("packets", "no packet was recorded", "run again with `--set packets=true`, or with `--pcap`")
             )
         self.records = records
-        forward = pl.col("kind").is_in([DATA, SYN])
-        self.packets = records.packets.sort("time_ns", "packet", maintain_order=True).with_columns(
-            forward.alias("forward")
-        )
         self.links: list[str] = records.links["name"].to_list()
         self.flows: list[dict[str, Any]] = records.rows("flows")
+        self.datagrams = frozenset(flow["flow"] for flow in self.flows if is_udp(flow))
+        self.packets = records.packets.sort("time_ns", "packet", maintain_order=True).with_columns(
+            self._forward().alias("forward")
+        )
+
+    def _forward(self) -> pl.Expr:
+        """Whether a packet travels from its flow's sender to its receiver: the two ends of UDP send the same kind."""
+        forward = pl.col("kind").is_in([DATA, SYN])
+        for flow in self.flows:
+            if flow["flow"] in self.datagrams and flow["route"]:
+                own = pl.col("link").is_in([int(link) for link in flow["route"].split()])
+                forward &= (pl.col("flow") != flow["flow"]) | own
+        return forward
 
     @cached_property
     def ways(self) -> dict[Way, list[int]]:

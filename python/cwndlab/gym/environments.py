@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.gym.actions import Action
 from cwndlab.gym.episodes import Episodes
 from cwndlab.gym.observations import Observation
@@ -134,8 +135,9 @@ class CongestionVectorEnv(VectorEnv[Observed, NDArray[np.float32], NDArray[Any]]
     """n environments in one process, with one call of the engine per step.
 
     Where an episode has ended, the next step ignores the action and starts another one (``AutoresetMode.NEXT_STEP``).
-    ``reset(seed=s)`` seeds them by s, s + 1, …. A step before the first reset raises ``gymnasium.error.ResetNeeded``,
-    a call after `close` ``gymnasium.error.ClosedEnvironmentError``.
+    ``reset(seed=s)`` seeds them by s, s + 1, …. ``info`` has what that of `CongestionEnv` has, in arrays. A step before
+    the first reset raises ``gymnasium.error.ResetNeeded``, a call after `close`
+    ``gymnasium.error.ClosedEnvironmentError``.
 
     Parameters
     ----------
@@ -189,16 +191,29 @@ class CongestionVectorEnv(VectorEnv[Observed, NDArray[np.float32], NDArray[Any]]
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observed, dict[str, Any]]:
-        """Starts another episode of each; ``options`` has no effect."""
+        """Starts another episode of each; ``options`` has no effect. Of several seeds there is one for each
+        environment; ``None`` keeps its random numbers, as gymnasium specifies."""
         _reject_closed(self.closed)
-        if seed is not None or not self._generators:
-            first = [seed + row for row in range(self.num_envs)] if isinstance(seed, int) else seed
-            seeds = first or [None] * self.num_envs
-            self._generators = [seeding.np_random(one)[0] for one in seeds]
-        for row, generator in enumerate(self._generators):
-            self._episodes.start(row, generator)
+        seeds = self._seeds(seed)
+        before: Sequence[np.random.Generator | None] = self._generators or [None] * self.num_envs
+        self._generators = [
+            seeding.np_random(one)[0] if kept is None or one is not None else kept
+            for one, kept in zip(seeds, before, strict=True)
+        ]
+        facts = {row: self._episodes.start(row, one).facts for row, one in enumerate(self._generators)}
         self._ended[:] = False
-        return self._observations(), {}
+        return self._observations(), self._infos(facts)
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        """A seed for each environment."""
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int):
+            return [seed + row for row in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            what = f"there are {len(seed)} seeds for {self.num_envs} environments"
+            raise ArgumentError(parameter_fault("seed", what, hint="give one number, or one for each environment"))
+        return seed
 
     def step(
         self, actions: NDArray[np.float32]
@@ -207,13 +222,23 @@ class CongestionVectorEnv(VectorEnv[Observed, NDArray[np.float32], NDArray[Any]]
         _reject_closed(self.closed)
         if not self._generators:
             raise ResetNeeded("no episode has begun: call reset() before step()")
-        restarted = np.flatnonzero(self._ended)
+        restarted: list[int] = np.flatnonzero(self._ended).tolist()
         rewards, ended = self._episodes.step(np.reshape(actions, self.num_envs))
-        for row in restarted:
-            self._episodes.start(int(row), self._generators[row])
-            ended[row] = False
+        facts = {row: self._episodes.start(row, self._generators[row]).facts for row in restarted}
+        ended[restarted] = False
         self._ended = ended
-        return self._observations(), rewards, np.zeros(self.num_envs, dtype=bool), ended.copy(), {}
+        none = np.zeros(self.num_envs, dtype=bool)
+        return self._observations(), rewards, none, ended.copy(), self._infos(facts)
+
+    def _infos(self, facts: Mapping[int, Mapping[str, float | str]]) -> dict[str, Any]:
+        """The numbers of `Episodes.measured`, and what was drawn for the episodes that have begun: as gymnasium has
+        them, an array of each with a mask of the environments that have it."""
+        infos: dict[str, Any] = {}
+        for name, values in self._episodes.measured().items():
+            infos |= {name: values, f"_{name}": np.ones(self.num_envs, dtype=bool)}
+        for row, drawn in facts.items():
+            infos = self._add_info(infos, {"path": dict(drawn)}, row)
+        return infos
 
     def _observations(self) -> Observed:
         return self._episodes.observations.astype(np.float32)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab import engine
+from cwndlab.custom import base_name
 from cwndlab.errors import ArgumentError, Parameter, parameter_fault, unknown_name
 from cwndlab.gym.actions import Action
 from cwndlab.gym.agents import Agents
@@ -127,7 +129,18 @@ class Episodes:
         return episode
 
     def start_episode(self, row: int, episode: Episode) -> None:
-        """Starts a given episode, such as the same one for several policies."""
+        """Starts a given episode, such as the same one for several policies.
+
+        Raises
+        ------
+        ScenarioError
+            It has not one flow that the policy decides for: the decisions of several would be taken for those of one.
+        """
+        flows = json.loads(episode.document)["flow"]
+        decided = sum(one.get("count", 1) for one in flows if base_name(one.get("algorithm") or "") == "external")
+        if decided != 1:
+            what = f"{decided} flows have the algorithm 'external', and a policy decides for one"
+            raise ArgumentError(parameter_fault("episode", what, hint="give the other flows another algorithm"))
         self._agents.restart(row, fair_rate=episode.fair_rate, base_rtt=episode.base_rtt)
         self._batch.start(row, episode.document, "json", episode.seed)
 

@@ -23,6 +23,8 @@ from cwndlab.gym.simulation import Decision, Simulation
 from cwndlab.lazy import extra
 
 with extra("learn"):
+    from gymnasium import spaces
+    from gymnasium.spaces.utils import flatten_space
     from gymnasium.utils import seeding
 
 __all__ = ["ParallelCongestionEnv"]
@@ -143,6 +145,35 @@ class ParallelCongestionEnv:
             dict.fromkeys(agents, ended),
             {agent: {} for agent in agents},
         )
+
+    @property
+    def num_agents(self) -> int:
+        """The number of agents of the present episode."""
+        return len(self.agents)
+
+    @property
+    def max_num_agents(self) -> int:
+        """The number of all agents."""
+        return len(self.possible_agents)
+
+    @property
+    def unwrapped(self) -> ParallelCongestionEnv:
+        """The environment itself, which wraps none."""
+        return self
+
+    def state(self) -> NDArray[np.float32]:
+        """A view of all agents, for training in one place: their observations, one after another, of `state_space`."""
+        if self._simulation is None:
+            raise RuntimeError("no episode has begun: call reset() before state()")
+        return self._deciders.observations.astype(np.float32).ravel()
+
+    @property
+    def state_space(self) -> Any:
+        """The space of `state`."""
+        return flatten_space(spaces.Tuple([self.observation_space(agent) for agent in self.possible_agents]))
+
+    def render(self) -> None:
+        """Shows nothing: there are no ``render_modes``."""
 
     def close(self) -> None:
         """Frees the simulation."""

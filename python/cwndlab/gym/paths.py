@@ -439,6 +439,13 @@ class FixedPaths(Paths):
     def __post_init__(self) -> None:
         if not self.scenarios:
             raise ArgumentError(parameter_fault("scenarios", "is empty", hint="give a scenario at least"))
+        for one in self.scenarios:
+            count = one.document["flow"][0].get("count", 1)
+            if count != 1:
+                name = one.title or one.hash[:12]
+                what = f"the first entry of '{name}' is {count} flows, and a policy decides for one"
+                hint = "give the policy's flow an entry of its own, without count"
+                raise ArgumentError(parameter_fault("scenarios", what, hint=hint))
 
     def sample(self, rng: np.random.Generator, algorithm: str) -> Episode:
         """Draws a scenario."""

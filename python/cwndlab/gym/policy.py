@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cwndlab.errors import Fault, OutputError, ScenarioError, text_of, unknown_name
-from cwndlab.files import json_text
+from cwndlab.files import json_text, parsed
 from cwndlab.gym.actions import Action
 from cwndlab.gym.intervals import Array
 from cwndlab.gym.observations import Observation
@@ -276,7 +275,7 @@ class Policy:
         """
         text = text_of(Path(path), "name a file that `Policy.save` wrote")
         try:
-            document = json.loads(text)
-        except json.JSONDecodeError as cause:
+            document = parsed(text)
+        except ValueError as cause:
             raise ScenarioError(Fault(str(path), f"is no JSON ({cause})", "`Policy.save` writes it")) from None
         return cls.from_document(document)

@@ -7,6 +7,7 @@ congestion control is unknown. Requests obey robots.txt (RFC 9309) and ``Retry-A
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 import struct
 import time
@@ -28,6 +29,9 @@ INTERVAL_S = 5.0
 LONGEST_WAIT_S = 300.0
 _ATTEMPTS, _REDIRECTS, _CHUNK = 3, 5, 65_536
 _BUSY, _MOVED = {429, 503}, {301, 302, 303, 307, 308}
+# Numbers as HTTP has them (RFC 9110, 8.6 and 10.2.3): str.isdigit also takes "²", of which float makes nothing. No file
+# has a length of more digits; a pause of as many is one that nobody waits for.
+_LENGTH, _SECONDS = re.compile(r"[0-9]{1,18}"), re.compile(r"[0-9]+")
 # Offsets of tcpi_rtt, tcpi_rcv_rtt and tcpi_min_rtt in Linux' struct tcp_info, in microseconds.
 _RTT, _RCV_RTT, _MIN_RTT = 68, 96, 148
 
@@ -83,7 +87,7 @@ class ForeignServers:
         if status != 200:
             raise RunError(Fault(there, f"the server responds with status {status}", "write the URL of a file"))
         length = headers.get("content-length", "")
-        if headers.get("accept-ranges", "").lower() != "bytes" or not length.isdigit():
+        if headers.get("accept-ranges", "").lower() != "bytes" or not _LENGTH.fullmatch(length):
             what = "the server offers no ranges of this file (Accept-Ranges, Content-Length)"
             raise RunError(Fault(there, what, "write the URL of a static file, such as an image of a distribution"))
         self._files[url] = RemoteFile(place, int(length))
@@ -230,10 +234,10 @@ class ForeignServers:
 def _retry_after_s(text: str) -> float:
     """Seconds of a ``Retry-After``: a number, or a date.
 
-    >>> _retry_after_s("7"), _retry_after_s("soon")
-    (7.0, 0.0)
+    >>> _retry_after_s("7"), _retry_after_s("soon"), _retry_after_s("²"), _retry_after_s("1" + 30 * "0")
+    (7.0, 0.0, 0.0, 1e+30)
     """
-    if text.strip().isdigit():
+    if _SECONDS.fullmatch(text.strip()):
         return float(text)
     try:
         return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())

@@ -32,20 +32,32 @@ def clients(text: str) -> list[str]:
 
 
 def tokens(file: Path | None, folder: Path) -> tuple[str, dict[str, str]]:
-    """The text of the tokens, and those that were made just now."""
+    """The text of the tokens, and those that were made just now, which `keep_tokens` writes: not before the server has
+    started, since they are printed then and never again."""
     if file is not None:
         return text_of(file, "lines 'NAME TOKEN'; `openssl rand -hex 32` makes a token"), {}
     kept = folder / "tokens"
     if kept.exists():
         return text_of(kept, "remove it, and a new one is made"), {}
-    token = token_urlsafe(32)
-    text = f"client {token}\n"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as cause:
+        raise _not_kept(kept, cause) from None
+    token = token_urlsafe(32)
+    return f"client {token}\n", {"client": token}
+
+
+def keep_tokens(text: str, folder: Path) -> None:
+    """Writes tokens that were made just now, for this user alone."""
+    kept = folder / "tokens"
+    try:
         descriptor = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as out:
             out.write(text)
     except OSError as cause:
-        hint = "name another folder by --state, or tokens by --token"
-        raise RunError(Fault(str(kept), f"cannot be written ({cause.strerror})", hint)) from None
-    return text, {"client": token}
+        raise _not_kept(kept, cause) from None
+
+
+def _not_kept(place: Path, cause: OSError) -> RunError:
+    hint = "name another folder by --state, or tokens by --token"
+    return RunError(Fault(str(place), f"cannot be written ({cause.strerror})", hint))

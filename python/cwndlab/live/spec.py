@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -16,6 +17,8 @@ from cwndlab.live.server_info import is_foreign, place_of
 UNKNOWN = "unknown"
 #: Algorithms that every Linux has.
 DEFAULT_ALGORITHMS = "newreno,cubic"
+#: The longest transfer: a day, as in a plan for Windows.
+_LONGEST_S = 86_400
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class CampaignSpec:
             faults.append(Fault("--algorithms", f"'{odd[0]}' is not a name that a server knows", "`cwndlab list`"))
         if self.transport not in ("tcp", "quic"):
             faults.append(Fault("--transport", f"'{self.transport}' is none", "write tcp or quic"))
+        faults += self._faults_of_limits()
         limit, size = self.limit_bytes_per_day, max(1, len(self.algorithms)) * self.size_bytes
         if limit is not None and limit < size:
             what = f"{limit} bytes a day are less than one block of {size}, whose transfers belong together"
@@ -76,6 +80,17 @@ class CampaignSpec:
                 what = both if server != first[place] else f"'{server}' is given twice"
                 faults.append(Fault("URL", what, "name each server once"))
             first.setdefault(place, server)
+        return faults
+
+    def _faults_of_limits(self) -> list[Fault]:
+        """Limits of a transfer that would end none: nothing exceeds what is no number."""
+        faults: list[Fault] = []
+        if not 1 <= self.timeout_s <= _LONGEST_S:
+            what = f"{self.timeout_s:g} s is not from 1 to {_LONGEST_S} s"
+            faults.append(Fault("--timeout", what, "write --timeout 600"))
+        if not 1 < self.inflation < math.inf:
+            what = f"'{self.inflation:g}' is not a number of idle round trips above 1"
+            faults.append(Fault("--inflation", what, "write --inflation 20"))
         return faults
 
     def _faults_of_foreign(self) -> list[Fault]:

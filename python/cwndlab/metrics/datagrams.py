@@ -53,6 +53,7 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
     ('call', 21.2, 0.0)
     """
     span = interval.bounds(records, start_s, end_s)
+    # Not `export.wire.is_udp`: the metrics of a hosted stack are those of flows with a congestion control.
     flows = records.flows.filter(pl.col("profile") == "udp")
     if len(flows) == 0 or len(records.samples) == 0:
         lost = pl.col("queue_drops") + pl.col("wire_losses")

@@ -92,4 +92,7 @@ def fairness_over_time(
 
 def _named(run: MeasuredRun, flows: Sequence[str] | None) -> list[int]:
     """The flows of these names; by default those that compete."""
-    return rivals(run) if flows is None else [row["flow"] for row in run.flow_rows if row["name"] in flows]
+    if flows is None:
+        return rivals(run)
+    names = [flows] if isinstance(flows, str) else flows
+    return [row["flow"] for row in run.flow_rows if row["name"] in names]

@@ -3,13 +3,16 @@ S. Floyd, M. Handley, J. Padhye, J. Widmer, SIGCOMM 2000)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.metrics.core import MeasuredRun, Metric
 
 if TYPE_CHECKING:
@@ -39,9 +42,13 @@ def oscillation(
     >>> cwndlab.metrics.oscillation(records, scales_s=(0.1, 0.2))["cov"].round(2).to_list()
     [0.32, 0.28]
     """
+    for scale in scales_s:
+        if not (isinstance(scale, Real) and 0 < scale < math.inf):
+            raise ArgumentError(parameter_fault("scales_s", f"'{scale}' is not a length of time", example=[0.1, 1.0]))
     run = MeasuredRun(records, start_s, end_s)
     span, step = run.span, run.step_ns
-    strides = {scale: round(scale * 1e9) // step for scale in scales_s if step and round(scale * 1e9) % step == 0}
+    lengths = {scale: round(scale * 1e9) for scale in scales_s}
+    strides = {scale: length // step for scale, length in lengths.items() if step and length and length % step == 0}
     rows = []
     for flow in records.flows.select("flow", "name", "algorithm", "start_ns", "end_ns").iter_rows(named=True):
         begin, end = flow.pop("start_ns"), flow.pop("end_ns")

@@ -139,4 +139,7 @@ class Chart:
         if not self.from_zero or self.kind == "bars":
             return self.from_zero
         values = [value for curve in self.curves for value in curve.y if value is not None]
-        return not values or min(values) <= _CLOSE * max(values)
+        if not values or min(values) < 0 < max(values):
+            return True
+        nearest, farthest = sorted((abs(min(values)), abs(max(values))))
+        return nearest <= _CLOSE * farthest

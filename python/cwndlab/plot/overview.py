@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.plot.description import Axis, Band, Panel
 from cwndlab.plot.figure import Figure
 from cwndlab.plot.moments import moments
@@ -80,6 +81,11 @@ def overview(runs: Mapping[str, Records] | Records) -> Figure:
     runs:
         Records by the title of their column, or those of one run.
 
+    Raises
+    ------
+    ArgumentError
+        No run has anything to draw.
+
     Examples
     --------
     >>> import cwndlab
@@ -104,6 +110,9 @@ def overview(runs: Mapping[str, Records] | Records) -> Figure:
     lanes = [_lanes(records) for records in runs.values()]
     if any(lane.bands for lane in lanes):
         panels += lanes
+    if not panels:
+        hint = "run again with a sample_interval above zero"
+        raise ArgumentError(parameter_fault("runs", "no run has samples or phases", hint=hint))
     names = " and ".join(runs) if len(runs) > 1 else "run"
     return Figure(
         name="overview",

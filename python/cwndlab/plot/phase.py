@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.plot.description import Axis, Panel, Series
 from cwndlab.plot.figure import Figure
 from cwndlab.plot.palette import COLOURS
@@ -34,7 +35,7 @@ def path_of(records: Records) -> tuple[list[float], list[float], list[float]]:
 
 
 def _names(runs: Mapping[str, Records]) -> tuple[str, str]:
-    records = next(records for records in runs.values() if len(records.flows) > 1)
+    records = next(iter(runs.values()))
     first, second, *_ = records.flows["name"].to_list()
     return f"cwnd of {first}, segments", f"cwnd of {second}, segments"
 
@@ -44,6 +45,11 @@ def phase(runs: Mapping[str, Records] | Records, name: str = "", target: str = "
 
     ``runs`` are records by the title of their panel, or those of one run with the title ``name``; runs with two flows
     are drawn. ``target`` is the address that a click opens.
+
+    Raises
+    ------
+    ArgumentError
+        No run has two flows.
 
     Examples
     --------
@@ -55,7 +61,9 @@ def phase(runs: Mapping[str, Records] | Records, name: str = "", target: str = "
     """
     chosen = {name: runs} if not isinstance(runs, Mapping) else runs
     chosen = {title: records for title, records in chosen.items() if len(records.flows) > 1}
-    columns = max(1, min(3, len(chosen)))
+    if not chosen:
+        raise ArgumentError(parameter_fault("runs", "no run has two flows", hint="give records of a run with two"))
+    columns = min(3, len(chosen))
     across, up = _names(chosen)
     is_single = len(chosen) == 1
     return Figure(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, BinaryIO, Literal
 
 from cwndlab.lazy import extra
 from cwndlab.plot.description import Description, Events, Heat, Panel, Series
@@ -28,6 +29,7 @@ _LETTERS = 110
 
 def draw(figure: Description, path: str | BinaryIO, style: Style = SCREEN) -> None:
     """Writes a figure: in the format of the path's extension, or as PNG into a stream."""
+    figure = _literal(figure)
     with style.applied():
         made, axes = _grid(figure, style)
         for axis, panel in zip(axes, figure.panels, strict=False):
@@ -35,6 +37,16 @@ def draw(figure: Description, path: str | BinaryIO, style: Style = SCREEN) -> No
         _limits(figure, axes)
         _legend(made, axes, figure)
         style.save(made, path)
+
+
+def _literal(value: Any) -> Any:
+    """The same description whose texts matplotlib sets as they are: what is between two dollars it reads as
+    mathematics, and names of algorithms and files may have them."""
+    if isinstance(value, str):
+        return value.replace("$", r"\$")
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: _literal(getattr(value, one.name)) for one in fields(value)})
+    return [_literal(one) for one in value] if isinstance(value, Sequence) else value
 
 
 def _grid(figure: Description, style: Style) -> tuple[Any, list[Any]]:
@@ -152,11 +164,20 @@ def _limits(figure: Description, axes: Sequence[Any]) -> None:
         elif panel.y.categories is not None:
             axis.set_ylim(*panel.lane_ends)
         elif panel.y.from_zero:
-            axis.set_ylim(bottom=0)
+            _to_zero(axis, "y")
         if (ends := (panel.x or figure.x).ends) is not None:
             axis.set_xlim(*ends)
         elif figure.x.from_zero and figure.x.categories is None:
-            axis.set_xlim(left=0)
+            _to_zero(axis, "x")
+
+
+def _to_zero(axis: Any, way: Literal["x", "y"]) -> None:
+    """Extends the range to zero, which is its end where nothing drawn on it is beyond: plotly's ``tozero``."""
+    group = axis.get_shared_x_axes() if way == "x" else axis.get_shared_y_axes()
+    drawn = [getattr(one.dataLim, f"interval{way}") for one in group.get_siblings(axis)]
+    least, most = min(ends[0] for ends in drawn), max(ends[1] for ends in drawn)
+    low, high = getattr(axis, f"get_{way}lim")()
+    getattr(axis, f"set_{way}lim")(low if least < 0 else 0.0, 0.0 if least < 0 and most <= 0 else high)
 
 
 def _legend(made: Any, axes: Sequence[Any], figure: Description) -> None:
@@ -232,6 +253,7 @@ def _bars(axis: Any, figure: Description, groups: Sequence[Series], style: Style
     for number_, series in enumerate(groups):
         shift = (number_ - (len(groups) - 1) / 2) * width
         middles = _places(figure, series)
+        label: str | None = series.label
         for point, (middle, value) in enumerate(zip(middles, series.y, strict=True)):
             at = series.position if isinstance(series.position, int) else series.position[point]
             if value is None:
@@ -239,7 +261,8 @@ def _bars(axis: Any, figure: Description, groups: Sequence[Series], style: Style
                     axis.annotate("none", (middle, 0), ha="center", va="bottom", fontsize=8)
                 continue
             face = {"facecolor": "none", "edgecolor": colour(at)} if series.published else style.face(at)
-            axis.bar(middle + shift, value, width * 0.94, label=series.label if point == 0 else None, **face)
+            axis.bar(middle + shift, value, width * 0.94, label=label, **face)
+            label = None
         if series.low is not None and series.high is not None:
             ink = "black" if style.paper else _GRAY
             xs = [middle + shift for middle in middles]

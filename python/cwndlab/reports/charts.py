@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from cwndlab.errors import ArgumentError, Parameter, parameter_fault, unknown_metric, unknown_name
 from cwndlab.metrics.core import Metric
 from cwndlab.plot.charts import Chart, Curve
 from cwndlab.plot.curves import is_ordered
+from cwndlab.plot.description import Moments
 from cwndlab.plot.heat import heat
 from cwndlab.study.axes import Axis, short
 from cwndlab.study.tables import chosen, column
@@ -77,10 +78,12 @@ def figure(
     """The figure of `Result.plot`."""
     _check_marks(result, marks)
     metrics = chosen(result, [y] if isinstance(y, str) else list(y))
+    if not metrics:
+        raise ArgumentError(parameter_fault("y", "names no metric", example="goodput_bps"))
     if kind is not None and kind not in _KINDS:
         raise ArgumentError(unknown_name(Parameter("kind"), "kind", kind, _KINDS))
     if x is not None and x in result.metrics:
-        return _scatter(result, metrics, x, by)
+        return _scatter(result, metrics, x, by, marks)
     colours = result.axis(by, parameter="by") if by is not None else None
     across = result.axis(x) if x is not None else _across(result, colours)
     if colours is None:
@@ -154,7 +157,9 @@ def _curves(
             )
 
 
-def _scatter(result: Result, metrics: Sequence[str], x: str, by: str | None) -> Figure:
+def _scatter(
+    result: Result, metrics: Sequence[str], x: str, by: str | None, marks: Mapping[str, float] | None
+) -> Figure:
     """A point per cell: one metric over another one."""
     if len(metrics) > 1:
         raise ArgumentError(parameter_fault("y", "only one metric can be drawn over a metric", hint="name one"))
@@ -167,7 +172,7 @@ def _scatter(result: Result, metrics: Sequence[str], x: str, by: str | None) -> 
         name = colours.text_of(row) if colours is not None else label
         curves.append(Curve.of(name, [over.mean * column(x).factor], [of], factor=column(y).factor, panel=panel))
     title = f"{column(y).heading} over {column(x).heading}"
-    return Chart(
+    made = Chart(
         f"points-{y}-{x}",
         title,
         column(x).heading,
@@ -175,8 +180,11 @@ def _scatter(result: Result, metrics: Sequence[str], x: str, by: str | None) -> 
         curves,
         "points",
         x_from_zero=True,
-        thresholds=thresholds(result, y),
+        thresholds=thresholds(result, y, marks),
     ).figure()
+    # Marks of the horizontal axis are lines over the whole height.
+    moments = tuple(Moments(f"{column(x).title}: {text}", [value]) for value, text in thresholds(result, x, marks))
+    return replace(made, panels=[replace(panel, moments=moments) for panel in made.panels])
 
 
 #: The share of runs in which a class of flows did not get its service level.

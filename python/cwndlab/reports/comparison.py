@@ -12,7 +12,8 @@ from cwndlab.reports.page import Links, Page, Placed
 from cwndlab.reports.runs import Group, packed
 from cwndlab.reports.sections import again, described_scenario, over_time
 from cwndlab.reports.tables import presented
-from cwndlab.study.axes import short, text
+from cwndlab.study.axes import short
+from cwndlab.study.commands import again_compared
 from cwndlab.study.result import Result
 from cwndlab.study.tables import chosen, column, levels, on_air, radio_or_control, verdicts
 from cwndlab.study.tables import differences as differences_table
@@ -37,7 +38,7 @@ def comparison_page(comparison: Result, asked: Asked = _ANYTHING) -> str:
     is_single = comparison.is_comparison
     traded: list[Placed] = []
     if {"queue_ms", "goodput_bps"} <= set(shown) and len(comparison.labels) > 1:
-        trade = figure(comparison, "goodput_bps", x="queue_ms")
+        trade = figure(comparison, "goodput_bps", x="queue_ms", marks=asked.marks)
         traded = [page.figure(trade, "trade-off", heading="Goodput over delay")]
     for metric in shown:
         if not is_single:
@@ -159,22 +160,5 @@ def _intro(comparison: Result) -> str:
 
 def _commands(comparison: Result, asked: Asked) -> list[str]:
     """The command that repeats the comparison from the scenario on its page, or else makes the page from its folder."""
-    if not comparison.header.compared or len(comparison.columns) > 1 or comparison.compared.startswith("@"):
-        return again(comparison, asked)
-    count = len(comparison.seeds)
-    words = ["cwndlab", "compare", "scenario.toml"]
-    if comparison.compared == "algorithm":
-        words += ["--algorithms", ",".join(comparison.labels)]
-    else:
-        values = (text(value) for value in comparison.points[comparison.compared])
-        words += ["--over", f"{comparison.compared}={','.join(values)}"]
-    words += ["--flows", ",".join(comparison.flows)] if comparison.flows is not None else []
-    words += ["--against", comparison.against] if comparison.against is not None else []
-    words += ["--seed", str(comparison.seeds[0])]
-    until, metrics = comparison.header.until, comparison.header.metrics
-    if until is None:
-        words += ["--repetitions", str(count)]
-    else:
-        words += ["--until", until, "--at-most", str(count)]
-    words += ["--metrics", ",".join(metrics)] if metrics else []
-    return [shlex.join([*words, "--report", "page.html"])]
+    words = again_compared(comparison) if asked == _ANYTHING else None
+    return again(comparison, asked) if words is None else [shlex.join([*words, "--report", "page.html"])]

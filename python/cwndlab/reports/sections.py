@@ -12,6 +12,7 @@ from cwndlab.records import Records
 from cwndlab.reports.charts import Asked
 from cwndlab.reports.page import Page, Placed
 from cwndlab.scenario.document import Scenario
+from cwndlab.study.axes import exact
 from cwndlab.study.result import Result
 
 #: Maximum number of runs side by side with linked panels; with more, each quantity has its own figure.
@@ -59,7 +60,7 @@ def _facts(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def again(result: Result, asked: Asked) -> list[str]:
-    """The command that makes the page of a result again; ``None`` if no folder keeps the result."""
+    """The command that makes the page of a result again; none if no folder keeps the result."""
     if not result.place:
         return []
     words = ["cwndlab", "report", result.place, *(["--metrics", ",".join(asked.metrics)] if asked.metrics else [])]
@@ -67,7 +68,7 @@ def again(result: Result, asked: Asked) -> list[str]:
         word for name, axis in (("--x", asked.x), ("--by", asked.by)) if axis is not None for word in (name, axis)
     ]
     for name, value in (asked.marks or {}).items():
-        words += ["--threshold", f"{name}={value:g}"]
+        words += ["--threshold", f"{name}={exact(value)}"]
     return [shlex.join(words)]
 
 

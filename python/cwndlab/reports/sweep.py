@@ -19,7 +19,7 @@ from cwndlab.reports.tables import Table, presented, table
 from cwndlab.simulate import run
 from cwndlab.statistics import Estimate, estimate
 from cwndlab.statistics.digits import number
-from cwndlab.study.axes import folded, short, text
+from cwndlab.study.axes import short, text
 from cwndlab.study.matrix import rows, unusual
 from cwndlab.study.tables import chosen, levels, on_air, radio_or_control
 from cwndlab.study.tables import differences as differences_table
@@ -155,9 +155,8 @@ def _packed(grid: Grid, series: int, marks: Mapping[str, float] | None) -> dict[
     is_small = len(result.runs) <= MOST_RUNS
     fields: dict[str, list[object]] = {"runs": []}
     if is_small:
-        folded_runs = folded(result.runs, result.axes)
         fields = {
-            name: [text(value) for value in folded_runs[axis.name]]
+            name: [axis.text_of(row) for row in result.runs.select(axis.columns).iter_rows(named=True)]
             for name, axis in zip(grid.names, grid.axes, strict=True)
         }
         fields["seed"] = result.runs["seed"].to_list()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cwndlab.reproduction.result import Reproduction, Reproductions
     from cwndlab.reproduction.run import reproduce
     from cwndlab.reproduction.sizes import Agreement, Disagreement, agreement
+    from cwndlab.reproduction.stale import stale_results
     from cwndlab.reproduction.standing import Standing, standings
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "find",
     "listing",
     "reproduce",
+    "stale_results",
     "standings",
 ]
 
@@ -59,6 +61,7 @@ if not TYPE_CHECKING:
             "result": ("Reproduction", "Reproductions"),
             "run": ("reproduce",),
             "sizes": ("Agreement", "Disagreement", "agreement"),
+            "stale": ("stale_results",),
             "standing": ("Standing", "standings"),
         },
         public=__all__,

@@ -45,5 +45,5 @@ def spaces(target: str = "") -> list[Space]:
         There is no such paper.
     """
     if target and target not in PAPERS:
-        raise ScenarioError(unknown_name("reproduce --multiverse", "paper", target, PAPERS))
+        raise ScenarioError(unknown_name("reproduce", "paper", target, PAPERS))
     return [space for name, paper in PAPERS.items() if target in ("", name) for space in paper.spaces]

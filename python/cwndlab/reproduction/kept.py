@@ -250,7 +250,14 @@ class KeptResults:
     def rows(self, scenario: str, seed: int) -> list[Row]:
         """The kept rows of a run, whether or not their probes are valid: ``engine`` is the probe, ``payload`` as in the
         study's store."""
-        return [row for (of, _), row in self._rows.get(scenario, {}).items() if of == seed]
+        return self.by_seed(scenario).get(seed, [])
+
+    def by_seed(self, scenario: str) -> dict[int, list[Row]]:
+        """The kept rows of a scenario, as `rows` gives them for each seed."""
+        found: dict[int, list[Row]] = {}
+        for (seed, _), row in self._rows.get(scenario, {}).items():
+            found.setdefault(seed, []).append(row)
+        return found
 
     @staticmethod
     def has_curves(row: Row) -> bool:

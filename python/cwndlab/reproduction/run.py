@@ -22,7 +22,7 @@ from cwndlab.reproduction.kept import KeptResults, Message, Probe, SizeName, kin
 from cwndlab.reproduction.result import Reproduction, Reproductions
 from cwndlab.reproduction.site import write_experiment, write_index
 from cwndlab.reproduction.work import Payloads, Work
-from cwndlab.simulate import check_seed
+from cwndlab.simulate import check_first_seed
 from cwndlab.study.executor import Executor, Plan, threads
 from cwndlab.study.executor import results as results_of
 from cwndlab.study.spec import Job, Progress, Study
@@ -88,7 +88,7 @@ def reproduce(
         ``out`` or ``results`` is in use by another process, or holds something else.
     """
     chosen = find(target)
-    check_seed(seed)
+    check_first_seed(seed)
     name: SizeName = "quick" if quick else "full"
     command = " ".join(
         ["cwndlab reproduce", target or "--all", *(["--quick"] if quick else []), *([f"--seed {seed}"] * (seed != 1))]

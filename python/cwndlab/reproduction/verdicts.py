@@ -140,7 +140,7 @@ def _against(relation: Any, sides: Sequence[Labels]) -> str:
 
 def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim]]) -> Judged:
     """The weakest part, with what became of the others. A part is opposite where it is so with Holm's correction for
-    the number of parts; the claim is where half of the parts are, or all of them together."""
+    the number of parts; the claim is where half of the parts are, or all of them together, or a step of an order."""
     names, claims = [name for name, _ in named], [part for _, part in named]
     parts = [_controlled(part, measured) for part in claims]
     if len(parts) == 1:
@@ -165,11 +165,19 @@ def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim
     asked = _of_parts(parts)
     reason = f"of {len(parts)} parts: {tally}; shown: {names[at]}: {first.reason}"
     first = replace(first, reason=reason, parts=tally, part=names[at], asked=asked)
-    together = _whole(claim, measured, claims) if 0 < 2 * len(opposite) < len(parts) else None
-    if together is None or together.outcome == "opposite":
+    # One wrong step makes another order.
+    if not 0 < 2 * len(opposite) < len(parts) or isinstance(claim.relation, Order):
         return first
     told = ", ".join(names[at] for at in sorted(opposite))
-    text = f"{len(opposite)} of {len(parts)} parts opposite with Holm's correction ({told}), but not all parts together"
+    text = f"{len(opposite)} of {len(parts)} parts opposite with Holm's correction ({told})"
+    together = _whole(claim, measured, claims)
+    if together is None:
+        text += ", and the parts have no ratio together"
+        reason = f"of {len(parts)} parts: {tally}; {text}; shown: {names[at]}: {parts[at].reason}"
+        return replace(first, outcome="inconclusive", reason=reason, asked=[*asked, Asked("parts", False, text)])
+    if together.outcome == "opposite":
+        return first
+    text += ", but not all parts together"
     reason = f"of {len(parts)} parts: {tally}; {text}; shown: all together: {together.reason}"
     outcome: Outcome = "holds at another size" if together.outcome == "holds" else together.outcome
     return replace(together, outcome=outcome, reason=reason, parts=tally, asked=[*asked, Asked("parts", False, text)])
@@ -181,7 +189,7 @@ def _favour_of(claim: Claim, judged: Judged) -> float | None:
 
 def _whole(claim: Claim, measured: Measured, parts: Sequence[Claim]) -> Judged | None:
     """All parts of a claimed direction together: the geometric mean of their ratios, repetition by repetition. None
-    where there is no such ratio, and of an order, which one wrong step makes another."""
+    where there is no such ratio."""
     if not isinstance(claim.relation, Greater | Less):
         return None
     pairs = [_pairs(part, measured) for part in parts]
@@ -516,6 +524,9 @@ def _about(found: Estimate, published: float, room: float, ceiling: float | None
         return Judged(found, "opposite", reason, "value", edge=least if found.high < least else most)
     if found.high < published - room or found.low > published + room:
         return Judged(found, "holds at another size", f"the interval excludes {about}", "value")
+    if found.half <= room:
+        end = published - room if found.mean < published else published + room
+        return Judged(found, "inconclusive", f"the interval reaches over {number(end)}, an end of {about}", "value")
     return Judged(found, "inconclusive", f"the interval is too wide to tell {about}", "value")
 
 

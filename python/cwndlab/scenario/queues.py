@@ -69,15 +69,15 @@ class DropTail(Queue):
 
 @dataclass(frozen=True, kw_only=True)
 class StepEcn(Queue):
-    """Drop-tail that marks an arriving ECN-capable packet if more than ``mark_above`` packets wait (DCTCP, RFC
-    8257).
+    """Drop-tail that marks an arriving ECN-capable packet with which more than ``mark_above`` packets wait (DCTCP,
+    RFC 8257).
 
     Parameters
     ----------
     capacity
         Maximum length of the queue (default: ``"1 bdp"``).
     mark_above
-        Largest number of waiting packets at which an arrival is not marked.
+        Largest number of waiting packets, the arrival included, at which the arrival is not marked.
     counts_in_service
         The packet under transmission counts towards the capacity (default: ``false``).
 

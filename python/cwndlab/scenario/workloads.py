@@ -1235,8 +1235,18 @@ class Hosted(Workload):
         Options that only the receiver's stack interprets (default: none).
     bytes
         Size of the transfer (default: unlimited).
+    gap
+        Time from the last acknowledgement of a transfer of ``bytes`` to the start of the next one, over a
+        connection of its own (default: one transfer).
+    count
+        With ``gap``: number of transfers (default: unlimited).
     rate
         Rate at which the sender's application writes, every 10 ms (default: as much as can be sent).
+    on
+        Lengths of periods in which the sender's application writes as much as can be sent (default: one
+        period).
+    off
+        With ``on``: lengths of the silent periods between them (default: none).
     packet
         Largest packet, headers of IP and UDP included (default: ``"1500 B"``).
 
@@ -1255,7 +1265,11 @@ class Hosted(Workload):
     options: str | None = None
     peer_options: str | None = None
     bytes: str | None = None
+    gap: str | None = None
+    count: int | None = None
     rate: str | None = None
+    on: str | Distribution | None = None
+    off: str | Distribution | None = None
     packet: str | None = None
 
 

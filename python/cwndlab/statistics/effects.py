@@ -99,10 +99,18 @@ def rank_biserial(deltas: Sequence[float], level: float = LEVEL) -> Estimate | N
     return Estimate(r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half), n)
 
 
+#: The largest t at which the distribution is computed; beyond, it has the same shape to eight digits.
+_FAR = 1e4
+
+
 def _standardised(d: float, variance: float, freedom: int, n: int, level: float) -> Estimate:
     """d with the interval of non-centralities under which t = d / √variance is at its quantiles."""
     root = math.sqrt(variance)
     t = d / root
+    # Far from zero T is the non-centrality / √(χ² / m), so that the ends are proportional to t. scipy has no numbers
+    # there: it is asked for a smaller t.
+    far = max(1.0, abs(t) / _FAR)
+    t, root = t / far, root * far
     # L. Hedges, I. Olkin, "Statistical Methods for Meta-Analysis" (1985): normal for large samples.
     half = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(1 + t * t / (2 * freedom))
     low = _non_centrality(t, freedom, (1 + level) / 2, t - half, half)

@@ -130,7 +130,8 @@ def without_rounding(values: Sequence[float], scale: float) -> tuple[float, ...]
     >>> without_rounding([0.6 - 0.5, 0.7 - 0.6, 0.8 - 0.7], scale=0.8)
     (0.09999999999999998, 0.09999999999999998, 0.09999999999999998)
     """
-    if not values or max(values) - min(values) > ROUNDING * scale:
+    # A value that is no number is not near to any other.
+    if not values or any(map(math.isnan, values)) or max(values) - min(values) > ROUNDING * scale:
         return tuple(values)
     return (0.0 if abs(values[0]) <= ROUNDING * scale else values[0],) * len(values)
 
@@ -138,7 +139,7 @@ def without_rounding(values: Sequence[float], scale: float) -> tuple[float, ...]
 def deviation(values: Sequence[float]) -> float:
     """The sample's standard deviation: exactly zero if all values are equal, whatever rounding makes of their
     mean."""
-    return 0.0 if min(values) == max(values) else float(np.std(values, ddof=1))
+    return 0.0 if all(value == values[0] for value in values) else float(np.std(values, ddof=1))
 
 
 def pooled_deviation(values: Sequence[float], groups: Sequence[str] = ()) -> tuple[float, int]:

@@ -9,7 +9,7 @@ docs/statistics.md shows it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,9 +57,10 @@ class Until:
     at_least: int = LEAST
 
     @classmethod
-    def parse(cls, text: str, metrics: Sequence[str], *, at_most: int, at_least: int = LEAST) -> Until:
+    def parse(cls, text: str, metrics: Collection[str], *, at_most: int, at_least: int = LEAST) -> Until:
         """``METRIC within X %``; ``metrics`` are those that there are."""
-        found = re.fullmatch(r"\s*(\w+)\s+within\s+([0-9]*\.?[0-9]+)\s*%\s*", text)
+        # A metric of one flow, ``goodput_bps@my flow``, has the flow's name.
+        found = re.fullmatch(r"\s*(\S.*?)\s+within\s+([0-9]*\.?[0-9]+)\s*%\s*", text)
         faults = []
         if found is None or float(found[2]) == 0:
             faults.append(

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from cwndlab.files import json_text
+
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Axis", "axes", "folded", "labels", "readable", "short", "text"]
+__all__ = ["Axis", "axes", "exact", "labels", "readable", "short", "text"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Axis:
     @property
     def is_described(self) -> bool:
         """Whether the texts leave out parts of the values."""
-        return len(self.columns) > 1 or any(one != text(row[0]) for one, row in zip(self.texts, self.rows, strict=True))
+        pairs = zip(self.texts, self.rows, strict=True)
+        return len(self.columns) > 1 or any(one not in (text(row[0]), exact(row[0])) for one, row in pairs)
 
     @cached_property
     def _named(self) -> dict[tuple[Any, ...], str]:
@@ -74,16 +77,35 @@ def axes(points: pl.DataFrame, groups: Sequence[Sequence[str]]) -> list[Axis]:
         rows = tuple(dict.fromkeys(points.select(group).iter_rows()))
         names = _naming(group, rows)
         columns = [readable([row[group.index(name)] for row in rows]) for name in names]
-        texts = tuple(", ".join(one) for one in zip(*columns, strict=True))
+        texts = tuple(_names(list(zip(*columns, strict=True))))
         made.append(Axis(", ".join(names), tuple(group), rows, texts))
     return made
 
 
 def labels(points: pl.DataFrame, axes: Sequence[Axis]) -> dict[int, str]:
-    """The name of each cell: the texts of its values on all axes."""
+    """The name of each cell, different from all others: the texts of its values on all axes."""
     if not axes:
         return dict.fromkeys(points["cell"], "scenario")
-    return {row["cell"]: ", ".join(axis.text_of(row) for axis in axes) for row in points.iter_rows(named=True)}
+    words = [tuple(axis.text_of(row) for axis in axes) for row in points.iter_rows(named=True)]
+    return dict(zip(points["cell"], _names(words), strict=True))
+
+
+def _names(words: Sequence[tuple[str, ...]]) -> list[str]:
+    """A name from the words of each. Where two names would agree, words with a comma of their own are quoted.
+
+    >>> _names([("a, b", "c"), ("a", "b, c")])
+    ['"a, b", c', 'a, "b, c"']
+    >>> _names([("a, b", "c"), ("a", "c")])
+    ['a, b, c', 'a, c']
+    """
+    plain = [", ".join(one) for one in words]
+    if len(set(plain)) == len(set(words)):
+        return plain
+    return [", ".join(_quoted(word) for word in one) for one in words]
+
+
+def _quoted(word: str) -> str:
+    return json_text(word, ensure_ascii=False) if "," in word or '"' in word else word
 
 
 def _naming(group: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[str]:
@@ -103,8 +125,12 @@ def readable(values: Sequence[Any]) -> list[str]:
     ['rate 2 Mbps, delay 9 ms', 'rate 8 Mbps, delay 5 ms']
     >>> readable([0.5, 20.0])
     ['0.5', '20']
+    >>> readable([1000001.0, 1000002.0])
+    ['1000001', '1000002']
     """
     plain = [text(value) for value in values]
+    if len(set(plain)) < len(set(values)):
+        plain = [exact(value) for value in values]
     parts = [_parts(value) for value in values]
     if any(one is None for one in parts):
         return plain
@@ -154,6 +180,13 @@ def text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def exact(value: Any) -> str:
+    """A value with every digit that tells it apart from another, where six do not."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return repr(value) if isinstance(value, float) else text(value)
+
+
 def short(names: Sequence[str]) -> list[str]:
     """The shortest suffix of each dotted name that no other name has.
 
@@ -171,19 +204,3 @@ def _end(name: str, names: Sequence[str]) -> str:
         if sum(one.lstrip("@") == end or one.endswith("." + end) for one in names) <= 1:
             return end
     return ".".join(steps)
-
-
-def folded(frame: pl.DataFrame, axes: Sequence[Axis]) -> pl.DataFrame:
-    """A table of cells or runs with one column per axis, in place of one per label; numbers stay numbers."""
-    import polars as pl
-
-    others = [name for name in frame.columns if not any(name in axis.columns for axis in axes)]
-    made = []
-    for axis in axes:
-        if len(axis.columns) == 1 and frame[axis.columns[0]].dtype.is_numeric():
-            made.append(frame[axis.columns[0]].alias(axis.name))
-            continue
-        words = [axis.text_of(row) for row in frame.select(axis.columns).iter_rows(named=True)]
-        made.append(pl.Series(axis.name, words, dtype=pl.String))
-    first, *rest = others
-    return pl.DataFrame([frame[first], *made, *(frame[name] for name in rest)])

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any, Literal
 
 from cwndlab.custom import Classes
-from cwndlab.errors import ArgumentError, Fault, RecordsError, ScenarioError, collected, near, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, RecordsError, ScenarioError, Usage, collected, near, parameter_fault
 from cwndlab.metrics import COLUMNS, competing
 from cwndlab.metrics.interval import time_faults
 from cwndlab.metrics.of_flow import flow_metrics, groups, is_flow, parse, resolve
@@ -139,7 +139,7 @@ def compare(
     end_s: float | None = None,
     warm_up: str | float | None = None,
     until: str | None = None,
-    at_most: int = 50,
+    at_most: int | None = None,
     metrics: str | Sequence[str] | None = None,
     perturb: bool | None = None,
 ) -> Result:
@@ -189,8 +189,8 @@ def compare(
         A time such as ``"5 s"``, seconds, or ``"mser"``: each run is then measured from the cut of
         `metrics.warm_up` on.
     until, at_most
-        ``"goodput_bps within 2 %"`` adds seeds until that holds for every alternative, up to ``at_most``
-        (`statistics.Until`).
+        ``"goodput_bps within 2 %"`` adds seeds until that holds for every alternative, up to ``at_most``, by default
+        50 (`statistics.Until`).
     metrics
         One name or several in `metrics.COLUMNS` that are compared; by default `cwndlab.study.result.JUDGED`.
     perturb
@@ -230,7 +230,7 @@ def compare(
     _reject_two_questions(given, over, {"algorithms": algorithms, "flows": flows, "against": against})
     if given is not None:
         seeds, until, metrics = given.seeds, until or given.until, metrics or given.metrics or None
-        at_most = given.at_most or at_most
+        at_most = given.at_most if at_most is None else at_most
         start_s = given.start_s if start_s is None else start_s
         end_s = given.end_s if end_s is None else end_s
     if against is not None:
@@ -244,7 +244,7 @@ def compare(
         raise ArgumentError(*times)
     start_s, settling = _start(start_s, warm_up)
     names, first = _check(texts, seeds, base, settling, start_s, metrics, against)
-    rule = None if until is None else Until.parse(until, list(COLUMNS), at_most=at_most, at_least=len(first))
+    rule = _rule(until, at_most, first, base)
     base = repeated(base.perturbed(perturb), len(first) if rule is None else rule.at_most)
     if given is not None:
         spec = replace(given, base=base, until=None, at_most=None).perturbed(perturb)
@@ -270,10 +270,11 @@ def compare(
         metrics=None if metrics is None else list(dict.fromkeys(metrics)),
         notes=_notes(base, points, compared, against, start_s),
     )
+    measure = _measured(header, points, rule)
     study = Study(
         points=points,
         seeds=header.seeds,
-        measure=_measured(header, points),
+        measure=measure,
         rule=rule,
         together=True,
         classes=base.classes,
@@ -281,7 +282,7 @@ def compare(
     )
     frame = study.table()
     keeper = _Keeper(local(out), first[0], records, labels(frame, axes(frame, header.axes)))
-    study = replace(study, measure=partial(_measure_of, keeper, _measured(header, points)))
+    study = replace(study, measure=partial(_measure_of, keeper, measure))
     with Store(out, write=True) as store:
         _refuse_another(store, header)
         result = execute(Plan(study, store), store, executor=threads(workers, base.classes), progress=progress)
@@ -307,6 +308,33 @@ def checked_seeds(seeds: int | Iterable[int]) -> list[int]:
             what = f"{short(seed)} is not a whole number from 0 on, below 2⁶³"
             raise ArgumentError(parameter_fault("seeds", what, example=10))
     return list(dict.fromkeys(first))
+
+
+#: The maximum number of repetitions under a stopping rule, unless told.
+_AT_MOST = 50
+
+
+def _rule(until: str | None, at_most: int | None, first: Sequence[int], scenario: Scenario) -> Until | None:
+    """The stopping rule; raises if it is none, or if it cannot add to the first seeds."""
+    if until is None:
+        if at_most is None:
+            return None
+        hint = Usage("until", "goodput_bps within 2 %")
+        raise ArgumentError(parameter_fault("at_most", "there is no stopping rule", hint=hint))
+    count = len(first)
+    most = max(_AT_MOST, count) if at_most is None else at_most
+    rule = Until.parse(until, COLUMNS, at_most=most, at_least=count)
+    one, document = parse(rule.metric), scenario.document
+    if one is not None and not is_flow(document, one.flow):
+        there = f"there are {', '.join(groups(document))}"
+        raise ArgumentError(parameter_fault("until", f"'{rule.metric}': no flow is called '{one.flow}'", hint=there))
+    if most < count:
+        raise ArgumentError(parameter_fault("at_most", f"{most} is less than the {count} seeds", hint="write more"))
+    # The rule adds the numbers after the largest seed.
+    if max(first) + most - count >= 2**63:
+        what = f"{most - count} more seeds after {max(first)} exceed 63 bits"
+        raise ArgumentError(parameter_fault("seeds", what, hint="begin with a smaller one"))
+    return rule
 
 
 def _reject_two_questions(spec: Sweep | None, over: object, others: Mapping[str, object]) -> None:
@@ -370,10 +398,12 @@ def _set_up(header: Header) -> tuple[Any, ...]:
     return scenario, header.flows, header.against
 
 
-def _measured(header: Header, points: Sequence[Point]) -> Measure:
-    """Every metric, with those of single flows that are compared, and service levels if a flow requires them."""
+def _measured(header: Header, points: Sequence[Point], rule: Until | None) -> Measure:
+    """Every metric, with those of single flows that are compared or stop the runs, and service levels if a flow
+    requires them."""
     of_flows = flow_metrics(header.scenario, header.flows)
     of_flows += [metric for metric in header.metrics or () if parse(metric)]
+    of_flows += [rule.metric] if rule is not None else []
     names = tuple(dict.fromkeys([*COLUMNS, *of_flows]))
     documents = [point.document for point in points]
     service, air = requires(documents), has_air(documents)
@@ -407,8 +437,8 @@ class _Keeper:
             if name not in self._examples and (folder := self._kept(name)) is not None:
                 with suppress(RecordsError):  # a killed process wrote a part of it
                     self._examples[name] = Records.read(folder)
-            if name not in self._examples:
-                # The row comes from another study, which kept no records.
+            if name not in self._examples or self._examples[name].scenario_hash != point.hash:
+                # The row comes from another study, which kept no records, or a later one replaced them.
                 self(name, run(json.loads(point.document), seed=self._seed, algorithms=classes))
             examples[name] = self._examples[name]
         return examples

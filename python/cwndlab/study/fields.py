@@ -52,11 +52,13 @@ def plain(value: str) -> Any:
         return value
 
 
-def split_at_commas(text: str) -> list[str]:
-    """The parts of a text between commas outside parentheses, braces and brackets.
+def split_at_commas(text: str, *, empty: bool = False) -> list[str]:
+    """The parts of a text between commas outside parentheses, braces and brackets; also the empty ones on request.
 
     >>> split_at_commas("cubic(beta=0.7, c=0.4),reno, { kind = 'red', ecn = true }")
     ['cubic(beta=0.7, c=0.4)', 'reno', "{ kind = 'red', ecn = true }"]
+    >>> split_at_commas("cubic,, reno", empty=True)
+    ['cubic', '', 'reno']
     """
     parts, depth = [""], 0
     for letter in text:
@@ -65,4 +67,4 @@ def split_at_commas(text: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += letter
-    return [part.strip() for part in parts if part.strip()]
+    return [part.strip() for part in parts if empty or part.strip()]

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cwndlab.errors import Fault, ScenarioError, text_of
+from cwndlab.errors import Fault, Parameter, ScenarioError, text_of
 from cwndlab.files import json_text, own_name, parsed, save
 from cwndlab.metrics.goodput import goodput
 from cwndlab.records import Records
@@ -88,8 +88,8 @@ def document(
     against: str | None = None,
     rate: str | None = None,
 ) -> dict[str, Any]:
-    """A scenario whose first flow is a transfer by a stack, and ``against`` the algorithm of the second one, which is
-    added if there is none."""
+    """A scenario whose first flow is a transfer by a stack, and ``against`` the algorithm of the others over TCP, of
+    which one is added if there is none."""
     changed = scenario_of(scenario).document
     first = changed["flow"][0]
     workload = {"kind": "hosted", "stack": stack}
@@ -100,9 +100,16 @@ def document(
     kept = {key: value for key, value in first.items() if key not in ("algorithm", "profile", "stack", "control")}
     changed["flow"][0] = {**kept, "transport": "udp", "workload": workload}
     if against is not None:
-        others = changed["flow"][1:] or [{**first, "name": "beside"}]
-        changed["flow"][1:] = [{**other, "algorithm": against} for other in others]
+        others = changed["flow"][1:]
+        if all(map(_is_over_udp, others)):
+            others.append({**first, "name": "beside"})
+        changed["flow"][1:] = [one if _is_over_udp(one) else {**one, "algorithm": against} for one in others]
     return changed
+
+
+def _is_over_udp(flow: Mapping[str, Any]) -> bool:
+    """Whether it has no congestion control of TCP."""
+    return flow.get("transport") == "udp"
 
 
 def host(
@@ -293,8 +300,16 @@ class Verdict:
 
 
 def judge(found: Sequence[HostedRun], baseline: Mapping[str, Any] | None) -> list[Verdict]:
-    """Each run beside that of its cell and congestion control in a baseline that `read_baseline` returned."""
-    known = {(row["cell"], row["controller"]): row for row in (baseline or {}).get("cells", ())}
+    """Each run beside that of its cell and congestion control in a baseline that `read_baseline` returned. Raises
+    ``ScenarioError`` if that is of another stack; another version of the same one is what it is for."""
+    rows = (baseline or {}).get("cells", ())
+    others = {row["stack"] for row in rows}
+    names = {other.partition(" ")[0] for other in others}
+    for one in found:
+        if names and one.stack.partition(" ")[0] not in names:
+            what = f"is of {', '.join(sorted(others))}, not of {one.stack}"
+            raise ScenarioError(Fault(Parameter("baseline"), what, "write one of this stack with --save"))
+    known = {(row["cell"], row["controller"]): row for row in rows}
     return [_verdict(one, known.get((one.cell, one.controller))) for one in found]
 
 
@@ -332,7 +347,7 @@ def read_baseline(path: Path) -> dict[str, Any]:
         read = parsed(text_of(path, "`cwndlab host STACK --save FILE` writes one"))
     except ValueError as error:
         raise ScenarioError(Fault(str(path), f"is not JSON: {error}", "")) from None
-    names = {"cell", "controller", "hash", "holds", *LIMITS}
+    names = {"cell", "stack", "controller", "hash", "holds", *LIMITS}
     content: dict[str, Any] = read if isinstance(read, dict) and read.get("format") == _FORMAT else {}
     rows = content.get("cells")
     if not isinstance(rows, list) or not all(isinstance(row, dict) and names <= row.keys() for row in rows):

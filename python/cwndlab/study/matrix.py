@@ -21,6 +21,7 @@ from cwndlab.custom import described, validate_classes
 from cwndlab.errors import ScenarioError
 from cwndlab.files import json_text
 from cwndlab.scenario.reader import check
+from cwndlab.simulate import check_first_seed
 from cwndlab.study.arguments import unknown
 from cwndlab.study.executor import Plan, execute, threads
 from cwndlab.study.header import Header
@@ -151,6 +152,7 @@ def matrix(
     RunError
         A run failed. Finished runs are kept in ``out``.
     """
+    check_first_seed(seed, 1)
     names = list(algorithms or everything())
     if faults := unknown(names, described(validate_classes(classes))):
         raise ScenarioError(*faults)

@@ -23,6 +23,8 @@ _LATEX |= {letter: "\\" + letter for letter in "&%$#_{}"} | {
     "…": r"\dots{}",
     "µ": r"\textmu{}",
     "<": "$<$",
+    ">": "$>$",
+    "|": r"\textbar{}",
     "≤": r"$\leq$",
     "≥": r"$\geq$",
 }

@@ -16,7 +16,7 @@ from cwndlab.errors import ArgumentError, Parameter, RecordsError, unknown_metri
 from cwndlab.files import csv_cell, json_text
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.summary import requested
-from cwndlab.records import Records
+from cwndlab.records import Records, key_of
 from cwndlab.service.judgement import frame, judge
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.study.cells import MOST_NAMED, Cells
@@ -135,12 +135,20 @@ class Result(Cells):
             The place holds no result, or one of another version.
         """
         result = cls.of(Store(place))
-        for label in result.labels if result.header.compared else ():
+        for label, scenario in result._hashes.items() if result.header.compared else ():
             folder = result.records_of(label, result.seeds[0])
             if folder is not None and folder.is_dir():
                 with suppress(RecordsError):  # another process writes it, or was stopped while it did
-                    result.examples[label] = Records.read(folder)
+                    records = Records.read(folder)
+                    # An earlier comparison in the folder may have had an alternative of this name.
+                    result.examples |= {label: records} if records.scenario_hash == scenario else {}
         return result
+
+    @property
+    def _hashes(self) -> dict[str, str]:
+        """The hash of each cell's scenario, by the name of the cell."""
+        pairs = self.points.select("cell", "scenario_hash").iter_rows()
+        return {self.labels_by_cell[cell]: scenario for cell, scenario in pairs}
 
     def __repr__(self) -> str:
         names = [label.lstrip("@") for label in self.columns]
@@ -453,12 +461,12 @@ class Result(Cells):
     def kept(self) -> dict[tuple[str, int], Callable[[], Records]]:
         """Functions that read the kept records of runs, by algorithm and seed."""
         readers: dict[tuple[str, int], Callable[[], Records]] = {}
-        for algorithm in self.labels:
+        for algorithm, scenario in self._hashes.items():
             for seed in self.seeds:
                 example, folder = self.examples.get(algorithm), self.records_of(algorithm, seed)
                 if example is not None and example.seed == seed:
                     readers[algorithm, seed] = partial(_identity, example)
-                elif folder is not None and folder.is_dir():
+                elif folder is not None and folder.is_dir() and _is_of(folder, scenario):
                     readers[algorithm, seed] = partial(Records.read, folder)
         return readers
 
@@ -520,6 +528,12 @@ class Result(Cells):
 
 def _identity(records: Records) -> Records:
     return records
+
+
+def _is_of(folder: Path, scenario: str) -> bool:
+    """Whether records are of a scenario with this hash; what is damaged is an error of who reads it."""
+    there = key_of(folder)
+    return there is None or there.scenario_hash == scenario
 
 
 def _csv(rows: Sequence[Row]) -> str:

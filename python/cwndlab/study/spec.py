@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import math
 import platform
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.engine import engine_version
-from cwndlab.errors import RunError
+from cwndlab.errors import ArgumentError, Fault, RunError, parameter_fault
 from cwndlab.files import json_text
-from cwndlab.metrics import radio, summary, warm_up
+from cwndlab.metrics import COLUMNS, radio, summary, warm_up
 from cwndlab.metrics.summary import NAMES, metrics_version
 from cwndlab.service.per_run import measured, service_version
+from cwndlab.statistics import mser
 from cwndlab.study.header import Header
+from cwndlab.study.sources import source
 
 if TYPE_CHECKING:
     import polars as pl
 
     from cwndlab.records import Records
     from cwndlab.statistics import Until
+
+#: Columns of a row, or of a table of rows, that are neither labels nor metrics.
+_RESERVED = frozenset(
+    {"air", "cell", "engine", "findings", "from_s", "host", "key", "levels", "measure", "packets", "payload", "runs"}
+    | {"scenario", "scenario_hash", "seed", "shift", "wall_s"}
+)
 
 Row = dict[str, Any]
 Progress = Callable[[int, int], Any]
@@ -76,6 +82,8 @@ class Measure:
         Whether a row has what each class of flows got (`cwndlab.service.measured`).
     air
         Whether a row has what its busiest station lost, and why (`cwndlab.metrics.radio`).
+    labels
+        Names that ``columns`` cannot use, because points have them.
 
     Examples
     --------
@@ -91,6 +99,7 @@ class Measure:
     payload: Callable[[Records], Any] | None = None
     service: bool = False
     air: bool = False
+    labels: tuple[str, ...] = ()
 
     def __call__(self, records: Records) -> Row:
         """The row of a run."""
@@ -101,8 +110,7 @@ class Measure:
             row["from_s"] = start_s
             row["packets"] = sum(flow["sent_packets"] for flow in records.rows("flows"))
         if self.columns is not None:
-            values = self.columns(records)
-            row |= {name: None if value is None else float(value) for name, value in values.items()}
+            row |= self._further(records)
         row["findings"] = json_text(records.rows("findings"), separators=(",", ":"), ensure_ascii=False)
         if self.service:
             levels = measured(records, start_s=row.get("from_s", self.start_s), end_s=self.end_s)
@@ -124,13 +132,44 @@ class Measure:
         cut = self.start_s if self.warm_up is None else warm_up(records, end_s=self.end_s)
         return float(records.rows("runs")[0]["measure_from_ns"]) / 1e9 if cut is None else cut
 
+    def _further(self, records: Records) -> Row:
+        """The numbers of the function of records; raises if a name is taken, or if they are no numbers by name."""
+        assert self.columns is not None
+        values = self.columns(records)
+        if not isinstance(values, Mapping):
+            what = f"a value of type {type(values).__name__} is not a mapping from names to numbers"
+            raise ArgumentError(parameter_fault("measure", what, hint="return {'name': 1.0}"))
+        faults: list[Fault] = []
+        row: Row = {}
+        for name, value in values.items():
+            if what := self._taken(name):
+                faults.append(parameter_fault("measure", what, hint="return another name"))
+                continue
+            try:
+                row[name] = None if value is None else float(value)
+            except (TypeError, ValueError, OverflowError):
+                faults.append(parameter_fault("measure", f"'{name}' is not a number", hint="return 1.0, or None"))
+        if faults:
+            raise ArgumentError(*faults)
+        return row
+
+    def _taken(self, name: object) -> str:
+        """Why a column of the function cannot have this name; empty if it can."""
+        if not isinstance(name, str):
+            return f"{name!r} is not a name"
+        kinds = {"a metric": COLUMNS, "a label": self.labels, "a column of every row": _RESERVED}
+        return next((f"'{name}' is {kind}" for kind, names in kinds.items() if name in names), "")
+
     @cached_property
     def digest(self) -> str:
-        """Changes whenever the same run would give another row: with the sources of the metrics and functions."""
+        """Changes whenever the same run would give another row: with the sources of the metrics and functions, and with
+        what the functions use."""
         parts = [metrics_version(), "findings", repr((self.metrics, self.start_s, self.end_s, self.warm_up))]
-        parts += ["" if one is None else _source(one) for one in (self.columns, self.payload)]
+        parts += ["" if one is None else source(one) for one in (self.columns, self.payload)]
+        # The cut is a statistic, outside of the metrics.
+        parts += [] if self.warm_up is None else [source(mser)]
         parts += [service_version()] if self.service else []
-        parts += [_source(radio)] if self.air else []
+        parts += [source(radio)] if self.air else []
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -148,24 +187,6 @@ def _busiest(records: Records, start_s: float | None, end_s: float | None) -> Ro
     stations = radio(records, start_s=start_s, end_s=end_s).to_dicts()
     first = [one for one in stations if one["medium"] == stations[0]["medium"]]
     return max(first, key=lambda one: one["sent_packets"], default={})
-
-
-def _source(function: Any) -> str:
-    """A function's name and the digest of its source, or of its module if that has its own file."""
-    if isinstance(function, partial):
-        arguments = ["" if not callable(one) else _source(one) for one in function.args]
-        plain = [one for one in function.args if not callable(one)]
-        return f"{_source(function.func)} {arguments} {plain!r} {sorted(function.keywords.items())!r}"
-    name = f"{function.__module__}.{function.__qualname__}"
-    module = sys.modules.get(function.__module__)
-    if module is not None and module.__name__ != "__main__" and getattr(module, "__file__", None):
-        return f"{name} {_module_source(module.__name__)}"
-    return f"{name} {inspect.getsource(function)}"
-
-
-@cache
-def _module_source(name: str) -> str:
-    return hashlib.sha256(inspect.getsource(sys.modules[name]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

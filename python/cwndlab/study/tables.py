@@ -376,10 +376,13 @@ def _sentence(tests: Mapping[str, tuple[Difference, float | None]], runs: int) -
     equal: list[str] = []
     open_: list[str] = []
     copies: list[str] = []
+    single: list[str] = []
     for metric, (delta, adjusted) in tests.items():
         title, verdict = _title(metric).partition("\n")[0], verdict_of(metric, delta, adjusted)
         if verdict.decision is Decision.ONE_RESULT:
             copies.append(title)
+        elif verdict.decision is Decision.NO_INTERVAL:
+            single.append(title)
         elif not verdict.is_difference:
             (equal if verdict.is_equivalence else open_).append(title)
         else:
@@ -389,9 +392,12 @@ def _sentence(tests: Mapping[str, tuple[Difference, float | None]], runs: int) -
             unit = {"": "", "%": " points"}.get(unit, f" {unit}")
             valuation = f", {verdict.valuation}" if verdict.valuation else ""
             shown.append(f"{title} {verdict.decision.value} by {mean}{unit} ({low} to {high}){valuation}")
+    if len(single) == len(tests):
+        return "one repetition, so nothing is decided."
     sentence = f"{'; '.join(shown) or 'no relevant difference is shown'}."
     sentence += f" No relevant difference: {', '.join(equal)}." if equal else ""
     sentence += f" Inconclusive: {', '.join(open_)}." if open_ else ""
+    sentence += f" One repetition, so nothing is decided: {', '.join(single)}." if single else ""
     return sentence + (f" {runs} runs, one result: {', '.join(copies)}." if copies else "")
 
 

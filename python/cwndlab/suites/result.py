@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path as File
 from typing import Any
@@ -21,6 +21,8 @@ from cwndlab.suites.trace import Trace
 
 #: The file of a saved result.
 FILE = "suite.json"
+#: Cases that a sentence names.
+_NAMED = 6
 _SHORT = {"passed": "passed", "failed": "FAILED", "not applicable": "–", "contradicts": "contradicts"}
 
 
@@ -60,8 +62,12 @@ class SuiteResult:
 
     @property
     def holds(self) -> bool:
-        """No case failed."""
-        return self.count(Verdict.FAILED) == 0
+        """No case failed, and not every one is without meaning for the algorithm."""
+        return self.count(Verdict.FAILED) == 0 and self._is_applicable
+
+    @property
+    def _is_applicable(self) -> bool:
+        return self.count(Verdict.NOT_APPLICABLE) < len(self.outcomes)
 
     def verdicts(self) -> list[str]:
         """The statements that do not hold, with their sources, and why cases do not apply."""
@@ -72,8 +78,12 @@ class SuiteResult:
                 lines += [f"  source    {one.source}", f"  expected  {one.expected}"]
                 lines += [f"  got       {one.got}" + ("" if one.at_s is None else f", at {one.at_s:.6f} s")]
                 made.append("\n".join([*lines, *([f"  but       {one.contradicts}"] if one.contradicts else [])]))
-        reasons = {one.reason: one.case.name for one in self.outcomes if one.verdict is Verdict.NOT_APPLICABLE}
-        return made + [f"{name}: not applicable: {reason}" for reason, name in reasons.items()]
+        made += [] if self._is_applicable else [f"no case is applicable to {self.algorithm}"]
+        reasons: dict[str, list[str]] = {}
+        for outcome in self.outcomes:
+            if outcome.verdict is Verdict.NOT_APPLICABLE:
+                reasons.setdefault(outcome.reason, []).append(outcome.case.name)
+        return made + [f"{_few(dict.fromkeys(names))}: not applicable: {reason}" for reason, names in reasons.items()]
 
     def table(self) -> Table:
         """Cases by paths. Its values have a row per case and path."""
@@ -156,6 +166,12 @@ class SuiteResult:
         except (OSError, ValueError, KeyError, TypeError, StopIteration):
             hint = "a folder that `cwndlab suite --out` of this version wrote"
             raise RecordsError(Fault(str(file), "holds no result of a suite that is known here", hint)) from None
+
+
+def _few(names: Iterable[str]) -> str:
+    """The first names, and how many more there are."""
+    first, rest = (known := list(names))[:_NAMED], known[_NAMED:]
+    return ", ".join(first) + (f" and {len(rest)} more" if rest else "")
 
 
 def _folder(place: File, outcome: Mapping[str, Any]) -> File:

@@ -15,7 +15,7 @@ from typing import Any
 
 from cwndlab.custom import Classes, CongestionControl, classes_named, described, name_of
 from cwndlab.engine import audit as _audit
-from cwndlab.errors import Fault, RecordsError, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, RecordsError, parameter_fault
 
 __all__ = ["AuditResult", "Departure", "Group", "Severity", "audit", "read_log"]
 
@@ -250,7 +250,7 @@ def audit(
     Raises
     ------
     ScenarioError
-        The algorithm is unknown, or a class is not valid.
+        The algorithm is unknown, a class is not valid, or samples are given beside a qlog.
     AlgorithmError
         A class fails.
     RecordsError
@@ -274,7 +274,7 @@ def audit(
             parameter_fault("tolerance_segments", f"'{tolerance_segments}' is not from 0 to 1000", example=1)
         )
     content = read_log(log, "give the log of a sender")
-    windows = None if samples is None else read_log(samples, "give the output of `ss -tinmO`").decode(errors="replace")
+    windows = read_samples(samples, content)
     name = algorithm if isinstance(algorithm, str) else name_of(algorithm)
     custom = classes_named([algorithm], algorithms)
     text = _audit(
@@ -303,6 +303,16 @@ def read_log(file: Path | str, hint: str) -> bytes:
         return Path(file).read_bytes()
     except OSError as error:
         raise RecordsError(Fault(str(file), f"cannot be read: {error.strerror or error}", hint)) from None
+
+
+def read_samples(samples: Path | str | None, log: bytes) -> str | None:
+    """The windows beside a capture; raises if the log is a qlog, which has those of its sender."""
+    if samples is None:
+        return None
+    if log.lstrip()[:1] in (b"{", b"\x1e"):
+        what = "belongs to a capture; a qlog has the windows of its sender"
+        raise ArgumentError(parameter_fault("samples", what, hint="leave it out"))
+    return read_log(samples, "give the output of `ss -tinmO`").decode(errors="replace")
 
 
 def check_size(name: str, value: int | None, *, example: int) -> None:

@@ -19,8 +19,8 @@ from typing import Any
 from cwndlab.catalogue import Algorithm, algorithms
 from cwndlab.catalogue import Parameter as CatalogueParameter
 from cwndlab.engine import explain as _explain
-from cwndlab.errors import Fault, ScenarioError
-from cwndlab.validation.audit import check_size, read_log
+from cwndlab.errors import ArgumentError, parameter_fault
+from cwndlab.validation.audit import check_size, read_log, read_samples
 from cwndlab.validation.explanation import LINUX, USUAL, Explanation, Miss, Unknown, form_of, growth_of
 
 __all__ = ["Explanation", "Identification", "Separation", "Verdict", "identify"]
@@ -241,7 +241,7 @@ def identify(
     Raises
     ------
     ScenarioError
-        A candidate is not in the catalogue.
+        A candidate is not in the catalogue, there is none, or samples are given beside a qlog.
     RecordsError
         The file is unreadable, is not a log, or lacks windows or ACKs; a size is not positive.
 
@@ -259,7 +259,7 @@ def identify(
     check_size("mss_bytes", mss_bytes, example=1448)
     check_size("initial_cwnd_bytes", initial_cwnd_bytes, example=14480)
     content = read_log(log, "give the log of a sender")
-    windows = None if samples is None else read_log(samples, "give the output of `ss -tinmO`").decode(errors="replace")
+    windows = read_samples(samples, content)
     known = {"connection": connection, "samples": windows, "mss": mss_bytes, "initial_cwnd": initial_cwnd_bytes}
     entries = _candidates(candidates)
     result = _ranked(_Log(str(log), content, known), entries)
@@ -295,10 +295,12 @@ def _surprise(one: Explanation) -> float:
 def _candidates(names: Sequence[str] | None) -> dict[str, Algorithm]:
     """The congestion avoidances and complete algorithms that a log determines, in the order of the catalogue."""
     usable = {one.name: one for one in algorithms() if one.kind in ("growth", "whole") and not one.agents}
+    if names is not None and not names:
+        raise ArgumentError(parameter_fault("candidates", "there is none to choose from", example=["cubic", "reno"]))
     for name in names or ():
         if name not in usable:
-            fault = Fault("--candidates", f"'{name}' is not a congestion avoidance of the catalogue", _CANDIDATES_HINT)
-            raise ScenarioError(fault)
+            what = f"'{name}' is not a congestion avoidance of the catalogue"
+            raise ArgumentError(parameter_fault("candidates", what, hint=_CANDIDATES_HINT))
     return {name: one for name, one in usable.items() if names is None or name in names}
 
 

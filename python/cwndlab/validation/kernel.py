@@ -8,13 +8,14 @@ one is judged again without a kernel.
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import math
 import platform
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -213,8 +214,8 @@ def counts_of_kernel(counters: dict[str, int], loss: float = 0.0, connections: i
     """The same by the kernel's own counters: a look at the state of a connection misses a recovery that follows upon
     another within one ACK.
 
-    Timers that expired on a SYN are left out, since the simulator counts those of data. So are the probes that repeat a
-    FIN: each connection ends with one, alone in flight, of which the share ``loss`` is lost; the simulator has none.
+    Timers that expired on a SYN are left out, since the simulator counts those of data, and the probes that repeat a
+    FIN (`without_probes_of_ends`).
 
     Parameters
     ----------
@@ -227,8 +228,14 @@ def counts_of_kernel(counters: dict[str, int], loss: float = 0.0, connections: i
     """
     timeouts = counters.get("TCPTimeouts", 0) - counters.get("TCPSynRetrans", 0)
     recoveries = counters.get("TCPSackRecovery", 0) + counters.get("TCPRenoRecovery", 0)
-    probes = counters.get("TCPLossProbes", 0) - loss * connections
-    return Counts(recoveries + timeouts, timeouts, round(probes, 2))
+    counts = Counts(recoveries + timeouts, timeouts, counters.get("TCPLossProbes", 0))
+    return without_probes_of_ends(counts, loss, connections)
+
+
+def without_probes_of_ends(counts: Counts, loss: float, connections: int) -> Counts:
+    """Without the probes that repeat a FIN, which the simulator does not send: each of the ``connections`` ends with
+    one, alone in flight, of which the share ``loss`` is lost."""
+    return replace(counts, loss_probes=round(counts.loss_probes - loss * connections, 2))
 
 
 # --- judging
@@ -320,13 +327,16 @@ def _parse(row: dict[str, str], file: Path) -> Run:
 
 def keep(file: Path, runs: Iterable[Run]) -> None:
     """Adds runs to a file of runs."""
-    whole = _whole_lines(file.read_bytes()) if file.is_file() else b""
     lines = io.StringIO()
     writer = csv.DictWriter(lines, [field.name for field in fields(Run)], lineterminator="\n")
-    if not whole:
-        writer.writeheader()
-    writer.writerows(asdict(run) for run in runs)
-    with file.open("ab") as kept_lines:
+    with file.open("a+b") as kept_lines:
+        # Another process may add runs at the same time, whose lines would be cut off.
+        fcntl.flock(kept_lines, fcntl.LOCK_EX)
+        kept_lines.seek(0)
+        whole = _whole_lines(kept_lines.read())
+        if not whole:
+            writer.writeheader()
+        writer.writerows(asdict(run) for run in runs)
         kept_lines.truncate(len(whole))
         kept_lines.write(lines.getvalue().encode())
 

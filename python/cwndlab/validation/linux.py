@@ -6,13 +6,13 @@ is lines of ``linux.csv`` in a folder, where a second call resumes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError, ScenarioError
-from cwndlab.linux import CONTROLLERS, release, with_kernels
+from cwndlab.linux import CONTROLLERS, faults, release, with_kernels
 from cwndlab.simulate import run_jobs
 from cwndlab.validation import kernel
 from cwndlab.validation.kernel import Run, Verdict
@@ -116,6 +116,9 @@ def campaign(
         trial, seed = todo[index]
         counts = kernel.counts_simulated(records)
         of = records.flows["profile"][0].removeprefix("Linux ")
+        if trial.transfers:
+            loss = trial.document["dumbbell"]["bottleneck"].get("loss", {}).get("p", 0.0)
+            counts = kernel.without_probes_of_ends(counts, loss, len(records.transfers))
         kernel.keep(store, kernel.measure(records, trial, seed, counts=counts, kernel=of))
         done += 1
         if progress is not None:
@@ -170,13 +173,18 @@ def _selected(
     paths: list[str] | None, algorithms: list[str] | None, file: Path | None, say: Callable[[str], None]
 ) -> Paths:
     every = read(file or kernel_paths(), paths=paths, algorithms=algorithms)
-    has_kernels = [trial for trial in every.trials if not any("workload" in flow for flow in trial.document["flow"])]
+    has_kernels = [trial for trial in every.trials if not any(_faults_of(flow) for flow in trial.document["flow"])]
     selected = replace(every, trials=tuple(has_kernels))
     if left := sorted({trial.path for trial in every.trials} - {trial.path for trial in selected.trials}):
-        say(f"left out: {', '.join(left)}: transfers and pauses are not of hosted stacks")
+        say(f"left out: {', '.join(left)}: their workloads are not of hosted stacks")
     if not selected.trials:
-        raise ScenarioError(Fault("--paths", "no path is one of flows that always have data", "name another one"))
+        raise ScenarioError(Fault("--paths", "no path has a workload of hosted stacks", "name another one"))
     return selected
+
+
+def _faults_of(flow: Mapping[str, Any]) -> list[Fault]:
+    """What kernels do not have of the workload of a flow."""
+    return list(faults("flow", {"workload": flow.get("workload", {})}))
 
 
 def _wanted(selected: Paths, repetitions: int | None) -> list[tuple[Trial, int]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.catalogue import canonical
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import ArgumentError, Fault, Parameter, ScenarioError, unknown_name
 from cwndlab.simulate import run_jobs
 from cwndlab.validation.references import wifi
 from cwndlab.validation.references.measure import EARLY_CUTS, Measured, measure
@@ -193,6 +193,16 @@ def _waiting(reference: Reference) -> list[str]:
     return [f"{reference.kind}: {', '.join(names)}: {reason}" for reason, names in reasons.items()]
 
 
+def _refuse_unknown(references: Iterable[Reference], wanted: Iterable[str]) -> None:
+    """Raises if no reference has an algorithm of a name."""
+    names = [name for one in references for name in (*one.about["senders"], *(case.algorithm for case in one.cells))]
+    known = list(dict.fromkeys(names))
+    where = Parameter("algorithms")
+    faults = [unknown_name(where, "algorithm of the references", name, known) for name in wanted if name not in known]
+    if faults:
+        raise ArgumentError(*faults)
+
+
 def validate(
     folders: Iterable[Path | str] | None = None,
     *,
@@ -203,14 +213,20 @@ def validate(
     """Runs everything in the folders that can be run here.
 
     Returns the rows, and notes on what was left out and why. ``algorithms`` keeps only those of the reference's names.
+
+    Raises
+    ------
+    ScenarioError
+        No reference has an algorithm of one of the names, or nothing in the folders can be run.
     """
+    references = [Reference(Path(folder)) for folder in (folders if folders is not None else bundled())]
     wanted = set(algorithms) if algorithms is not None else None
+    _refuse_unknown(references, sorted(wanted or ()))
     notes: list[str] = []
     jobs: list[tuple[Any, int]] = []
     plan: list[tuple[Reference, str, str, list[int]]] = []
     cells: list[tuple[Reference, wifi.Case, list[int]]] = []
-    for folder in folders if folders is not None else bundled():
-        reference = Reference(Path(folder))
+    for reference in references:
         kind = reference.kind
         notes += [f"{kind}: {change} (known-answers/{kind}/reference.json)" for change in reference.reworded]
         if wanted is None:
@@ -251,6 +267,8 @@ def validate(
                 cells.append((reference, case, numbers))
         for name in reference.untried if wanted is None else ():
             notes.append(f"{kind}: {name} is left out: {reference.untrusted('wifi', name)}")
+    if not jobs:
+        raise ScenarioError(Fault("validate", "there is nothing to judge", "; ".join(notes)))
     done: dict[int, Measured] = {}
     cell_values: dict[int, dict[str, float]] = {}
     specs = {

@@ -5,7 +5,7 @@
  * User-mode Linux with time-travel=inf-cpu lets time jump to the next event when it is idle. With hosted=... it first
  * asks the simulator, over two pipes: the answer to the last call goes out, with all packets that were sent and the
  * time of the next event, and the next call says what time it is and what arrived. One process opens /dev/hosted, which
- * starts the application, a kernel thread with one TCP connection.
+ * starts the application, a kernel thread with one TCP connection after another.
  */
 #include <linux/completion.h>
 #include <linux/etherdevice.h>
@@ -36,11 +36,11 @@
 #include <asm/unaligned.h>
 #endif
 
-enum { CALL_NOW = 2, CALL_TIMER, CALL_DATAGRAM, CALL_WRITE, CALL_FINISH };
+enum { CALL_NOW = 2, CALL_TIMER, CALL_DATAGRAM, CALL_WRITE, CALL_FINISH, CALL_PAUSE };
 enum { ANSWER_READY = 17, ANSWER_SEND, ANSWER_NEXT, ANSWER_DELIVERED, ANSWER_VALUE, ANSWER_DONE, ANSWER_FAILURE };
 enum {
 	VALUE_CWND = 1, VALUE_SSTHRESH, VALUE_IN_FLIGHT, VALUE_SRTT, VALUE_RTT, VALUE_PACING, VALUE_LOST, VALUE_EVENTS,
-	VALUE_LOST_BYTES, VALUE_TIMEOUTS, VALUE_MIN_RTT, VALUES
+	VALUE_LOST_BYTES, VALUE_TIMEOUTS, VALUE_MIN_RTT, VALUE_LOSS_PROBES, VALUES
 };
 
 /* What the answer to a call may grow to, and a call, bytes. */
@@ -52,13 +52,17 @@ enum {
 /* Before the name of a setting on the command line. */
 #define SETTING "hosted.sysctl."
 
-/* The header of TCP without its ports, checksum and urgent pointer, which every packet has alike; these eight bytes and
- * the 20 of IP are the 28 that the simulator adds to each datagram. */
+/* The header of TCP without its ports, checksum and urgent pointer; these eight bytes and the 20 of IP are the 28 that
+ * the simulator adds to each datagram. The number of the connection, of which its port follows, is in the six bits beside
+ * ECN, modulo 64. */
 #define PORTS 4
 #define KEPT 12
 #define HEADERS 28
 #define ADDRESS(receiver) (0x0a000001 + (receiver))
-#define PORT(receiver) (5000 + (receiver))
+#define LISTENER 5001
+#define CLIENT(connection) (5000 + (connection))
+#define SLOTS 64
+#define MOST_CONNECTIONS 50000
 
 static int in = -1, out;
 static bool is_receiver;
@@ -78,14 +82,20 @@ static struct net_device *device;
 static struct sk_buff_head arrived;
 static struct time_travel_event arrival;
 static DECLARE_WAIT_QUEUE_HEAD(orders);
+static DECLARE_WAIT_QUEUE_HEAD(ends);
 static DECLARE_COMPLETION(closed);
 
-/* What the application is to write, and has written. */
+/* What the application is to write, and has written, over all connections. A WRITE after FINISH opens another one. */
 static u64 ordered, written;
 static bool is_finished, is_done;
+static unsigned int wanted_connections;
+/* The number of the newest connection, and its socket. */
+static unsigned int newest;
 static struct sock *connection;
-static u64 reported[VALUES], delivered;
-static u64 last_rtt_mstamp;
+/* Of the closed connections. */
+static u64 closed_lost, closed_lost_bytes;
+static u64 reported[VALUES], received, delivered;
+static u64 last_rtt_mstamp, min_rtt = U64_MAX;
 
 /* Everything random in the kernel comes from here: the same seed gives the same run. Without the option, from the
  * machine. The kernel's program finds this function before that of the C library. */
@@ -164,18 +174,20 @@ static u64 counter(int field)
 /* What the connection says about itself. */
 static void report_connection(void)
 {
-	const struct tcp_sock *tp = tcp_sk(connection);
-	u64 mss = tp->mss_cache, rtt = tcp_min_rtt(tp);
+	const struct tcp_sock *tp;
+	u64 mss;
 
 	if (is_receiver) {
-		u64 read = tp->bytes_received - (tp->rcv_nxt - tp->copied_seq);
-
-		if (connection->sk_state >= TCP_ESTABLISHED && read != delivered && read <= tp->bytes_received) {
-			delivered = read;
+		if (received != delivered) {
+			delivered = received;
 			put_number(ANSWER_DELIVERED, delivered);
 		}
 		return;
 	}
+	if (!connection)
+		return;
+	tp = tcp_sk(connection);
+	mss = tp->mss_cache;
 	put_value(VALUE_CWND, tcp_snd_cwnd(tp) * mss);
 	if (tp->snd_ssthresh < TCP_INFINITE_SSTHRESH)
 		put_value(VALUE_SSTHRESH, tp->snd_ssthresh * mss);
@@ -187,15 +199,20 @@ static void report_connection(void)
 		reported[VALUE_RTT] = 0;
 		put_value(VALUE_RTT, (u64)tp->rack.rtt_us * 1000);
 	}
-	if (rtt != ~0U)
-		put_value(VALUE_MIN_RTT, rtt * 1000);
+	if (tcp_min_rtt(tp) != ~0U)
+		min_rtt = min_t(u64, min_rtt, tcp_min_rtt(tp));
+	if (min_rtt != U64_MAX)
+		put_value(VALUE_MIN_RTT, min_rtt * 1000);
 	if (connection->sk_pacing_rate != ~0UL)
 		put_value(VALUE_PACING, connection->sk_pacing_rate * 8);
-	put_value(VALUE_LOST, tp->total_retrans);
-	put_value(VALUE_LOST_BYTES, tp->bytes_retrans);
+	put_value(VALUE_LOST, closed_lost + tp->total_retrans);
+	put_value(VALUE_LOST_BYTES, closed_lost_bytes + tp->bytes_retrans);
 	put_value(VALUE_EVENTS, counter(LINUX_MIB_TCPRENORECOVERY) + counter(LINUX_MIB_TCPSACKRECOVERY));
-	put_value(VALUE_TIMEOUTS, counter(LINUX_MIB_TCPTIMEOUTS));
-	if (is_finished && !is_done && written >= ordered && tp->snd_una == tp->write_seq) {
+	/* Those of data. */
+	put_value(VALUE_TIMEOUTS, counter(LINUX_MIB_TCPTIMEOUTS) - counter(LINUX_MIB_TCPSYNRETRANS));
+	put_value(VALUE_LOSS_PROBES, counter(LINUX_MIB_TCPLOSSPROBES));
+	if (is_finished && !is_done && written >= ordered && newest + 1 == wanted_connections &&
+	    tp->snd_una == tp->write_seq) {
 		u8 kind = ANSWER_DONE;
 
 		is_done = true;
@@ -239,8 +256,17 @@ static bool read_until(size_t count)
 	return true;
 }
 
-static void packet_arrives(u8 ecn, const u8 *payload, size_t length)
+/* The connection of a packet: the sender knows the newest one, the receiver may see its successor. */
+static unsigned int connection_of(u8 slot)
 {
+	unsigned int latest = newest + is_receiver;
+
+	return latest - ((latest - slot) & (SLOTS - 1));
+}
+
+static void packet_arrives(u8 tos, const u8 *payload, size_t length)
+{
+	unsigned int number = connection_of(tos >> 2);
 	size_t total = length + HEADERS;
 	struct sk_buff *skb = netdev_alloc_skb(device, total);
 	struct iphdr *ip;
@@ -253,7 +279,7 @@ static void packet_arrives(u8 ecn, const u8 *payload, size_t length)
 	ip = skb_put_zero(skb, total);
 	ip->version = 4;
 	ip->ihl = 5;
-	ip->tos = ecn;
+	ip->tos = tos & 3;
 	ip->tot_len = htons(total);
 	ip->ttl = 64;
 	ip->protocol = IPPROTO_TCP;
@@ -261,8 +287,10 @@ static void packet_arrives(u8 ecn, const u8 *payload, size_t length)
 	ip->daddr = htonl(ADDRESS(is_receiver));
 	ip->check = ip_fast_csum(ip, ip->ihl);
 	tcp = (u8 *)(ip + 1);
-	put_unaligned_be16(PORT(!is_receiver), tcp);
-	put_unaligned_be16(PORT(is_receiver), tcp + 2);
+	if (is_receiver)
+		newest = max(newest, number);
+	put_unaligned_be16(is_receiver ? CLIENT(number) : LISTENER, tcp);
+	put_unaligned_be16(is_receiver ? LISTENER : CLIENT(number), tcp + 2);
 	memcpy(tcp + PORTS, payload, KEPT);
 	memcpy(tcp + PORTS + KEPT + 4, payload + KEPT, length - KEPT);
 	skb->protocol = htons(ETH_P_IP);
@@ -300,13 +328,17 @@ static u64 read_call(void)
 			break;
 		case CALL_WRITE:
 			more = get_unaligned_le64(at);
+			if (is_finished || !wanted_connections)
+				wanted_connections++;
+			is_finished = is_done = false;
 			ordered = more > ENDLESS - ordered ? ENDLESS : ordered + more;
 			at += 8;
 			break;
+		case CALL_PAUSE:
 		case CALL_FINISH:
 			if (ordered == ENDLESS)
 				ordered = written;
-			is_finished = true;
+			is_finished = at[-1] == CALL_FINISH;
 			break;
 		default:
 			panic("hosted: no item of a call has the kind %d\n", at[-1]);
@@ -342,8 +374,7 @@ bool hosted_wait(u64 present, u64 until, bool is_idle)
 	if (in < 0 || !is_idle || !is_ready || is_closed || until <= granted)
 		return false;
 	if (has_zero) {
-		if (connection)
-			report_connection();
+		report_connection();
 		if (until < S64_MAX)
 			put_number(ANSWER_NEXT, until - zero);
 	} else {
@@ -367,8 +398,11 @@ static netdev_tx_t transmit(struct sk_buff *skb, struct net_device *dev)
 	const struct iphdr *ip = ip_hdr(skb);
 
 	if (skb->protocol == htons(ETH_P_IP) && ip->protocol == IPPROTO_TCP && ip->ihl == 5) {
+		const u8 *tcp = (const u8 *)ip + 20;
+		u16 client = get_unaligned_be16(is_receiver ? tcp + 2 : tcp);
 		size_t length = skb->len - HEADERS;
-		u8 item[4] = { ANSWER_SEND, ip->tos & 3, length & 255, length >> 8 };
+		u8 tos = (client - CLIENT(0)) << 2 | (ip->tos & 3);
+		u8 item[4] = { ANSWER_SEND, tos, length & 255, length >> 8 };
 
 		put_bytes(item, sizeof(item));
 		if (answer_length + length > MAX_ANSWER)
@@ -421,34 +455,88 @@ static int start_device(void)
 	return devinet_ioctl(&init_net, SIOCSIFNETMASK, &request);
 }
 
-static void send_data(struct socket *sock)
+/* A socket with its port, and the congestion control. */
+static int open_socket(u16 port, struct socket **sock)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(ADDRESS(is_receiver)),
+	};
+	/* As a program's: the timers of a kernel's own socket end when it is closed (tcp_close), so that a lost FIN would not
+	 * be sent again. */
+	int error = sock_create(AF_INET, SOCK_STREAM, IPPROTO_TCP, sock);
+
+	if (!error)
+		error = kernel_bind(*sock, (struct sockaddr *)&address, sizeof(address));
+	if (error) {
+		fail("no socket can be opened", error);
+		return error;
+	}
+	if (*controller) {
+		error = (*sock)->ops->setsockopt(*sock, SOL_TCP, TCP_CONGESTION, KERNEL_SOCKPTR(controller),
+						 strlen(controller));
+		if (error)
+			fail("this kernel does not have the congestion control", error);
+	}
+	return error;
+}
+
+/* Writes over a connection until another one is wanted; a negative number is an error. */
+static int write_data(struct socket *sock)
 {
 	static u8 zeros[CHUNK];
 	struct sockaddr_in peer = {
 		.sin_family = AF_INET,
-		.sin_port = htons(PORT(1)),
+		.sin_port = htons(LISTENER),
 		.sin_addr.s_addr = htonl(ADDRESS(1)),
 	};
-	int count;
+	int count = kernel_connect(sock, (struct sockaddr *)&peer, sizeof(peer), 0);
 
-	wait_event_idle(orders, ordered);
-	connection = sock->sk;
-	count = kernel_connect(sock, (struct sockaddr *)&peer, sizeof(peer), 0);
 	while (count >= 0) {
 		struct msghdr message = {};
 		struct kvec data = { .iov_base = zeros };
 
 		wait_event_idle(orders, written < ordered);
+		if (wanted_connections > newest + 1)
+			return 0;
 		data.iov_len = min_t(u64, CHUNK, ordered - written);
 		count = kernel_sendmsg(sock, &message, &data, 1, data.iov_len);
 		if (count > 0)
 			written += count;
 	}
-	fail("the connection failed", count);
+	return count;
+}
+
+static void send_data(struct socket *sock)
+{
+	int error;
+
+	wait_event_idle(orders, ordered);
+	for (;;) {
+		connection = sock->sk;
+		error = write_data(sock);
+		if (error < 0) {
+			fail("the connection failed", error);
+			return;
+		}
+		closed_lost += tcp_sk(connection)->total_retrans;
+		closed_lost_bytes += tcp_sk(connection)->bytes_retrans;
+		connection = NULL;
+		last_rtt_mstamp = 0;
+		sock_release(sock);
+		if (++newest == MOST_CONNECTIONS) {
+			fail("these are too many connections", -EADDRINUSE);
+			return;
+		}
+		if (open_socket(CLIENT(newest), &sock))
+			return;
+	}
 }
 
 static int discard(read_descriptor_t *reader, struct sk_buff *skb, unsigned int offset, size_t length)
 {
+	received += length;
 	return length;
 }
 
@@ -461,20 +549,27 @@ static void read_data(struct sock *sk)
 	tcp_read_sock(sk, &reader, discard);
 }
 
+static void notice_end(struct sock *sk)
+{
+	wake_up(&ends);
+}
+
+/* Reads one connection after another, each until its sender closes it. */
 static void receive_data(struct socket *listener)
 {
 	struct socket *sock;
-	int error = kernel_accept(listener, &sock, 0);
+	int error;
 
-	if (error) {
-		fail("accept failed", error);
-		return;
+	while (!(error = kernel_accept(listener, &sock, 0))) {
+		lock_sock(sock->sk);
+		sock->sk->sk_data_ready = read_data;
+		sock->sk->sk_state_change = notice_end;
+		read_data(sock->sk);
+		release_sock(sock->sk);
+		wait_event_idle(ends, sock->sk->sk_shutdown & RCV_SHUTDOWN);
+		sock_release(sock);
 	}
-	lock_sock(sock->sk);
-	connection = sock->sk;
-	connection->sk_data_ready = read_data;
-	read_data(connection);
-	release_sock(connection);
+	fail("accept failed", error);
 }
 
 /* A word of the command line. Those with the prefix are settings, which the kernel's own option `sysctl.` would set as
@@ -524,11 +619,6 @@ static bool apply_settings(void)
 static int application(void *unused)
 {
 	struct socket *sock;
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_port = htons(PORT(is_receiver)),
-		.sin_addr.s_addr = htonl(ADDRESS(is_receiver)),
-	};
 	char release[sizeof(utsname()->release) + 6];
 	u8 kind = ANSWER_READY;
 	int error;
@@ -536,24 +626,14 @@ static int application(void *unused)
 	if (apply_settings())
 		return 0;
 	error = start_device();
-	if (!error)
-		error = sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP, &sock);
-	if (!error)
-		error = kernel_bind(sock, (struct sockaddr *)&address, sizeof(address));
 	if (error) {
 		fail("the network does not start", error);
 		return 0;
 	}
-	if (*controller) {
-		error = sock->ops->setsockopt(sock, SOL_TCP, TCP_CONGESTION, KERNEL_SOCKPTR(controller),
-					      strlen(controller));
-		if (error) {
-			fail("this kernel does not have the congestion control", error);
-			return 0;
-		}
-	}
+	if (open_socket(is_receiver ? LISTENER : CLIENT(0), &sock))
+		return 0;
 	if (is_receiver) {
-		error = kernel_listen(sock, 1);
+		error = kernel_listen(sock, 128);
 		if (error) {
 			fail("listen failed", error);
 			return 0;

@@ -21,7 +21,7 @@ use cwndlab_control::{
     options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
 };
 use cwndlab_units::maths::{cbrt, float};
-use cwndlab_units::Time;
+use cwndlab_units::{Bytes, Time};
 
 use super::reno::{flight, segments};
 use crate::shared::margin::below;
@@ -93,6 +93,8 @@ pub struct Cubic {
     after_timeout: bool,
     /// First ACK since which the window has not been used.
     unused_since: Option<Time>,
+    /// When the last data of an application that pauses were acknowledged.
+    emptied: Option<Time>,
 }
 
 impl Cubic {
@@ -109,6 +111,7 @@ impl Cubic {
             epoch: Epoch::default(),
             after_timeout: false,
             unused_since: None,
+            emptied: None,
         }
     }
 
@@ -143,14 +146,18 @@ impl Cubic {
 impl CongestionAvoidance for Cubic {
     fn observe(&mut self, ack: &Ack, _: f64) {
         if !ack.cwnd_limited && self.unused_since.is_none() {
-            self.unused_since = Some(ack.now);
+            self.unused_since = self.emptied.take().or(Some(ack.now));
         }
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let now = ack.now;
-        if let Some(unused_since) = self.unused_since.take() {
+        let emptied = self.emptied.take();
+        if ack.in_flight == Bytes::ZERO && ack.app_limited {
+            self.emptied = Some(now);
+        }
+        if let Some(unused_since) = self.unused_since.take().or(emptied) {
             // Section 5.8: periods with an unused window do not count.
             self.epoch.start = self.epoch.start.map(|start| (start + (now - unused_since)).min(now));
         }
@@ -179,6 +186,7 @@ impl CongestionAvoidance for Cubic {
         let shrinks = self.fast_convergence && below(w, self.epoch.w_max);
         self.epoch.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
         self.after_timeout = event.cause == Cause::Timeout;
+        self.emptied = None;
         let base = if self.from_cwnd { w } else { flight(event).min(w) };
         // Section 4.6: at least two segments after a loss, one after an ECN echo.
         (self.beta * base).max(if event.cause == Cause::Ecn { 1.0 } else { 2.0 })
@@ -188,6 +196,9 @@ impl CongestionAvoidance for Cubic {
         // Where the window was unused before, the period that the next ACK leaves out has this one in it.
         if window.change == Change::Idle && self.unused_since.is_none() {
             self.epoch.start = self.epoch.start.map(|start| (start + window.idle).min(window.now));
+        }
+        if window.change == Change::Idle {
+            self.emptied = None;
         }
     }
 
@@ -249,6 +260,23 @@ mod tests {
         // Idle alone: the start moves by the idle time.
         flow.on_window(&Window { idle, ..Window::new(second(30), Change::Idle, Bytes(70_000)) });
         assert_eq!(flow.epoch.start, Some(second(22)));
+    }
+
+    /// Section 5.8, by hand: the last data are acknowledged at 1 s, the next ones at 4 s, and nothing told of the pause.
+    #[test]
+    fn a_pause_without_a_restart_does_not_count() {
+        let second = |s: u64| Time::from_nanos(s * 1_000_000_000);
+        let mut flow = after_loss_at(100.0);
+        let last = Ack { in_flight: Bytes::ZERO, app_limited: true, ..ack_at(second(1), 1) };
+        flow.observe(&last, 70.0);
+        flow.on_ack(&last, 70.0);
+        let start = flow.epoch.start;
+        flow.on_ack(&ack_at(second(4), 1), 70.0);
+        assert_eq!(flow.epoch.start, start.map(|at| at + Duration::from_secs(3)));
+        // A window that is fully acknowledged at once is no pause.
+        flow.on_ack(&Ack { in_flight: Bytes::ZERO, ..ack_at(second(5), 1) }, 70.0);
+        flow.on_ack(&ack_at(second(6), 1), 70.0);
+        assert_eq!(flow.epoch.start, start.map(|at| at + Duration::from_secs(3)));
     }
 
     /// RFC 9438, section 4.7: w = 80 below W_max = 100 sets W_max to 80 · 1.7/2 = 68.

@@ -20,7 +20,7 @@ use cwndlab_control::{
     options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
 };
 use cwndlab_units::maths::{cbrt, floor};
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Bytes, Duration, Time};
 
 use super::reno::segments;
 use crate::shared::linux_counter::LinuxCounter;
@@ -83,6 +83,8 @@ pub struct CubicLinux {
     ack_cnt: f64,
     tcp_cwnd: f64,
     counter: LinuxCounter,
+    /// Where nothing is in flight: when the segment was sent whose ACK came last.
+    emptied: Option<Time>,
 }
 
 impl CubicLinux {
@@ -105,6 +107,7 @@ impl CubicLinux {
             ack_cnt: 0.0,
             tcp_cwnd: 0.0,
             counter: LinuxCounter::default(),
+            emptied: None,
         }
     }
 
@@ -155,13 +158,23 @@ impl CubicLinux {
         }
     }
 
+    /// Linux, `cubictcp_cwnd_event` (`CA_EVENT_TX_START`): where nothing was in flight before a segment that was `sent`
+    /// then, the epoch moves by the time since the last one, but not beyond that moment.
+    fn resume(&mut self, sent: Option<Time>) {
+        let (Some(last), Some(sent)) = (self.emptied.take(), sent) else { return };
+        if self.epoch != Time::ZERO && sent > last {
+            self.epoch = (self.epoch + (sent - last)).min(sent).max(Time::from_nanos(1));
+        }
+    }
+
     fn apply_friendliness(&mut self, w: f64) {
         if !self.friendliness {
             return;
         }
         let delta = floor(w * self.friendly_scale / 8.0);
         if self.ack_cnt > delta && delta > 0.0 {
-            let steps = floor(self.ack_cnt / delta);
+            // Linux: while (ca->ack_cnt > delta), both whole numbers.
+            let steps = floor((self.ack_cnt - 1.0) / delta);
             self.ack_cnt -= steps * delta;
             self.tcp_cwnd += steps;
         }
@@ -174,6 +187,9 @@ impl CubicLinux {
 impl CongestionAvoidance for CubicLinux {
     #[inline]
     fn observe(&mut self, ack: &Ack, _: f64) {
+        let sent = ack.rtt.map(|rtt| ack.now - rtt.min(ack.now - Time::ZERO));
+        self.resume(sent);
+        self.emptied = sent.filter(|_| ack.in_flight == Bytes::ZERO);
         let Some(rtt) = ack.rtt else { return };
         if self.epoch != Time::ZERO && ack.now - self.epoch < EPOCH_GRACE {
             return;
@@ -207,7 +223,12 @@ impl CongestionAvoidance for CubicLinux {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             // Linux, cubictcp_cwnd_event: the epoch moves by the idle time, but not beyond the present.
-            Change::Idle if self.epoch != Time::ZERO => self.epoch = (self.epoch + window.idle).min(window.now),
+            Change::Idle => {
+                self.emptied = None;
+                if self.epoch != Time::ZERO {
+                    self.epoch = (self.epoch + window.idle).min(window.now);
+                }
+            }
             // Linux, tcp_reno_undo_cwnd: only window and threshold are restored. The reduction ended the epoch and left
             // a W_max not above the window, so a new curve starts at the window.
             Change::Undo => {
@@ -228,7 +249,7 @@ impl CongestionAvoidance for CubicLinux {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::loss;
+    use cwndlab_control::testing::{ack_at, loss};
 
     fn flow() -> CubicLinux {
         CubicLinux::new(Options::default())
@@ -258,6 +279,27 @@ mod tests {
         assert_eq!(flow.cnt, 65.0); // 130 / (132 - 130)
         flow.update_count(second(7), 135.0);
         assert_eq!(flow.cnt, 45.0); // 135 / (138 - 135)
+    }
+
+    /// `cubictcp_cwnd_event`, by hand: the last segment before a pause is sent at 2.0 s and acknowledged at 2.1 s, the next
+    /// one at 5.0 s and 5.1 s: the epoch moves by three seconds. The transport's own restart is not counted twice.
+    #[test]
+    fn the_epoch_moves_by_a_pause() {
+        let at = |ms: u64, in_flight: u64| {
+            let now = Time::from_nanos(ms * 1_000_000);
+            Ack { in_flight: Bytes(in_flight), rtt: Some(Duration::from_millis(100)), ..ack_at(now, 1) }
+        };
+        let mut flow = flow();
+        flow.begin(Time::from_nanos(1_000_000_000), 70.0, 1.0);
+        for (ms, in_flight) in [(2000, 1000), (2100, 0), (5100, 1000), (5200, 1000)] {
+            flow.observe(&at(ms, in_flight), 70.0);
+        }
+        assert_eq!(flow.epoch, Time::from_nanos(4_000_000_000));
+        flow.observe(&at(5300, 0), 70.0);
+        let idle = Duration::from_secs(2);
+        flow.on_window(&Window { idle, ..Window::new(Time::from_nanos(7_200_000_000), Change::Idle, Bytes(10_000)) });
+        flow.observe(&at(7300, 0), 70.0);
+        assert_eq!(flow.epoch, Time::from_nanos(6_000_000_000));
     }
 
     /// (7): a window below the last maximum sets W_max to 1741/2048 of itself.

@@ -60,7 +60,7 @@ fn u(w: f64) -> f64 {
     unlimited_u(w).clamp(0.0, 1.0)
 }
 
-/// b(w), the decrease fraction. It and a(w) are continuous at the low window and need no margins.
+/// b(w), the decrease fraction. It is continuous at the low window and needs no margin.
 #[must_use]
 pub fn b(w: f64) -> f64 {
     if w <= LOW_WINDOW {
@@ -78,8 +78,9 @@ pub fn a(w: f64) -> f64 {
     }
     let u = u(w);
     let b = b(w);
-    let p = exp(ln(1e-3) + u * (ln(1e-7) - ln(1e-3))); // (3)
-    w * w * p * 2.0 * b / (2.0 - b) // (4)
+    let p = exp(ln(1e-3) + u * (ln(1e-7) - ln(1e-3)));
+    // (3); (4) is below 1 up to 40 segments, and the table of appendix B has 1 from 38 on.
+    (w * w * p * 2.0 * b / (2.0 - b)).max(1.0)
 }
 
 /// The windows of appendix B; a(w) of the first is 1, of the next 2, and so on.
@@ -144,6 +145,13 @@ impl CongestionAvoidance for HighSpeed {
 mod tests {
     use super::*;
     use cwndlab_control::testing::{ack, loss};
+
+    /// RFC 3649, appendix B: a is 1 at 38 segments and 2 at 118; it does not fall between them.
+    #[test]
+    fn the_increase_is_never_below_that_of_reno() {
+        assert_eq!([38.0, 39.0, 40.0].map(a), [1.0, 1.0, 1.0]);
+        assert!(a(41.0) > 1.0 && (a(118.0) - 2.0).abs() < 0.05);
+    }
 
     /// RFC 3649, appendix B: up to 38 segments a = 1 and b = 0.50; up to 118, 2 and 0.44; up to 221, 3 and 0.41; the last
     /// row is 89053, with b = 0.10. Linux has b in 256ths and a per ACK, and halves the window before it has a row.

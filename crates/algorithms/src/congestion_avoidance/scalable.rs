@@ -90,7 +90,7 @@ impl CongestionAvoidance for Scalable {
             return w + self.linux_6.add(n, floor(w.min(self.ai_cnt)));
         }
         if self.ai_cnt > 0.0 {
-            self.counter += n;
+            self.counter += f64::from(ack.acks); // ACKs: `tcp_scalable.c` halves ai_cnt for those that are delayed
             if self.counter > floor(w.min(self.ai_cnt)) {
                 self.counter = 0.0;
                 return w + 1.0;
@@ -148,6 +148,16 @@ mod tests {
                 rounds += 1;
             }
             assert_eq!(rounds, 14, "window of {segments} segments");
+        }
+    }
+
+    /// `tcp_scalable.c` of 2.6 counts ACKs (`snd_cwnd_cnt++`), and takes 50 of them since receivers delay: by hand, the
+    /// 51st adds a segment, of however many segments they are.
+    #[test]
+    fn linux_2_6_counts_acks() {
+        for segments in [1, 2] {
+            let mut flow = Scalable::new(Options { ai_cnt: 50.0, counter: Counter::Linux, ..Options::default() });
+            assert_eq!((1..=60).find(|_| flow.on_ack(&ack(segments), 200.0) > 200.0), Some(51));
         }
     }
 

@@ -85,9 +85,9 @@ impl Veno {
     }
 
     /// Linux' counter: an increment per w + 1 ACKs; while the path is congested every second one is omitted.
-    fn count(&mut self, n: f64, w: f64) -> f64 {
+    fn count(&mut self, acks: f64, w: f64) -> f64 {
         if self.acks < w {
-            self.acks += n;
+            self.acks += acks;
             return w;
         }
         self.acks = 0.0;
@@ -121,7 +121,7 @@ impl CongestionAvoidance for Veno {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let n = segments(ack);
         if self.options.counter == Counter::Linux {
-            return self.count(n, w);
+            return self.count(f64::from(ack.acks), w);
         }
         if self.options.increase == Increase::Ns3 {
             return w + acked_count(ack, true) / w;

@@ -98,7 +98,7 @@ pub struct Aggregation {
 const EPOCH_LIMIT: f64 = 1_048_575.0;
 
 impl Aggregation {
-    /// The maximum excess, segments, of the last `window` to 2 `window` rounds.
+    /// The maximum excess, segments, of the last `window` to 2 `window` rounds (Linux, `bbr_update_ack_aggregation`).
     #[inline]
     #[must_use]
     pub fn extra(&self) -> f64 {
@@ -117,7 +117,7 @@ impl Aggregation {
     pub fn update(&mut self, ack: &Ack, round: bool, window: u32, bw: f64, w: f64) -> f64 {
         if round {
             self.rounds += 1;
-            if self.rounds > window {
+            if self.rounds >= window {
                 self.rounds = 0;
                 self.index ^= 1;
                 self.maxima[self.index] = 0.0;

@@ -54,11 +54,14 @@ impl VirtualFlows {
     #[inline]
     pub fn observe(&mut self, ack: &Ack) {
         let Some(Round { sum, samples, .. }) = self.rtts.observe(ack) else { return };
+        if !self.steps {
+            // (1): the mean of the last round, also after rounds in which nothing is decided.
+            (self.sum, self.samples, self.due) = (sum, samples, true);
+            return;
+        }
         self.sum += sum;
         self.samples += samples;
-        if !self.steps {
-            self.due = true;
-        } else if ack.now.as_nanos().saturating_sub(self.decided) >= EPOCH_NS {
+        if ack.now.as_nanos().saturating_sub(self.decided) >= EPOCH_NS {
             self.decided = ack.now.as_nanos();
             self.due = true;
         }
@@ -113,6 +116,7 @@ impl VirtualFlows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cwndlab_units::{Duration, Time};
     use proptest::prelude::*;
 
     /// Reference values: base 100 ms; the fixed point is N* = 1 for R = 120 ms, 12.63 for R = 101 ms (α = 1/8: 0.125 ·
@@ -126,6 +130,28 @@ mod tests {
             }
             assert!((virtual_flows.n - fixed_point).abs() < 1e-9, "{rtt}: {}", virtual_flows.n);
         }
+    }
+
+    /// (1): the mean of the last round, 120 ms, and not that of a slow start before it.
+    #[test]
+    fn the_first_decision_takes_the_round_before_it() {
+        let mut virtual_flows = VirtualFlows::new(0.125, 64.0, false);
+        let mut at = |round: u64, ms: u64| {
+            let rtt = Some(Duration::from_millis(ms));
+            for _ in 0..4 {
+                let now = Time::from_nanos(round * 1_000_000_000);
+                virtual_flows.observe(&Ack { round, rtt, ..cwndlab_control::testing::ack_at(now, 1) });
+            }
+        };
+        for round in 1..50 {
+            at(round, 100);
+        }
+        at(50, 120);
+        at(51, 120);
+        virtual_flows.n = 8.0;
+        virtual_flows.decide();
+        // By hand, (1): 8 + 0.125 − 8 · 20/120.
+        assert!((virtual_flows.n - (8.125 - 8.0 / 6.0)).abs() < 1e-9, "{}", virtual_flows.n);
     }
 
     /// (3) by hand: α/N = 1/8 for one flow; queueing of 1/10 of the RTT is below it, of 1/5 above.

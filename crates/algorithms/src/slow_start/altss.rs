@@ -71,8 +71,10 @@ impl SlowStart for AltSs {
         Step::with_event(grow, event)
     }
 
-    fn established(&mut self, _: &Window, _: f64, ssthresh: f64) -> (f64, f64) {
-        (self.w0, if ssthresh.is_finite() { ssthresh } else { self.ssthresh }) // (1)
+    fn established(&mut self, window: &Window, w: f64, ssthresh: f64) -> (f64, f64) {
+        // RFC 5681, section 3.1: one segment after a handshake with losses, which has no RTT.
+        let w0 = if window.rtt.is_none() && w <= 1.0 { w } else { self.w0 };
+        (w0, if ssthresh.is_finite() { ssthresh } else { self.ssthresh }) // (1)
     }
 
     fn on_congestion(&mut self, _: &Congestion, _: f64, ssthresh: f64) -> f64 {

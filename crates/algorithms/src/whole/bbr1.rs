@@ -88,7 +88,7 @@ fn options(options: Bbr1Options) -> Options {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use cwndlab_control::testing::{ack_at, loss, path, timeout};
+    use cwndlab_control::testing::{ack_at, established, loss, path, timeout};
     use cwndlab_control::{Ack, Change, CongestionControl, DeliveryRate, Path, Window};
     use cwndlab_units::{Bytes, Rate, Time};
 
@@ -232,9 +232,13 @@ pub(crate) mod tests {
         settled(&mut flow, 100.0, 0.1);
         assert!(flow.pacing_rate() <= Some(Rate((1.25 * 0.99 * 800_000.0) as u64)), "Startup is over");
         let mut first = bbr();
-        let rtt = Some(Duration::from_millis(100));
-        first.on_window(&Window { change: Change::Established, rtt, ..cwndlab_control::testing::undo() });
+        let rtt = Duration::from_millis(100);
+        first.on_window(&established(rtt, None));
         assert_eq!(first.pacing_rate(), Some(Rate(rate as u64)));
+        // After a handshake with losses: of one segment (Linux, `tcp_init_transfer`).
+        let mut lossy = bbr();
+        lossy.on_window(&Window { cwnd: Bytes(1000), ..established(rtt, None) });
+        assert_eq!((lossy.cwnd(), lossy.pacing_rate()), (Bytes(1000), Some(Rate((rate / 10.0) as u64))));
     }
 
     /// Reference values: 5/4 and 3/4 for one RTT each, six RTTs of 1; the cycle never starts at 3/4. Over 80 round

@@ -135,8 +135,7 @@ mod tests {
     fn startup_paces_at_four_ln_two() {
         for (text, margin) in [("text=draft", 1.0), ("text=branch", 0.99)] {
             let mut flow = Bbr3::new(&path(10), &of(text));
-            let rtt = Some(Duration::from_millis(100));
-            flow.on_window(&Window { change: Change::Established, rtt, ..undo() });
+            flow.on_window(&established(Duration::from_millis(100), None));
             let rate = margin * 4.0 * std::f64::consts::LN_2 * 800_000.0;
             assert_eq!(flow.pacing_rate(), Some(Rate(rate as u64)), "{text}");
         }

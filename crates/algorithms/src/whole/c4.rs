@@ -444,6 +444,9 @@ impl CongestionControl for C4 {
     }
 
     fn on_window(&mut self, window: &Window) {
+        if window.change == Change::Established {
+            self.initial = self.initial.min(window.cwnd.0 as f64);
+        }
         if let (Change::Established, Some(rtt)) = (window.change, window.rtt) {
             self.nominal.max_rtt = rtt.as_nanos() as f64;
         }

@@ -239,6 +239,7 @@ impl CongestionControl for Copa {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Established => {
+                self.window.w = self.window.w.min(window.cwnd.0 as f64 / self.mss);
                 self.emptied = window.now.as_nanos();
                 // For pacing only: the small packets of the handshake give no sample.
                 self.delays.rtt = window.rtt.map_or(0.0, |rtt| rtt.as_nanos() as f64);

@@ -194,6 +194,7 @@ impl Iotcc {
         self.stamp = window.feedback.map(|feedback| feedback.rate.0 as f64);
         let Some((rate, w)) = self.stamp.and_then(|rate| Some((rate, self.initial_window(rate, rtt)?))) else {
             let reason = if self.stamp.is_none() { Reason::NoStamp } else { Reason::NoRtt };
+            self.w = self.w.min(window.cwnd.0 as f64 / self.mss);
             self.begun = Some(Event::new(EventKind::Fallback, reason, self.w));
             return;
         };
@@ -286,8 +287,7 @@ impl CongestionControl for Iotcc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cwndlab_control::testing::{ack, loss, path, timeout, undo};
-    use cwndlab_control::Feedback;
+    use cwndlab_control::testing::{ack, established, loss, path, timeout};
     use cwndlab_units::Duration;
     use proptest::prelude::*;
 
@@ -307,9 +307,7 @@ mod tests {
     /// A flow after a handshake with an RTT of `rtt_ms` and a stamp of `bps`.
     fn stamped(options: &str, bps: Option<u64>, rtt_ms: u64) -> Iotcc {
         let mut flow = flow(options);
-        let feedback = bps.map(|bps| Feedback { rate: Rate(bps), accelerated: Bytes::ZERO });
-        let rtt = Some(Duration::from_millis(rtt_ms));
-        flow.on_window(&Window { change: Change::Established, rtt, feedback, ..undo() });
+        flow.on_window(&established(Duration::from_millis(rtt_ms), bps.map(Rate)));
         flow
     }
 

@@ -260,6 +260,7 @@ impl CongestionControl for Phcc {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Idle | Change::Recovered => self.set_window((window.cwnd.0 as f64 / self.mss).max(1.0)),
+            Change::Established if window.cwnd < self.cwnd() => self.set_window(window.cwnd.0 as f64 / self.mss),
             Change::Undo | Change::Established => {}
         }
     }

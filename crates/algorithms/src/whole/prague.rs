@@ -366,7 +366,10 @@ impl CongestionControl for Prague {
             }
             Change::Recovered => self.in_loss = false,
             Change::Idle => self.cwnd = (window.cwnd.0 as f64 / self.mss).min(self.cwnd),
-            Change::Established => {}
+            Change::Established => {
+                self.cwnd = self.cwnd.min(window.cwnd.0 as f64 / self.mss);
+                self.w = self.w.min(self.cwnd);
+            }
         }
     }
 

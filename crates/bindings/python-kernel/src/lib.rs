@@ -23,8 +23,13 @@ fn version() -> &'static str {
 
 /// Converts a fault to a `cwndlab.errors.RunError`.
 fn run_error(py: Python<'_>, fault: Fault) -> PyErr {
+    error_of(py, "RunError", fault)
+}
+
+/// Converts a fault to a class of `cwndlab.errors`.
+fn error_of(py: Python<'_>, class: &str, fault: Fault) -> PyErr {
     let error = || -> PyResult<PyErr> {
-        let class = py.import("cwndlab.errors")?.getattr("RunError")?;
+        let class = py.import("cwndlab.errors")?.getattr(class)?;
         Ok(PyErr::from_value(class.call1(((&fault.place, &fault.what, &fault.hint),))?))
     };
     error().unwrap_or_else(|failure| failure)
@@ -107,14 +112,13 @@ fn catalogue_with(policies: &[(String, String)], classes: Vec<Class>) -> Result<
     Ok(catalogue)
 }
 
-fn registration(catalogue: &Catalogue, text: &str, report: Option<&str>) -> Result<Registration, Fault> {
+fn registration(catalogue: &Catalogue, text: &str, schedule: Option<ReportSchedule>) -> Result<Registration, Fault> {
     let algorithm = catalogue.parse(text).map_err(|fault| fault.at("--algorithm"))?;
     if let Some((scheme, _)) = algorithm.router_assistance() {
         let what = format!("'{text}' needs router assistance ({scheme}), which the kernel does not provide");
         let hint = "run it in the simulator, whose routers provide it";
         return Err(Fault::new("--algorithm", what, hint));
     }
-    let schedule = report.map(ReportSchedule::parse).transpose().map_err(|fault| fault.at("--report"))?;
     Ok(Registration { algorithm, schedule, describe: Some(describe_failure) })
 }
 
@@ -133,8 +137,11 @@ impl Datapath {
         policies: Vec<(String, String)>,
         classes: Vec<Class>,
     ) -> PyResult<Self> {
+        let schedule = report.map(ReportSchedule::parse).transpose();
+        // A fault of the input, not of the kernel.
+        let schedule = schedule.map_err(|fault| error_of(py, "ScenarioError", fault.at("--report")))?;
         let registrations = catalogue_with(&policies, classes)
-            .and_then(|catalogue| algorithms.iter().map(|text| registration(&catalogue, text, report)).collect());
+            .and_then(|catalogue| algorithms.iter().map(|text| registration(&catalogue, text, schedule)).collect());
         let registrations: Vec<_> = registrations.map_err(|fault| run_error(py, fault))?;
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|_| PyValueError::new_err(format!("timeout_s = {timeout_s} is not a duration")))?;

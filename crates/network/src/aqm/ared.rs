@@ -4,7 +4,7 @@
 //! Management", 2001. [`super::red`] implements it, equation (7).
 
 use cwndlab_config::{fields, Positive, Table};
-use cwndlab_units::Duration;
+use cwndlab_units::{Duration, Fault, Rate};
 
 use super::red::{Drops, Parameters, Red, Thresholds};
 use super::{capacity, Configuration, Discipline, Packet, QueueContext};
@@ -34,5 +34,9 @@ impl Configuration for Config {
     fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
         let parameters = Parameters::new(&self.thresholds, &self.drops, Some(self.interval), context.rate);
         Some(Box::new(Red::new(parameters, context.limit, context.stream)))
+    }
+
+    fn fault_at(&self, rate: Rate) -> Option<Fault> {
+        self.thresholds.fault_at(&self.drops, rate)
     }
 }

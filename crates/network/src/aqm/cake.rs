@@ -351,7 +351,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             tin.active += 1;
             tin.new.push_back(index as u32);
         }
-        while self.packets > 0 && !self.limit.admits(self.packets - 1, self.bytes, 0) {
+        while !self.limit.holds(self.backlog()) {
             self.drop_from_longest(now, dropped);
         }
     }

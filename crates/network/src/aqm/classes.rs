@@ -8,7 +8,7 @@
 //! drr: the class in turn sends while its credit is positive, else it gets quantum · weight and waits   (2)
 //! an empty class loses its credit                                                                      (3)
 //! overflow: the newest packet of the least urgent class (priority), or of the longest queue by
-//!           bytes over weight (drr), is dropped                                                        (4)
+//!           bytes over weight (drr), is dropped, until the limit holds                                 (4)
 //! police: a packet of voice above the policer's rate and burst is dropped, or becomes best effort      (5)
 //! ```
 
@@ -54,7 +54,7 @@ impl<P> Classes<P> {
         Self { service, limit, policer, queues, lengths: [0; Class::COUNT], credits: [0; Class::COUNT], turn: 0 }
     }
 
-    /// (4).
+    /// (4), once.
     fn drop_one(&mut self, dropped: &mut Vec<QueuedPacket<P>>) {
         let waiting = (0..Class::COUNT).filter(|&class| !self.queues[class].is_empty());
         let least = match self.service {
@@ -107,12 +107,11 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Classes<P> {
             Some(Excess::Demote) => one.dscp = Dscp::Cs0,
             None => {}
         }
-        let (packets, bytes) = self.backlog();
-        let overflows = !self.limit.admits(packets, bytes, one.size);
         let class = one.dscp.class().index();
         self.lengths[class] += u64::from(one.size);
         self.queues[class].push_back(one);
-        if overflows {
+        // A limit in bytes may take several small packets for a large one.
+        while !self.limit.holds(self.backlog()) {
             self.drop_one(dropped);
         }
     }

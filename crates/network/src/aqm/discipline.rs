@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cwndlab_units::{Rate, Time};
+use cwndlab_units::{Fault, Rate, Time};
 
 use crate::dscp::Dscp;
 use crate::queue::Limit;
@@ -24,7 +24,7 @@ pub struct QueueContext {
 pub struct ComputedDropTail {
     /// The packet under transmission counts towards the capacity.
     pub counts_in_service: bool,
-    /// An arriving ECN-capable packet is marked if more than this number of packets wait.
+    /// An arriving ECN-capable packet is marked if with it more than this number of packets wait.
     pub mark_above: Option<u32>,
 }
 
@@ -47,6 +47,12 @@ pub trait Configuration: Sized {
     /// Whether the discipline withholds packets from an idle line.
     fn shapes(&self) -> bool {
         false
+    }
+
+    /// What is wrong with these settings on a line of this rate, at a field: settings that the rate determines are unknown
+    /// when the document is read.
+    fn fault_at(&self, _: Rate) -> Option<Fault> {
+        None
     }
 }
 

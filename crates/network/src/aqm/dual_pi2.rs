@@ -160,7 +160,9 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
     fn probabilities(&self) -> (f64, f64) {
         let Config { coupling, linux, .. } = self.config;
         let most = if linux { 1.0 } else { 1.0 / (coupling * coupling) };
-        ((self.base * self.base).min(most), (coupling * self.base).min(1.0))
+        // At its limit of 1 / k: the product may be just below 1 in floating point, with k = 49 for instance.
+        let coupled = if self.base >= 1.0 / coupling { 1.0 } else { (coupling * self.base).min(1.0) };
+        ((self.base * self.base).min(most), coupled)
     }
 
     /// Whether the classic queue's probability applies to the next packet.
@@ -319,6 +321,24 @@ mod tests {
         assert!((classic - 0.01).abs() < 1e-15 && (coupled - 0.2).abs() < 1e-15);
         dual.base = 0.5;
         assert_eq!(dual.probabilities(), (0.25, 1.0));
+    }
+
+    /// RFC 9332, A.2: with p' at its limit of 1/k, p_CL is 1, and ECN-capable classic packets are dropped, not marked. These k
+    /// times 1/k are below 1 in floating point, but for the first.
+    #[test]
+    fn overload_begins_at_the_limit_of_the_base_probability() {
+        for coupling in [2.0, 49.0, 98.0, 103.0, 107.0, 161.0] {
+            let mut dual = dual(Config { coupling, ..CONFIG });
+            (dual.base, dual.classic_sum) = (1.0 / coupling, 1.0);
+            assert_eq!(dual.probabilities().1, 1.0, "{coupling}");
+            let mut dropped = Vec::new();
+            (0..2).for_each(|_| dual.enqueue(Time::ZERO, 0, packet(Time::ZERO, Codepoint::Classic), &mut dropped));
+            let left = dual.dequeue(Time::ZERO, &mut dropped).expect("the second");
+            assert_eq!((dropped.len(), left.marked), (1, false), "{coupling}");
+        }
+        let mut below = dual(Config { coupling: 0.5, ..CONFIG });
+        below.base = 1.0;
+        assert_eq!(below.probabilities().1, 0.5);
     }
 
     /// By hand: the ramp is 0 below 0.8 ms, half at 1 ms, 1 from 1.2 ms.

@@ -8,7 +8,8 @@
 //! the head of the list of new queues, else of old queues, sends while its credit is positive           (2)
 //! without credit it receives a quantum and moves to the tail of the list of old queues                 (3)
 //! an empty new queue moves to the tail of the list of old queues; an empty old queue becomes inactive  (4)
-//! overflow: half of the packets of the longest queue, at most a batch, are dropped from its head       (5)
+//! overflow: half of the packets of the longest queue, at most a batch, are dropped from its head,
+//!           until the limit holds                                                                      (5)
 //! ```
 //!
 //! Units: bytes of credit. A salted hash of the flow's identifier selects its queue; without a configured number of
@@ -175,7 +176,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> FairQueue<P> {
         at as usize
     }
 
-    /// (5).
+    /// (5), once.
     fn drop_from_longest(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) {
         let longest = self.lengths.longest();
         let flow_queue = &mut self.flow_queues[longest];
@@ -235,7 +236,6 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> 
                 return;
             }
         }
-        let overflow = !self.limit.admits(self.packets, self.bytes, one.size);
         self.packets += 1;
         self.bytes += u64::from(one.size);
         flow_queue.queue.enqueue(now, serving, one, dropped);
@@ -246,7 +246,8 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for FairQueue<P> 
             flow_queue.credit = self.config.scheduler.quantum.0.cast_signed();
             self.new.push_back(at as u32);
         }
-        if overflow {
+        // A limit in bytes may take several batches of small packets for a large one.
+        while !self.limit.holds(self.backlog()) {
             self.drop_from_longest(now, dropped);
         }
     }
@@ -359,6 +360,23 @@ mod tests {
             fair.enqueue(Time::ZERO, 1500, packet(2, 1500, number), &mut dropped);
         }
         assert_eq!(dropped.iter().map(|one| one.packet).collect::<Vec<_>>(), (0..9).collect::<Vec<_>>());
+    }
+
+    /// By hand: 46 packets of 64 bytes, 2944 bytes, wait when one of 1500 of another flow arrives. For at most 3000 bytes 23 of
+    /// the small ones have to go, the oldest first; with batches of ten they are 30.
+    #[test]
+    fn a_large_packet_drops_as_many_small_ones_as_a_capacity_in_bytes_demands() {
+        for (batch, drops) in [(1, 23), (10, 30), (64, 23)] {
+            let mut fair = fair(None, Limit::Bytes(3000));
+            fair.config.scheduler.batch = batch;
+            let mut dropped = Vec::new();
+            for number in 0..46 {
+                fair.enqueue(Time::ZERO, 0, packet(1, 64, number), &mut dropped);
+            }
+            fair.enqueue(Time::ZERO, 0, packet(2, 1500, 46), &mut dropped);
+            assert_eq!(fair.backlog(), (47 - drops, (46 - drops) * 64 + 1500), "{batch}");
+            assert!(dropped.iter().map(|one| one.packet).eq(0..drops));
+        }
     }
 
     proptest! {

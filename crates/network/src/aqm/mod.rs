@@ -21,6 +21,7 @@ pub mod police;
 mod tins;
 
 use cwndlab_config::{registry, Choice};
+use cwndlab_units::{Fault, Rate};
 
 pub use capacity::CapacitySpec;
 pub use codel::Codel;
@@ -58,6 +59,14 @@ macro_rules! disciplines {
             pub fn shapes(&self) -> bool {
                 match self {
                     $(Self::$name(config) => config.shapes(),)*
+                }
+            }
+
+            /// What is wrong with the settings on a line of this rate, at a field of the queue.
+            #[must_use]
+            pub fn fault_at(&self, rate: Rate) -> Option<Fault> {
+                match self {
+                    $(Self::$name(config) => config.fault_at(rate),)*
                 }
             }
         }

@@ -75,6 +75,24 @@ mod tests {
         assert_eq!(dropped.iter().map(|one| one.packet).collect::<Vec<_>>(), [2, 4]);
     }
 
+    /// By hand: 46 packets of 64 bytes, 2944 bytes, wait when one of 1500 arrives. For at most 3000 bytes 23 of the small ones
+    /// have to go, the newest first: 23 · 64 + 1500 = 2972, and with another one 3036. The same by the longest queue, which is
+    /// that of the small ones until then: 24 · 64 = 1536.
+    #[test]
+    fn a_large_packet_drops_as_many_small_ones_as_a_capacity_in_bytes_demands() {
+        let even = Service::Deficit { quantum: 1514, weights: [1; 4] };
+        for service in [Service::Priority, even] {
+            let mut queue = Classes::new(service, Limit::Bytes(3000), None);
+            let mut dropped = Vec::new();
+            for number in 0..46 {
+                queue.enqueue(Time::ZERO, 0, QueuedPacket { size: 64, ..packet(0, number) }, &mut dropped);
+            }
+            queue.enqueue(Time::ZERO, 0, packet(3, 46), &mut dropped);
+            assert_eq!(queue.backlog(), (24, 2972));
+            assert!(dropped.iter().map(|one| one.packet).eq((23..46).rev()));
+        }
+    }
+
     /// By hand: 1.2 Mbit/s are one packet of 1500 bytes in 10 ms, the bucket holds two. Of four packets of voice at 0 ms
     /// two are in excess; one conforms at 10 ms. Other classes are not policed.
     #[test]

@@ -14,11 +14,13 @@
 //!              max_p *= beta where avg < min + 0.4 (max - min) and max_p >= 0.01                        (7)
 //! ```
 //!
+//! (7) takes the average of its time: (2) applies to it while the line is idle, as in Linux (`red_adaptive_algo`).
+//!
 //! Units: packets. ECN-capable packets are marked instead of dropped at random, and dropped by a forced drop (RFC 3168,
 //! §7). Difference from the source: no random number is drawn while `count p_b` determines the result.
 
 use cwndlab_config::{fields, Faults, FieldType, Kind, Positive, Probability, Reader, Table};
-use cwndlab_units::{maths, Bytes, Duration, Rate, Time};
+use cwndlab_units::{maths, Bytes, Duration, Fault, Rate, Time};
 
 use super::fifo::Fifo;
 use super::{capacity, Configuration, Discipline, Packet, QueueContext, QueuedPacket};
@@ -77,11 +79,22 @@ impl Thresholds {
         }
         if let (Some(min), Some(max)) = (self.min_th, self.max_th) {
             if min >= max {
-                let hint = "three times min_th is usual";
-                faults.add(table.at("max_th"), format!("{max} packets are not above min_th, {min} packets"), hint);
+                faults.0.push(inverted(min, max).at(table.at("max_th")));
             }
         }
     }
+
+    /// The fault of a `max_th` that is not above an automatic `min_th` on a line of this rate.
+    pub(super) fn fault_at(&self, drops: &Drops, rate: Rate) -> Option<Fault> {
+        let (None, Some(max)) = (self.min_th, self.max_th) else { return None };
+        let min = Parameters::new(self, drops, None, rate).min_th;
+        (min >= max).then(|| inverted((min * 100.0).round() / 100.0, max))
+    }
+}
+
+/// The fault of a `max_th` that is not above `min_th`.
+fn inverted(min: f64, max: f64) -> Fault {
+    Fault::new("max_th", format!("{max} packets are not above min_th, {min} packets"), "three times min_th is usual")
 }
 
 fields! {
@@ -121,6 +134,10 @@ impl Configuration for Config {
             context.limit,
             context.stream,
         )))
+    }
+
+    fn fault_at(&self, rate: Rate) -> Option<Fault> {
+        self.thresholds.fault_at(&self.drops, rate)
     }
 }
 
@@ -282,13 +299,22 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
         Decision::RandomDrop
     }
 
-    /// (7), once for each update that is due.
-    fn adapt(&mut self, now: Time) {
+    /// (2): the average at `now` of a line that has been idle since `since`.
+    fn decayed(&self, since: Time, now: Time) -> f64 {
+        let missed = (now - since).as_nanos() as f64 / self.config.packet_time;
+        self.average * maths::pow(1.0 - self.config.weight, missed)
+    }
+
+    /// (7), once for each update that is due; `idle_since`: the start of an idle time that ends at `now`.
+    fn adapt(&mut self, now: Time, idle_since: Option<Time>) {
         let Some(Adapt { interval, alpha, beta }) = self.config.adapt else { return };
         let Parameters { min_th, max_th, .. } = self.config;
         while self.next_step <= now {
+            let at = self.next_step;
             self.next_step += interval;
-            let share = (self.average - min_th) / (max_th - min_th);
+            let average =
+                idle_since.filter(|&since| since < at).map_or(self.average, |since| self.decayed(since, at));
+            let share = (average - min_th) / (max_th - min_th);
             if share > 0.6 && self.max_p <= 0.5 {
                 self.max_p += alpha.min(self.max_p / 4.0);
             } else if share < 0.4 && self.max_p >= 0.01 {
@@ -300,14 +326,12 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
 
 impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for Red<P> {
     fn enqueue(&mut self, now: Time, serving: u32, mut one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
-        self.adapt(now);
-        let weight = self.config.weight;
-        if let Some(since) = self.empty_since.take().filter(|_| serving == 0) {
-            // (2)
-            let missed = (now - since).as_nanos() as f64 / self.config.packet_time;
-            self.average *= maths::pow(1.0 - weight, missed);
+        let idle_since = self.empty_since.take().filter(|_| serving == 0);
+        self.adapt(now, idle_since);
+        if let Some(since) = idle_since {
+            self.average = self.decayed(since, now);
         }
-        self.average += weight * (self.queue.backlog().0 as f64 - self.average);
+        self.average += self.config.weight * (self.queue.backlog().0 as f64 - self.average);
         match self.decide() {
             Decision::RandomDrop if self.config.ecn && one.mark() => self.queue.enqueue(now, serving, one, dropped),
             Decision::Admit => self.queue.enqueue(now, serving, one, dropped),
@@ -423,14 +447,46 @@ mod tests {
         let adapt = Some(Adapt { interval: Duration::from_millis(500), alpha: 0.01, beta: 0.9 });
         let mut red = red(Parameters { adapt, max_p: 0.1, ..CONFIG });
         red.average = 12.0;
-        red.adapt(Time::from_nanos(1_000_000_000));
+        red.adapt(Time::from_nanos(1_000_000_000), None);
         assert!((red.max_p - 0.12).abs() < 1e-12);
         red.average = 8.0;
-        red.adapt(Time::from_nanos(1_500_000_000));
+        red.adapt(Time::from_nanos(1_500_000_000), None);
         assert!((red.max_p - 0.108).abs() < 1e-12);
         red.average = 10.0;
-        red.adapt(Time::from_nanos(9_000_000_000));
+        red.adapt(Time::from_nanos(9_000_000_000), None);
         assert!((red.max_p - 0.108).abs() < 1e-12);
+    }
+
+    /// By hand, at a packet time of 1 ms: updates at 0.5, 1, 1.5 and 2 s. An average of 12 between 5 and 15 is above 60 % and
+    /// raises `max_p`, by 0.01. Idle since 0 s it is at most 12 × 0.998⁵⁰⁰ = 4.4 at each of them, which lowers `max_p` four
+    /// times. Idle since 1.8 s it is 12 at the first three and 12 × 0.998²⁰⁰ = 8.0, below 40 %, at the last.
+    #[test]
+    fn max_p_follows_the_average_that_decays_while_the_line_is_idle() {
+        let adapt = Some(Adapt { interval: Duration::from_millis(500), alpha: 0.01, beta: 0.9 });
+        let now = Time::from_nanos(2_000_000_000);
+        for (since, expected) in [(0, 0.1 * 0.9 * 0.9 * 0.9 * 0.9), (1_800_000_000, 0.13 * 0.9)] {
+            let mut red = red(Parameters { adapt, max_p: 0.1, ..CONFIG });
+            (red.average, red.empty_since) = (12.0, Some(Time::from_nanos(since)));
+            red.enqueue(now, 0, QueuedPacket { since: now, size: 1500, ..QueuedPacket::default() }, &mut Vec::new());
+            assert!((red.max_p - expected).abs() < 1e-12, "{} {expected}", red.max_p);
+        }
+    }
+
+    /// By hand: 100 Mbit/s are 41.67 packets of 1500 bytes in 5 ms, so that an automatic `min_th` is 20.83; at 1 Mbit/s it is
+    /// the least, 5.
+    #[test]
+    fn an_automatic_threshold_is_compared_at_the_rate_of_the_line() {
+        let (target, mean_packet) = (Duration::from_millis(5), Bytes(1500));
+        let drops = Drops { max_p: 0.1, gentle: true, wait: false, ecn: false, target, mean_packet };
+        let fault = |max_th, mbps: u64| {
+            let thresholds = Thresholds { min_th: None, max_th, weight: None };
+            thresholds.fault_at(&drops, Rate(mbps * 1_000_000)).map(|fault| fault.what)
+        };
+        let what = |max: &str, min: &str| Some(format!("{max} packets are not above min_th, {min} packets"));
+        assert_eq!(fault(Some(4.0), 100), what("4", "20.83"));
+        assert_eq!(fault(Some(20.8), 100), what("20.8", "20.83"));
+        assert_eq!(fault(Some(5.0), 1), what("5", "5"));
+        assert_eq!([fault(Some(20.9), 100), fault(Some(5.1), 1), fault(None, 100)], [None, None, None]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::{capacity, drop_tail, ComputedDropTail, Configuration};
 /// The declaration of the discipline.
 pub static SPEC: Table = Table::new(
     "step-ecn",
-    "Drop-tail that marks an arriving ECN-capable packet if more than `mark_above` packets wait (DCTCP, RFC 8257).",
+    "Drop-tail that marks an arriving ECN-capable packet with which more than `mark_above` packets wait (DCTCP, RFC 8257).",
     &[&[capacity::field("1 bdp")], Config::FIELDS],
 )
 .class("StepEcn");
@@ -18,7 +18,7 @@ fields! {
     /// The configuration of the discipline.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Config {
-        /// largest number of waiting packets at which an arrival is not marked
+        /// largest number of waiting packets, the arrival included, at which the arrival is not marked
         mark_above: u32 = required("'mark_above = 20': step-ecn marks above this many packets") in 0..=100_000_000,
         /// as a drop-tail queue
         drop_tail: drop_tail::Config,

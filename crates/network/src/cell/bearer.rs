@@ -21,7 +21,7 @@ pub struct BearerConfig<P> {
     pub uplink: bool,
     /// The queue, with its own capacity.
     pub queue: Box<dyn Discipline<P>>,
-    /// An arriving ECN-capable packet is marked if more than this number of packets wait.
+    /// An arriving ECN-capable packet is marked if with it more than this number of packets wait.
     pub mark_above: Option<u32>,
     /// Mean SNR from each time on, dB; the first time is 0.
     pub snr_db: Vec<(Duration, f64)>,
@@ -266,7 +266,7 @@ impl<P: Copy> Bearer<P> {
     /// Adds a packet to the queue.
     pub(super) fn offer(&mut self, now: Time, mut one: QueuedPacket<P>, dropped: &mut Vec<QueuedPacket<P>>) {
         self.integrals(now);
-        if self.queue.backlog().0 > self.mark_above {
+        if self.queue.backlog().0 >= self.mark_above {
             one.mark();
         }
         self.counters.offered += 1;

@@ -72,7 +72,7 @@ fields! {
         /// time from a request or report to the transmission that it enables
         delay: Option<Duration> = absent("8 ms with LTE, 4 ms with NR"),
         /// size of the grant that answers a request: the base station does not know the backlog yet
-        first: Bytes = "200 B",
+        first: Positive<Bytes> = "200 B",
     }
 }
 

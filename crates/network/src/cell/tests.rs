@@ -1,13 +1,15 @@
 //! Known answers: hand calculations, textbook properties of the schedulers, bounds of the standards' timers.
 
+use cwndlab_config::{Faults, Reader, TableType};
 use cwndlab_units::{maths, Bytes, Duration, Time};
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::bearer::Service;
 use super::channel::Channel;
 use super::config::{Configuration, Grants, Harq, Rlc, RlcMode, Rrc, SchedulerKind, Technology};
 use super::{cqi_at, transport_block_bytes, BearerConfig, Cell, CellEventKind, CQI_EFFICIENCY, NEVER};
-use crate::aqm::{Fifo, QueuedPacket};
+use crate::aqm::{Codepoint, Fifo, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::{Purpose, Stream};
 use crate::wifi::FrameOutcome;
@@ -314,6 +316,36 @@ fn nothing_is_delivered_during_a_hand_over() {
         assert_eq!(times, [500, 1500, 2500, 3500]);
         assert!(events.iter().all(|event| event.duration == ms(50)));
     }
+}
+
+/// RFC 8257, 3.1, by hand: five packets wait for the first TTI. With the third three wait, the first number above two.
+#[test]
+fn an_arrival_with_which_more_packets_wait_than_the_threshold_is_marked() {
+    let marking = BearerConfig { mark_above: Some(2), ..bearer(0, false, 20.0) };
+    let mut cell = Cell::new(plain(), 1, vec![marking], Stream::new(1, Purpose::Cell, 0));
+    let (mut outcomes, mut dropped) = (Vec::new(), Vec::new());
+    for packet in 0..5 {
+        let one = QueuedPacket { size: 1500, ecn: Codepoint::Classic, packet, ..QueuedPacket::default() };
+        cell.offer(Time::ZERO, 0, one, &mut dropped);
+    }
+    while cell.next() < Time::from_nanos(100 * MS) {
+        cell.process(cell.next(), &mut outcomes, &mut dropped);
+    }
+    let marked = outcomes.iter().filter_map(|one| match one {
+        FrameOutcome::Delivered(one) | FrameOutcome::Lost(one) => one.marked.then_some(one.packet),
+    });
+    assert_eq!(marked.collect::<Vec<_>>(), [2, 3, 4]);
+    assert_eq!(outcomes.len(), 5);
+}
+
+/// Without a first grant the base station never learns of the backlog, and the uplink never sends.
+#[test]
+fn the_first_grant_is_above_zero() {
+    let grants = json!({ "first": "0 B" });
+    let mut faults = Faults::default();
+    let table = Reader::new(&grants, "grants", Grants::TABLE, &mut faults).expect("a table");
+    assert!(Grants::read_table(&table, &mut faults).is_none());
+    assert_eq!(faults.0[0].to_string(), "grants.first: is zero\n  hint: write \"200 B\"");
 }
 
 /// T ← (1 − 1/99) T + served / 99: after 99 TTIs without service the mean falls to (1 − 1/99)⁹⁹ = 0.366 of it.

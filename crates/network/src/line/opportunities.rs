@@ -41,8 +41,10 @@ impl Opportunities {
         let period = stamps.last().map_or(0, |&last| u64::from(last) * MS);
         assert!(period > 0 && bytes > 0, "the last stamp of a trace and the bytes of an opportunity are above 0");
         let offset = offset.as_nanos() % period;
-        let skipped = stamps.partition_point(|&stamp| u64::from(stamp) * MS < offset);
-        Self { stamps, bytes, offset, period, skipped: skipped as u64, next: (0, skipped), at: Time::ZERO, left: 0 }
+        let skipped = stamps.partition_point(|&stamp| u64::from(stamp) * MS < offset) as u64;
+        // Every packet misses an opportunity at the start of the run.
+        let next = (0, stamps.partition_point(|&stamp| u64::from(stamp) * MS <= offset));
+        Self { stamps, bytes, offset, period, skipped, next, at: Time::ZERO, left: 0 }
     }
 
     /// The first opportunity after `now`: period and stamp.
@@ -152,6 +154,18 @@ mod tests {
             .collect();
         assert_eq!(left, [1, 3, 4, 6, 8]);
         assert_eq!(line.offered(Time::from_nanos(6 * MS)), 4 * 1504);
+    }
+
+    /// By hand: a packet at the start of the run misses an opportunity at that time, as at any other. The period of 2 ms ends
+    /// with one opportunity, and the next begins with another.
+    #[test]
+    fn a_packet_misses_an_opportunity_at_the_start_of_the_run() {
+        let mut line = trace(&[0, 2]);
+        let left = [(); 3].map(|()| line.serve(Time::ZERO, 1500));
+        assert_eq!(left, [2, 2, 4].map(|ms| Time::from_nanos(ms * MS)));
+        assert_eq!(line.offered(Time::ZERO), 1500);
+        let mut line = Opportunities::new([1, 3, 5].as_slice().into(), 1504, Duration::from_millis(1));
+        assert_eq!(line.serve(Time::ZERO, 1504), Time::from_nanos(2 * MS));
     }
 
     /// A direct implementation of the rules, one opportunity after another with a list of the waiting packets.

@@ -134,10 +134,20 @@ impl QueueLength {
         self.since = now;
     }
 
+    /// Adds a packet.
     pub(super) fn join(&mut self, now: Time, size: u32) {
+        self.enter(now, size);
+        self.count_max(now);
+    }
+
+    /// Adds a packet for which a discipline may drop others, or itself; [`count_max`](Self::count_max) follows.
+    pub(super) fn enter(&mut self, now: Time, size: u32) {
         self.advance(now);
         self.packets += 1;
         self.bytes += u64::from(size);
+    }
+
+    pub(super) fn count_max(&mut self, now: Time) {
         self.max = self.max.max(self.at(now).0);
     }
 
@@ -328,6 +338,8 @@ pub(super) struct AccessFunction<P> {
     pub(super) aifs: Duration,
     pub(super) limit: Limit,
     pub(super) counts_in_service: bool,
+    /// Mark ECN-capable packets with which more than this number of packets wait; `u64::MAX`: none.
+    pub(super) mark_above: u64,
     /// The discipline above the device; `None`: only the device's drop-tail queue.
     pub(super) queue: Option<Box<dyn Discipline<Routed<P>>>>,
     /// Frames in the device that are neither received nor dropped.
@@ -358,5 +370,11 @@ impl<P> AccessFunction<P> {
             Limit::Packets(max) => packets - serving < max || packets == 0,
             Limit::Bytes(max) => bytes - served + u64::from(size) <= max || packets == 0,
         }
+    }
+
+    /// Whether `mark_above` demands the mark of a packet that arrives at `now`.
+    #[cold]
+    pub(super) fn marks(&self, now: Time) -> bool {
+        self.queue_length.at(now).0 - self.queue_length.in_service(now, 0).0 >= self.mark_above
     }
 }

@@ -75,6 +75,15 @@ impl FlowAirtimes {
         self.last.bytes = 0;
     }
 
+    /// As [`end`](Self::end), of an exchange on a path whose last flow is `known`: an exchange without frames, which asks for
+    /// the BlockAck of frames that have expired, is that flow's.
+    pub(super) fn end_on(&mut self, known: KnownFlow, airtime: Duration) {
+        if self.last.bytes == 0 {
+            self.last.number = known.number;
+        }
+        self.end(airtime);
+    }
+
     /// Adds the airtimes of all shares but the last; returns what remains for that. The shares so far are rounded down
     /// together, so that all of them are the airtime.
     #[cold]
@@ -94,5 +103,24 @@ impl FlowAirtimes {
     /// All flows with their airtimes, in order.
     pub(super) fn all(&self) -> impl Iterator<Item = (u64, Duration)> + '_ {
         self.numbers.iter().map(|(&flow, &number)| (flow, self.airtimes[number as usize]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: two paths with a flow each; the last exchange has no frame, and is that of the first path.
+    #[test]
+    fn an_exchange_without_frames_belongs_to_the_flow_of_its_path() {
+        let us = Duration::from_micros;
+        let mut all = FlowAirtimes::default();
+        let mut paths = [KnownFlow::default(); 2];
+        for (path, flow) in paths.iter_mut().zip([7, 9]) {
+            all.add(path, flow, 1500);
+            all.end_on(*path, us(300));
+        }
+        all.end_on(paths[0], us(40));
+        assert_eq!(all.all().collect::<Vec<_>>(), [(7, us(340)), (9, us(300))]);
     }
 }

@@ -441,7 +441,8 @@ impl<P: Copy> Medium<P> {
         self.contention.set_immediate(index, false);
         self.contention.set_sends(index, function.device > 0);
         if function.queue.is_some() {
-            function.pending = departed > 0;
+            // An earlier exchange without outcomes may have made room: its first frame is still missing.
+            function.pending |= departed > 0;
             self.stations.pending.push(index as u32);
         }
         function.queue_length.leave(at, end, departed, departed_bytes);

@@ -26,6 +26,9 @@ pub struct QueueConfig<P> {
     pub limit: Limit,
     /// Frames in service count towards the capacity: those in transmission, otherwise the one in contention.
     pub counts_in_service: bool,
+    /// Without a discipline: an arriving ECN-capable packet is marked if with it more than this number of packets wait,
+    /// without those in service.
+    pub mark_above: Option<u32>,
     /// A queue discipline above the device. The device dequeues one frame when it is empty, or fills an aggregate.
     pub discipline: Option<Box<dyn Discipline<Routed<P>>>>,
 }
@@ -34,7 +37,7 @@ impl<P> QueueConfig<P> {
     /// A drop-tail queue in the device.
     #[must_use]
     pub fn drop_tail(limit: Limit, counts_in_service: bool) -> Self {
-        Self { limit, counts_in_service, discipline: None }
+        Self { limit, counts_in_service, mark_above: None, discipline: None }
     }
 }
 
@@ -223,6 +226,7 @@ fn new_function<P>(config: QueueConfig<P>, access: AccessParameters, rules: &Rul
         aifs: rules.aifs(&access),
         limit: config.limit,
         counts_in_service: config.counts_in_service,
+        mark_above: config.mark_above.map_or(u64::MAX, u64::from),
         queue: config.discipline,
         device: 0,
         room: rules.aggregation.filter(|_| access.aggregates).map_or(1, |aggregation| u64::from(aggregation.frames)),

@@ -1,6 +1,7 @@
 //! Tests of the medium: cycles by hand, Bianchi's Markov chain, ns-3's cell, and invariants of random runs.
 
 mod edca;
+mod queues;
 
 use proptest::prelude::*;
 
@@ -404,6 +405,7 @@ fn codel_above_the_device_limits_the_queueing_delay() {
     let codel = QueueConfig {
         limit: Limit::Unlimited,
         counts_in_service: false,
+        mark_above: None,
         discipline: Some(Box::new(Codel::new(config, Limit::Packets(100)))),
     };
     let mut medium =

@@ -166,11 +166,11 @@ impl Connection {
         Self { sender, wire, negotiated, end: End::Open, dctcp, marked: 0, echoed: 0, newest: None }
     }
 
-    /// Establishes the connection: our SYN or SYN-ACK left at `sent_at`, if there was only one.
-    pub(super) fn begin(&mut self, sent_at: Option<Time>, window: Bytes, ts_recent: Option<u64>) {
+    /// Establishes the connection: so many SYNs or SYN-ACKs of ours left, the first one at `first`.
+    pub(super) fn begin(&mut self, number: u32, first: Time, window: Bytes, ts_recent: Option<u64>) {
         self.wire.ts_recent = ts_recent.filter(|_| self.negotiated.timestamps);
         self.newest = self.wire.ts_recent;
-        self.sender.accept(sent_at, self.wire.now, window, &mut self.wire);
+        self.sender.accept(number, first, self.wire.now, window, &mut self.wire);
     }
 
     /// Hands the option of a packet of the handshake to the sender.

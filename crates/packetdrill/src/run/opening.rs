@@ -71,9 +71,13 @@ impl Client {
             connection.sender.on_syn_ack_flags(syn_ack.ace(), Codepoint::NotEct, &mut connection.wire);
         }
         connection.take_option(syn_ack);
-        let sent_at = (self.retransmissions == 0).then_some(self.first_at);
         // The window of a SYN is not scaled (RFC 7323, section 2.2).
-        connection.begin(sent_at, Bytes(syn_ack.window.unwrap_or_default()), context.ts_recent);
+        connection.begin(
+            self.retransmissions + 1,
+            self.first_at,
+            Bytes(syn_ack.window.unwrap_or_default()),
+            context.ts_recent,
+        );
         connection.acknowledge_syn_ack(syn_ack);
         connection
     }
@@ -178,9 +182,8 @@ impl Server {
             }
             connection.take_option(first);
         }
-        let sent_at = (self.answers == 1).then_some(self.first_at);
         let window = first.window.unwrap_or_default() << negotiated.window_scale.unwrap_or_default();
-        connection.begin(sent_at, Bytes(window), context.ts_recent);
+        connection.begin(self.answers, self.first_at, Bytes(window), context.ts_recent);
         connection
     }
 }

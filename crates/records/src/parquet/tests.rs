@@ -142,6 +142,23 @@ fn a_folder_accepts_the_same_run_again_and_rejects_a_different_run() {
 }
 
 #[test]
+fn an_emulation_is_never_overwritten_and_overwrites_nothing() {
+    // Real time does not come again: equal scenarios and seeds are two measurements (docs/emulation.md).
+    let of = |engine: &str| {
+        let mut tables = tables(7, 10);
+        tables.header.engine = engine.to_owned();
+        tables
+    };
+    for (kept, new) in [("emulate", "emulate"), ("emulate", "simulate"), ("simulate", "emulate"), ("live", "live")] {
+        let folder = Folder::new();
+        write(&of(kept), &folder.0).unwrap();
+        let error = write(&of(new), &folder.0).unwrap_err();
+        assert_eq!(error.what, "holds another run (scenario 0123456789ab, seed 7, version 0.1.0)");
+        assert_eq!(read(&folder.0).unwrap().header.engine, kept);
+    }
+}
+
+#[test]
 fn a_file_that_is_not_part_of_a_run_is_not_overwritten() {
     let folder = Folder::new();
     let path = file(&folder.0, "flows");

@@ -27,16 +27,16 @@ impl Connection {
         self.source.start();
     }
 
-    /// Time of the SYN-ACK of this connection; `None` if there was more than one.
-    pub(crate) fn handshake_start(&self) -> Option<Time> {
-        (self.answers.number == 1).then_some(self.answers.last)
+    /// Number of the SYN-ACKs of this connection, and the time of the last one.
+    pub(crate) fn syn_acks(&self) -> (u32, Time) {
+        (self.answers.number, self.answers.last)
     }
 
-    /// Accepts the connection that the other direction opened, whose SYN-ACK was sent at `syn_ack_at`.
-    pub(crate) fn accept(&mut self, syn_ack_at: Option<Time>, now: Time, network: &mut Network) {
+    /// Accepts the connection that the other direction opened, after so many SYN-ACKs, the last one at `last`.
+    pub(crate) fn accept(&mut self, (number, last): (u32, Time), now: Time, network: &mut Network) {
         let window = self.receiver.first_window();
         let mut sink = sink!(self, network, now);
-        self.sender.accept(syn_ack_at, now, window, &mut sink);
+        self.sender.accept(number, last, now, window, &mut sink);
     }
 
     /// The SYN at the receiver, which answers it. Accurate ECN is negotiated by the packets that arrive; other forms of ECN

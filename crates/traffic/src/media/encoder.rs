@@ -32,9 +32,9 @@ const SMALLEST: f64 = 10.0;
 #[derive(Debug)]
 pub(crate) struct Encoder {
     frame_rate: f64,
-    /// Rate of the frames, bit/s.
+    /// Rate of the frames, bit/s, and the time of its last change; `None` before the first frame.
     rate: f64,
-    changed: Time,
+    changed: Option<Time>,
     /// Frames left of the burst.
     burst: u32,
     sizes: Stream,
@@ -42,20 +42,21 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder that begins at this rate, bit/s.
-    pub(crate) fn new(rate: f64, frame_rate: f64, flow: &FlowContext) -> Self {
+    /// An encoder, whose first frame has the first target rate.
+    pub(crate) fn new(frame_rate: f64, flow: &FlowContext) -> Self {
         let (sizes, times) = (flow.stream(Purpose::Size), flow.stream(Purpose::Time));
-        Self { frame_rate, rate, changed: Time::ZERO, burst: BURST, sizes, times }
+        Self { frame_rate, rate: 0.0, changed: None, burst: BURST, sizes, times }
     }
 
     /// Encodes a frame at `now` with a target rate, bit/s; returns its size and the time to the next one.
     pub(crate) fn encode(&mut self, target: f64, now: Time) -> (Bytes, Duration) {
-        if (target - self.rate).abs() > f64::EPSILON * target && now >= self.changed + REACTION {
+        let differs = (target - self.rate).abs() > f64::EPSILON * target;
+        if differs && self.changed.is_none_or(|changed| now >= changed + REACTION) {
             let ratio = target / self.rate;
             if !(1.0 / ABRUPT..ABRUPT).contains(&ratio) {
                 self.burst = BURST;
             }
-            (self.rate, self.changed) = (target, now);
+            (self.rate, self.changed) = (target, Some(now));
         }
         let mean = self.rate / 8.0 / self.frame_rate;
         let factor = match self.burst {
@@ -85,8 +86,8 @@ mod tests {
     use super::*;
     use crate::NEVER;
 
-    fn encoder(rate: f64) -> Encoder {
-        Encoder::new(rate, 30.0, &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(28) })
+    fn encoder() -> Encoder {
+        Encoder::new(30.0, &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(28) })
     }
 
     fn at(ms: u64) -> Time {
@@ -97,7 +98,7 @@ mod tests {
     /// frames have the mean size.
     #[test]
     fn a_burst_has_the_mean_size() {
-        let mut encoder = encoder(1e6);
+        let mut encoder = encoder();
         let sizes: Vec<u64> = (0..8).map(|_| encoder.encode(1e6, at(0)).0 .0).collect();
         assert_eq!(sizes[0], 13_500);
         let mean = sizes.iter().sum::<u64>() as f64 / 8.0;
@@ -108,7 +109,7 @@ mod tests {
     /// of the mean is 0.0007.
     #[test]
     fn sizes_and_intervals_fluctuate() {
-        let mut encoder = encoder(1e6);
+        let mut encoder = encoder();
         let frames: Vec<_> = (0..100_008).map(|_| encoder.encode(1e6, at(0))).collect();
         for (values, mean) in [
             (frames[8..].iter().map(|one| one.0 .0 as f64).collect::<Vec<_>>(), 4166.7),
@@ -121,16 +122,19 @@ mod tests {
         }
     }
 
-    /// RFC 8593, section 5.1: a change of the target within 200 ms of the last one waits.
+    /// RFC 8593, section 5.1: a change of the target within 200 ms of the last one waits, whenever the flow starts.
     #[test]
     fn the_rate_changes_each_200_ms_at_most() {
-        let mut encoder = encoder(1e6);
-        encoder.encode(1.2e6, at(300));
-        encoder.encode(1.1e6, at(499));
-        assert_eq!(encoder.rate, 1.2e6);
-        encoder.encode(1.1e6, at(500));
-        assert_eq!(encoder.rate, 1.1e6);
-        // Half the rate begins with a burst of 3.24 times the mean of 2292 bytes.
-        assert_eq!(encoder.encode(0.55e6, at(700)).0, Bytes(7425));
+        for start in [0, 300] {
+            let mut encoder = encoder();
+            encoder.encode(1.2e6, at(start));
+            assert_eq!(encoder.rate, 1.2e6);
+            encoder.encode(1.1e6, at(start + 199));
+            assert_eq!(encoder.rate, 1.2e6);
+            encoder.encode(1.1e6, at(start + 200));
+            assert_eq!(encoder.rate, 1.1e6);
+            // Half the rate begins with a burst of 3.24 times the mean of 2292 bytes.
+            assert_eq!(encoder.encode(0.55e6, at(start + 400)).0, Bytes(7425));
+        }
     }
 }

@@ -48,6 +48,8 @@ pub struct PacketFeedback {
     pub is_marked: bool,
     /// The probe with which it was sent.
     pub probe: Option<u32>,
+    /// An earlier report stated that it was missing.
+    pub was_missing: bool,
 }
 
 /// A report at the sender: the packets of which it brings something new, in the order of sending.

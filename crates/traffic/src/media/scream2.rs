@@ -299,7 +299,8 @@ impl RateControl for Control {
         for one in &feedback.packets {
             marked += u32::from(one.is_marked);
             lost |= one.arrival.is_none();
-            acked += if one.is_marked { 0.0 } else { one.size.0 as f64 };
+            // What is missing counts with the first report, and not again when it arrives later.
+            acked += if one.is_marked || one.was_missing { 0.0 } else { one.size.0 as f64 };
         }
         self.alpha.marked += f64::from(marked);
         self.alpha.delivered += feedback.packets.iter().filter(|one| one.arrival.is_some()).count() as f64;
@@ -434,8 +435,24 @@ mod tests {
             arrival: arrived.then(|| at(ms - 70)),
             is_marked: false,
             probe: None,
+            was_missing: false,
         };
         Feedback { packets: arrived.iter().map(packet).collect(), ..Feedback::default() }
+    }
+
+    /// What a report states as missing counts as acknowledged with it, as in libwebrtc (`DataUnitsAckedAndNotMarked`). When it
+    /// arrives after all, the window grows by nothing; by a packet of which there was no report it grows.
+    #[test]
+    fn a_packet_that_was_missing_is_not_acknowledged_twice() {
+        let mut one = control(1e4, 0.1, false);
+        one.flight.current = 1e6;
+        let mut late = feedback(200, &[true]);
+        late.packets[0].was_missing = true;
+        let before = one.ref_wnd;
+        one.on_feedback(&late, at(200));
+        assert!((one.ref_wnd - before).abs() < 1e-9, "{}", one.ref_wnd);
+        one.on_feedback(&feedback(300, &[true]), at(300));
+        assert!(one.ref_wnd > before);
     }
 
     /// By hand: all packets marked, 1/8, 15/64, 0.3301; half of a value after 89 updates without marks.

@@ -231,12 +231,10 @@ impl Flight {
 
 impl Call {
     fn new(config: &Config, flow: &FlowContext) -> Self {
-        let fixed = config.control == MediaControl::None;
-        let start = if fixed { config.max_rate } else { config.min_rate };
         Self {
             config: config.clone(),
             stop: flow.stop,
-            encoder: Encoder::new(start.0 as f64, config.frame_rate, flow),
+            encoder: Encoder::new(config.frame_rate, flow),
             control: None,
             buffer: VecDeque::new(),
             buffered: Bytes::ZERO,
@@ -401,10 +399,10 @@ impl Call {
             if one.status == Status::Received || one.status == status {
                 continue;
             }
-            one.status = status;
+            let was_missing = std::mem::replace(&mut one.status, status) == Status::Missing;
             let (size, sent, probe) = (one.bytes, one.sent, one.probe);
             let Entry { arrival, is_marked, .. } = *entry;
-            feedback.packets.push(PacketFeedback { size, sent, arrival, is_marked, probe });
+            feedback.packets.push(PacketFeedback { size, sent, arrival, is_marked, probe, was_missing });
             if let Some(arrival) = arrival {
                 feedback.rtt = Some((now - sent).saturating_sub(report.at - arrival));
             }

@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_config::{fields, words, Faults, Reader, Table};
+use cwndlab_config::{fields, words, Faults, Positive, Reader, Table};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
@@ -74,19 +74,19 @@ fields! {
         /// largest frame; a larger message takes several transfer frames
         max_frame: Bytes = "65536 B",
         /// size of a SASL frame: mechanisms, initial response, outcome
-        sasl: Bytes = "50 B",
+        sasl: Positive<Bytes> = "50 B",
         /// size of an open frame
-        open: Bytes = "100 B",
+        open: Positive<Bytes> = "100 B",
         /// size of a begin frame
-        begin: Bytes = "40 B",
+        begin: Positive<Bytes> = "40 B",
         /// size of an attach frame
-        attach: Bytes = "150 B",
+        attach: Positive<Bytes> = "150 B",
         /// size of a flow frame
-        flow: Bytes = "33 B",
+        flow: Positive<Bytes> = "33 B",
         /// headers of a transfer frame: frame, performative, section
         transfer: Bytes = "30 B",
         /// size of a disposition frame
-        disposition: Bytes = "23 B",
+        disposition: Positive<Bytes> = "23 B",
         /// TLS
         tls: Tls,
     }

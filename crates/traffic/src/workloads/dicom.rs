@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_config::{fields, words, Faults, Reader, Table};
+use cwndlab_config::{fields, words, Faults, Positive, Reader, Table};
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Time};
 
@@ -75,13 +75,13 @@ fields! {
         /// time that the archive needs to store an image, one after the other, before its response
         storage: Times = "0 s",
         /// size of an A-ASSOCIATE-RQ
-        associate: Bytes = "2 kB",
+        associate: Positive<Bytes> = "2 kB",
         /// size of an A-ASSOCIATE-AC
-        accept: Bytes = "1 kB",
+        accept: Positive<Bytes> = "1 kB",
         /// size of the command set of a C-STORE request
-        command: Bytes = "150 B",
+        command: Positive<Bytes> = "150 B",
         /// size of the command set of a C-STORE response
-        response: Bytes = "150 B",
+        response: Positive<Bytes> = "150 B",
         /// what the modality writes at once; without Nagle's algorithm the last segment of each write is short
         writes: Writes = absent("messages", Writes::Messages),
         /// what the archive writes at once
@@ -288,7 +288,7 @@ impl Dialogue for Dicom {
             RELEASE => actions.push(Action::Send(RELEASE_BYTES, Message { kind: RELEASED, ..message })),
             _ => {
                 self.waiting.pop_front();
-                if !self.waiting.is_empty() && !self.studies.is_finished() {
+                if !self.waiting.is_empty() {
                     self.associate(actions);
                 }
             }
@@ -407,6 +407,28 @@ mod tests {
                 assert_eq!(at_message(&mut modality, released, 14), [Action::Connect, store(10)]);
             }
         }
+    }
+
+    /// By hand: at the stop at 15 s the study of 0 s is not stored, and that of 10 s waits. It has its association after the release
+    /// of the first, and its last response ends the flow.
+    #[test]
+    fn a_study_that_waits_at_the_stop_is_sent() {
+        let unlimited = Config { images: 1, schedule: Schedule::each(Duration::from_secs(10)), ..config(1, 0.0) };
+        let mut modality = Dicom::new(&unlimited, &FlowContext { stop: at(15), ..context() });
+        for seconds in [0, 10] {
+            modality.on_timer(at(seconds), &mut Vec::new());
+        }
+        let mut actions = Vec::new();
+        modality.on_timer(at(15), &mut actions);
+        assert_eq!((actions, modality.due()), (vec![], NEVER));
+        let message = |kind, since| Message { kind, size: Bytes(16_379), since: at(since) };
+        at_message(&mut modality, message(STORE, 0), 16);
+        at_message(&mut modality, message(STORED, 0), 17);
+        let second = Action::Send(Bytes(16_565), message(STORE, 10));
+        assert_eq!(at_message(&mut modality, message(RELEASED, 0), 19), [Action::Connect, second]);
+        let arrived = at_message(&mut modality, message(STORE, 10), 20);
+        assert_eq!(arrived[0], Action::Deliver(at(10)));
+        assert_eq!(at_message(&mut modality, message(STORED, 10), 21).last(), Some(&Action::Finish));
     }
 
     /// PS3.7, annex D.3.3.3: with a window of two operations two images are sent without a response, and each response

@@ -164,6 +164,10 @@ mod tests {
     use crate::NEVER;
 
     fn system(processing: f64) -> Hl7 {
+        system_until(processing, NEVER)
+    }
+
+    fn system_until(processing: f64, stop: Time) -> Hl7 {
         let config = Config {
             message: Distribution::Fixed(2000.0),
             schedule: Schedule::each(Duration::from_secs(10)),
@@ -171,7 +175,7 @@ mod tests {
             processing: Distribution::Fixed(processing),
             tls: Tls::NONE,
         };
-        Hl7::new(&config, &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(40) })
+        Hl7::new(&config, &FlowContext { flow: 0.into(), seed: 1, stop, header: Bytes(40) })
     }
 
     fn at(seconds: u64) -> Time {
@@ -204,6 +208,22 @@ mod tests {
         assert_eq!(arrived, [Action::Deliver(at(0)), Action::Send(Bytes(153), message(ACK, 0))]);
         let acknowledged = at_message(&mut system, message(ACK, 0), 15);
         assert_eq!(acknowledged, [Action::Record(at(0), Bytes(2000)), send(10)]);
+    }
+
+    /// By hand: of the messages of 0 and 10 s none is acknowledged at the stop at 15 s. The second one is sent after it, and its
+    /// acknowledgement ends the flow; there is none of 20 s.
+    #[test]
+    fn messages_that_wait_at_the_stop_are_sent() {
+        let mut system = system_until(0.0, at(15));
+        at_timer(&mut system, 0);
+        at_timer(&mut system, 10);
+        assert_eq!(system.due(), at(15));
+        assert_eq!((at_timer(&mut system, 15), system.due()), (vec![], NEVER));
+        let message = |kind, since| Message { kind, size: Bytes(2000), since: at(since) };
+        let record = |since| Action::Record(at(since), Bytes(2000));
+        let first = at_message(&mut system, message(ACK, 0), 16);
+        assert_eq!(first, [record(0), Action::Send(Bytes(2003), message(MESSAGE, 10))]);
+        assert_eq!(at_message(&mut system, message(ACK, 10), 17), [record(10), Action::Finish]);
     }
 
     /// By hand: a message that arrives at 1 s and takes 2 s is acknowledged at 3 s.

@@ -4,16 +4,19 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use cwndlab_config::{fields, Faults, Reader, Table};
+use cwndlab_config::{fields, Faults, Positive, Reader, Table};
 use cwndlab_hosted::frame::{Call, Item, Items, Role, Start};
 use cwndlab_hosted::process::StackProcess;
 use cwndlab_hosted::report::StackReport;
 use cwndlab_network::random::Purpose;
 use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
+use crate::action;
+use crate::byte_source::{ByteSource, Drained, WritePattern};
 use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::configuration::{Configuration, Transport};
 use crate::dialogue::{End, Message};
+use crate::distribution_fields::{PositiveTimes, Times};
 use crate::exchange::{Action, DatagramExchange, Exchange};
 use crate::flow_context::FlowContext;
 use crate::{NEVER, UDP_HEADER};
@@ -42,8 +45,16 @@ fields! {
         peer_options: Option<String> = absent("none"),
         /// size of the transfer
         bytes: Option<Bytes> = absent("unlimited"),
+        /// time from the last acknowledgement of a transfer of `bytes` to the start of the next one, over a connection of its own
+        gap: Option<Duration> = absent("one transfer"),
+        /// with `gap`: number of transfers
+        count: Option<Positive<u64>> = absent("unlimited"),
         /// rate at which the sender's application writes, every 10 ms
         rate: Option<Rate> = absent("as much as can be sent"),
+        /// lengths of periods in which the sender's application writes as much as can be sent
+        on: Option<PositiveTimes> = absent("one period"),
+        /// with `on`: lengths of the silent periods between them
+        off: Option<Times> = absent("none"),
         /// largest packet, headers of IP and UDP included
         packet: Bytes = "1500 B",
     }
@@ -68,11 +79,45 @@ impl Config {
         if !(1228..=9000).contains(&self.packet.0) {
             faults.add(table.at("packet"), "is not from 1228 B to 9000 B", "QUIC needs 1200 B of payload");
         }
+        self.check_application(table, faults);
         if self.bytes == Some(Bytes::ZERO) {
             faults.add(table.at("bytes"), "is zero", "");
         }
         if self.rate.is_some_and(|rate| rate.0 < 1000) {
             faults.add(table.at("rate"), "is less than 1 kbit/s", "");
+        }
+    }
+
+    /// Fields that need each other, and that exclude each other.
+    fn check_application(&self, table: &Reader<'_>, faults: &mut Faults) {
+        let (bytes, rate, gap) = (self.bytes.is_some(), self.rate.is_some(), self.gap.is_some());
+        let (count, on, off) = (self.count.is_some(), self.on.is_some(), self.off.is_some());
+        for (key, given, other, needed) in
+            [("on", on, "off", off), ("off", off, "on", on), ("gap", gap, "bytes", bytes), ("count", count, "gap", gap)]
+        {
+            if given && !needed {
+                faults.add(table.at(key), format!("needs '{other}'"), format!("write {other}, or remove {key}"));
+            }
+        }
+        for (key, given, other, excluded) in [
+            ("on", on, "bytes", bytes),
+            ("on", on, "rate", rate),
+            ("gap", gap, "rate", rate),
+        ] {
+            if given && excluded {
+                faults.add(table.at(key), format!("and '{other}' exclude each other"), format!("remove {key} or {other}"));
+            }
+        }
+    }
+
+    /// When the application writes, without a rate.
+    fn pattern(&self) -> WritePattern {
+        match (self.bytes, self.gap, &self.on, &self.off) {
+            (_, _, Some(on), Some(off)) => WritePattern::Periods { on: on.clone(), off: off.clone() },
+            (Some(bytes), Some(gap), ..) => {
+                WritePattern::Transfers { count: self.count, bytes, gap, new_connection: true }
+            }
+            (bytes, ..) => WritePattern::Once(bytes),
         }
     }
 }
@@ -89,6 +134,9 @@ impl Configuration for Config {
     }
 
     fn offered_load(&self) -> OfferedLoad {
+        if self.on.is_some() || self.gap.is_some() {
+            return OfferedLoad::Unknown;
+        }
         OfferedLoad::Bytes(self.bytes)
     }
 
@@ -154,7 +202,7 @@ struct Host {
     is_done: bool,
 }
 
-/// The ECN field of a datagram that a queue has marked.
+/// The bits of ECN of a datagram that a queue has marked.
 const CE: u8 = 3;
 
 /// The state of the transfer.
@@ -168,12 +216,18 @@ struct Transfer {
     contents: [Contents; 2],
     call: Call,
     start: Time,
-    /// Bytes that the application has written.
+    /// When the application writes, without a rate.
+    source: ByteSource,
+    /// Bytes that the application has written, over all connections.
     written: u64,
     /// When it writes next.
     next_write: Time,
-    /// The transfer is recorded.
-    is_recorded: bool,
+    /// Transfers that the receiver does not have in full: start, size, and the sum of all until the end.
+    unrecorded: VecDeque<(Time, Bytes, u64)>,
+    /// The application writes no more, and all is acknowledged.
+    is_over: bool,
+    /// A transfer is not acknowledged in full.
+    has_unacked: bool,
     /// The sender may finish.
     is_finishing: bool,
     /// The next datagram that arrives is marked.
@@ -212,9 +266,12 @@ impl Transfer {
             contents: Default::default(),
             call: Call::default(),
             start: Time::ZERO,
+            source: ByteSource::new(config.pattern(), flow),
             written: 0,
             next_write: NEVER,
-            is_recorded: false,
+            unrecorded: VecDeque::new(),
+            is_over: false,
+            has_unacked: false,
             is_finishing: false,
             is_marked: false,
             is_ecn_capable: false,
@@ -260,26 +317,50 @@ impl Transfer {
         self.hosts = Some(Box::new([self.host(End::Sender, seeds[0])?, self.host(End::Receiver, seeds[1])?]));
         self.call.begin(now);
         self.answer(End::Receiver, now, actions)?;
+        if self.config.rate.is_some() {
+            self.unrecorded.extend(self.config.bytes.map(|bytes| (now, bytes, bytes.0)));
+        }
         self.write(now, actions)
     }
 
-    /// The application writes: everything at once, or what its rate has given until the next time.
+    /// The application writes, or pauses.
     fn write(&mut self, now: Time, actions: &mut Vec<Action>) -> Result<(), Fault> {
-        let total = self.config.bytes.map_or(u64::MAX, |bytes| bytes.0);
-        let given = self.config.rate.map_or(u64::MAX, |rate| {
-            let passed = u128::from((now + WRITES - self.start).as_nanos());
-            u64::try_from(u128::from(rate.0) * passed / 8_000_000_000).unwrap_or(u64::MAX)
-        });
         self.call.begin(now);
+        if let Some(rate) = self.config.rate {
+            self.write_at_rate(rate, now);
+            return self.answer(End::Sender, now, actions);
+        }
+        let (action, next) = self.source.on_timer(now);
+        self.next_write = next;
+        match action {
+            action::Action::Open(bytes) | action::Action::Write(bytes) | action::Action::Reopen(bytes) => {
+                self.call.write(bytes.map_or(u64::MAX, |bytes| bytes.0));
+                if let Some(bytes) = bytes {
+                    self.written += bytes.0;
+                    self.unrecorded.push_back((now, bytes, self.written));
+                    (self.has_unacked, self.is_finishing) = (true, true);
+                    self.call.finish();
+                }
+            }
+            action::Action::Pause => self.call.pause(),
+            action::Action::Stop | action::Action::Supply(_) | action::Action::Nothing => return Ok(()),
+        }
+        self.answer(End::Sender, now, actions)
+    }
+
+    /// What the rate has given until the next time.
+    fn write_at_rate(&mut self, rate: Rate, now: Time) {
+        let total = self.config.bytes.map_or(u64::MAX, |bytes| bytes.0);
+        let passed = u128::from((now + WRITES - self.start).as_nanos());
+        let given = u64::try_from(u128::from(rate.0) * passed / 8_000_000_000).unwrap_or(u64::MAX);
         let upto = given.min(total);
-        self.call.write(if upto == u64::MAX { upto } else { upto - self.written });
+        self.call.write(upto - self.written);
         self.written = upto;
-        self.next_write = if self.config.rate.is_some() && upto < total { now + WRITES } else { NEVER };
+        self.next_write = if upto < total { now + WRITES } else { NEVER };
         if self.config.bytes.is_some() && upto == total {
             self.is_finishing = true;
             self.call.finish();
         }
-        self.answer(End::Sender, now, actions)
     }
 
     /// Makes the call to an end, and takes its answer.
@@ -314,15 +395,27 @@ impl Transfer {
         wrong.map_or(Ok(()), |what| Err(host.process.fault(what)))
     }
 
-    /// Records the transfer that is complete, and ends it.
-    fn conclude(&mut self, actions: &mut Vec<Action>) {
-        let Some(hosts) = &self.hosts else { return };
-        if let Some(bytes) = self.config.bytes.filter(|bytes| hosts[1].report.delivered >= bytes.0) {
-            if !mem::replace(&mut self.is_recorded, true) {
-                actions.push(Action::Record(self.start, bytes));
+    /// Records transfers that are complete; after the last acknowledgement the next one is due, or the flow ends.
+    fn conclude(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let Some(hosts) = &mut self.hosts else { return };
+        while let Some(&(start, bytes, _)) = self.unrecorded.front().filter(|one| hosts[1].report.delivered >= one.2) {
+            actions.push(Action::Record(start, bytes));
+            self.unrecorded.pop_front();
+        }
+        // A stack may say more than once that all is acknowledged.
+        let is_done = mem::take(&mut hosts[0].is_done) && (self.has_unacked || self.config.gap.is_none());
+        if is_done {
+            self.has_unacked = false;
+            self.source.complete_transfer();
+            match self.source.on_drained(now) {
+                Drained::Wait(at) => self.next_write = at,
+                Drained::Done | Drained::Nothing => self.is_over = true,
             }
         }
-        if hosts[0].is_done {
+        // It was to stop between two transfers.
+        self.is_over |= self.source.is_done() && !self.has_unacked;
+        // The receiver of a kernel may read the last data later than it acknowledges them.
+        if self.is_over && (self.unrecorded.is_empty() || self.config.gap.is_none()) {
             actions.push(Action::Finish);
         }
     }
@@ -358,9 +451,9 @@ impl Transfer {
     }
 
     /// Ends the transfer after a failure.
-    fn settle(&mut self, outcome: Result<(), Fault>, actions: &mut Vec<Action>) {
+    fn settle(&mut self, outcome: Result<(), Fault>, now: Time, actions: &mut Vec<Action>) {
         match outcome {
-            Ok(()) => self.conclude(actions),
+            Ok(()) => self.conclude(now, actions),
             Err(fault) => {
                 self.failure = Some(fault);
                 actions.push(Action::Finish);
@@ -383,7 +476,7 @@ impl Exchange for Transfer {
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
         let now = self.advance(now);
         let outcome = self.run_timers(now, actions);
-        self.settle(outcome, actions);
+        self.settle(outcome, now, actions);
     }
 
     fn on_datagram(&mut self, at: End, message: Message, now: Time, actions: &mut Vec<Action>) {
@@ -394,9 +487,9 @@ impl Exchange for Transfer {
         }
         let Some((ecn, payload)) = self.contents[index(at.other())].arrive(now, message.size.0) else { return };
         self.call.begin(now);
-        self.call.datagram(if is_marked { CE } else { ecn }, payload);
+        self.call.datagram(if is_marked { ecn | CE } else { ecn }, payload);
         let outcome = self.answer(at, now, actions);
-        self.settle(outcome, actions);
+        self.settle(outcome, now, actions);
     }
 
     fn is_ecn_capable(&self) -> bool {

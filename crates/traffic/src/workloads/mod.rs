@@ -203,6 +203,38 @@ mod tests {
         read.unwrap_or_else(|| panic!("{document}: {faults:?}"))
     }
 
+    /// A message without bytes never arrives, so that a dialogue with one would wait for it for ever. All such sizes of the
+    /// workloads whose ends send messages are refused at zero.
+    #[test]
+    fn no_message_has_0_bytes() {
+        let fields = [
+            ("dicom", vec!["associate", "accept", "command", "response"]),
+            ("amqp", vec!["sasl", "open", "begin", "attach", "flow", "disposition"]),
+            ("xmpp", vec!["stream", "features", "sasl", "bind"]),
+            ("rest", vec!["first_header", "header", "first_response_header", "response_header"]),
+            ("page-loads", vec!["main", "object", "request"]),
+            ("request-response", vec!["request", "response"]),
+        ];
+        for (kind, names) in fields {
+            for name in names {
+                let required = match kind {
+                    "rest" => json!({ "gap": "1 s" }),
+                    "page-loads" => json!({}),
+                    "request-response" => json!({ "request": "1 kB", "response": "1 kB" }),
+                    _ => json!({ "period": "1 s" }),
+                };
+                let mut document = required;
+                document["kind"] = json!(kind);
+                let mut faults = Faults::default();
+                Workload::from_document(&document, String::new(), Transport::Tcp, &mut faults);
+                assert!(faults.0.is_empty(), "{document}");
+                document[name] = json!("0 B");
+                Workload::from_document(&document, String::new(), Transport::Tcp, &mut faults);
+                assert!(faults.0.iter().any(|one| format!("{one:?}").contains(name)), "{document}");
+            }
+        }
+    }
+
     /// Engines prepare flows by the kind, before they have the application.
     #[test]
     fn a_workload_knows_which_application_it_has() {

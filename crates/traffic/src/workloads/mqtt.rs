@@ -229,6 +229,9 @@ impl Mqtt {
     /// Sends what is due at `now`: PUBLISHes or a PINGREQ.
     fn send_next(&mut self, now: Time, actions: &mut Vec<Action>) {
         if now < self.publish {
+            if now < self.ping_due() {
+                return;
+            }
             self.last_sent = now;
             self.pinged = true;
             self.awaiting = self.awaiting.min(now);
@@ -288,8 +291,9 @@ impl Mqtt {
         at.is_some_and(|at| self.unacknowledged.remove(at).is_some())
     }
 
-    /// Notes a PUBREC.
-    fn on_pubrec(&mut self, message: Message) {
+    /// Notes a PUBREC, which the sensor answers with a PUBREL.
+    fn on_pubrec(&mut self, message: Message, now: Time) {
+        self.last_sent = now;
         let mut same = self.unacknowledged.iter_mut().filter(|one| one.since == message.since);
         if let Some(one) = same.find(|one| !one.released) {
             one.released = true;
@@ -351,6 +355,9 @@ impl Dialogue for Mqtt {
         if self.messages.ends(now, actions) {
             return;
         }
+        if self.messages.next() == NEVER {
+            self.publish = NEVER;
+        }
         if self.stage == Stage::Closed || self.reconnect_due() <= now {
             self.open(now, actions);
         } else {
@@ -361,7 +368,7 @@ impl Dialogue for Mqtt {
     fn on_message(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
         match message.kind {
             PUBLISH => self.on_publish(message, actions),
-            PUBREC => self.on_pubrec(message),
+            PUBREC => self.on_pubrec(message, now),
             PINGRESP => self.pinged = false,
             CONNACK => self.on_connack(now, actions),
             PUBACK | PUBCOMP => self.on_acknowledged(message, now, actions),
@@ -456,7 +463,11 @@ mod tests {
 
     /// A sensor whose connection is open at 1 s, when its first message is due.
     fn connected(config: &Config) -> Mqtt {
-        let mut sensor = Mqtt::new(config, &FlowContext { flow: 0.into(), seed: 1, stop: NEVER, header: Bytes(40) });
+        connected_until(config, NEVER)
+    }
+
+    fn connected_until(config: &Config, stop: Time) -> Mqtt {
+        let mut sensor = Mqtt::new(config, &FlowContext { flow: 0.into(), seed: 1, stop, header: Bytes(40) });
         let mut actions = Vec::new();
         sensor.on_timer(Time::ZERO, &mut actions);
         let connack = Message { kind: CONNACK, size: Bytes::ZERO, since: Time::ZERO };
@@ -501,6 +512,43 @@ mod tests {
         sensor.on_message(Message { kind: PUBACK, ..first }, second(150), &mut actions);
         let second_message = Message { since: second(101), ..first };
         assert_eq!(actions, [Action::Record(second(1), Bytes(100)), Action::Send(Bytes(126), second_message)]);
+    }
+
+    /// By hand: at the stop at 110 s the message of 1 s is not acknowledged, and that of 101 s waits. It is sent after it, and
+    /// its acknowledgement ends the flow. Meanwhile a PINGREQ follows 40 s after the last packet, that of 81 s.
+    #[test]
+    fn messages_that_wait_at_the_stop_are_sent() {
+        let mut sensor = connected_until(&Config { receive_maximum: Some(1), ..config(1) }, second(110));
+        let mut sent = Vec::new();
+        while sensor.due() <= second(121) {
+            let (now, mut actions) = (sensor.due(), Vec::new());
+            sensor.on_timer(now, &mut actions);
+            sent.extend(actions.iter().filter(|one| matches!(one, Action::Send(..))).map(|_| now));
+        }
+        assert_eq!(sent, [1, 41, 81, 121].map(second), "a PUBLISH, and three PINGREQs");
+        let message = |since| Message { kind: PUBACK, size: Bytes(100), since: second(since) };
+        let mut actions = Vec::new();
+        sensor.on_message(message(1), second(130), &mut actions);
+        let publish = Message { kind: PUBLISH, ..message(101) };
+        let record = |since| Action::Record(second(since), Bytes(100));
+        assert_eq!(std::mem::take(&mut actions), [record(1), Action::Send(Bytes(126), publish)]);
+        sensor.on_message(message(101), second(131), &mut actions);
+        assert_eq!((actions, sensor.due()), (vec![record(101), Action::Finish], NEVER));
+    }
+
+    /// MQTT 3.1.1, section 3.1.2.10: each packet of the client counts, also the PUBREL at 31 s. The PINGREQ follows 40 s later, at
+    /// 71 s, not 40 s after the PUBLISH.
+    #[test]
+    fn a_pubrel_defers_the_pingreq() {
+        let mut sensor = connected(&config(2));
+        sensor.on_timer(second(1), &mut Vec::new());
+        assert_eq!(sensor.due(), second(41));
+        sensor.on_message(
+            Message { kind: PUBREC, size: Bytes(100), since: second(1) },
+            second(31),
+            &mut Vec::new(),
+        );
+        assert_eq!(sensor.due(), second(71));
     }
 
     /// A burst of three alarms is sent at once; the second burst has the last two of five messages, after which the sensor ends.

@@ -81,9 +81,10 @@ impl Configuration for Config {
 #[derive(Debug)]
 struct Subscription {
     config: Config,
+    /// Time at which the broker stops to send messages on; [`NEVER`] after it.
     stop: Time,
     opened: bool,
-    finished: bool,
+    stopped: bool,
     /// The broker has the subscription.
     subscribed: bool,
     /// Time of the subscriber's last packet; [`NEVER`] before the subscription.
@@ -93,6 +94,8 @@ struct Subscription {
     in_flight: u32,
     /// Messages that wait for a free place, each with its time and size.
     waiting: VecDeque<(Time, Bytes)>,
+    /// Messages that are not complete: those that wait, and those that were sent.
+    incomplete: u64,
 }
 
 impl Subscription {
@@ -101,12 +104,26 @@ impl Subscription {
             config: config.clone(),
             stop: flow.stop,
             opened: false,
-            finished: false,
+            stopped: false,
             subscribed: false,
             last_sent: NEVER,
             broker: Server::new(&config.processing, flow),
             in_flight: 0,
             waiting: VecDeque::new(),
+            incomplete: 0,
+        }
+    }
+
+    /// Whether the dialogue has ended: after its stop, when all messages are complete.
+    fn is_finished(&self) -> bool {
+        self.stopped && self.incomplete == 0
+    }
+
+    /// Notes a message that is complete: on arrival with QoS 0, with QoS 1 and 2 by its last acknowledgement.
+    fn complete(&mut self, actions: &mut Vec<Action>) {
+        self.incomplete -= 1;
+        if self.is_finished() {
+            actions.push(Action::Finish);
         }
     }
 
@@ -130,7 +147,7 @@ impl Subscription {
     fn on_publish(&mut self, message: Message, now: Time, actions: &mut Vec<Action>) {
         actions.extend([Action::Deliver(message.since), Action::Record(message.since, message.size)]);
         match self.config.qos {
-            0 => {}
+            0 => self.complete(actions),
             1 => self.reply(ACKNOWLEDGEMENT, Message { kind: PUBACK, ..message }, now, actions),
             _ => self.reply(ACKNOWLEDGEMENT, Message { kind: PUBREC, ..message }, now, actions),
         }
@@ -147,7 +164,7 @@ impl Dialogue for Subscription {
     }
 
     fn due(&self) -> Time {
-        if self.finished {
+        if self.is_finished() {
             return NEVER;
         }
         let idle = self.config.keep_alive != Duration::ZERO && self.last_sent != NEVER;
@@ -158,8 +175,8 @@ impl Dialogue for Subscription {
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
         let of_kind = |kind| Message { kind, size: Bytes::ZERO, since: now };
         if now >= self.stop {
-            self.finished = true;
-            actions.push(Action::Finish);
+            (self.stop, self.stopped) = (NEVER, true);
+            actions.extend(self.is_finished().then_some(Action::Finish));
         } else if !std::mem::replace(&mut self.opened, true) {
             actions.extend([Action::Connect, Action::Send(connect(self.config.client), of_kind(CONNECT))]);
         } else {
@@ -188,6 +205,7 @@ impl Dialogue for Subscription {
             PUBACK | PUBCOMP => {
                 self.in_flight -= 1;
                 self.send_waiting(now, actions);
+                self.complete(actions);
             }
             CONNACK => {
                 self.reply(subscribe(self.config.topic), Message { kind: SUBSCRIBE, ..message }, now, actions);
@@ -199,13 +217,14 @@ impl Dialogue for Subscription {
     }
 
     fn on_forwarded(&mut self, since: Time, size: Bytes, now: Time, actions: &mut Vec<Action>) {
-        if !self.subscribed || self.finished {
+        if !self.subscribed || self.stopped {
             return;
         }
         actions.push(Action::Offer(since, size));
         let room = self.config.max_queued.is_none_or(|most| self.waiting.len() < most as usize);
         if room {
             self.waiting.push_back((since, size));
+            self.incomplete += 1;
             self.send_waiting(now, actions);
         }
     }
@@ -302,6 +321,29 @@ mod tests {
             }
             assert_eq!(at_arrival(&mut one, message(arrived, 2), 7), [publish(126, 3)]);
         }
+    }
+
+    /// By hand: with two messages on their way at the stop, the last of their acknowledgements ends the dialogue, or with QoS 0
+    /// the second arrival. What reaches the broker later is not sent on.
+    #[test]
+    fn the_last_message_before_the_stop_ends_the_dialogue() {
+        for (qos, receive_maximum, last) in [(0, None, PUBLISH), (1, Some(1), PUBACK), (2, Some(1), PUBCOMP)] {
+            let mut one = subscribed(&Config { receive_maximum, ..config(qos) });
+            one.stop = at(10);
+            forwarded(&mut one, 2, 5);
+            forwarded(&mut one, 3, 6);
+            let mut actions = Vec::new();
+            one.on_timer(at(10), &mut actions);
+            assert_eq!((actions, one.due()), (vec![], NEVER), "no packet of the subscriber, so no PINGREQ is due");
+            assert_eq!(forwarded(&mut one, 4, 11), []);
+            assert!(!at_arrival(&mut one, message(last, 2), 12).contains(&Action::Finish));
+            assert_eq!(at_arrival(&mut one, message(last, 3), 13).last(), Some(&Action::Finish));
+        }
+        let mut idle = subscribed(&config(1));
+        idle.stop = at(10);
+        let mut actions = Vec::new();
+        idle.on_timer(at(10), &mut actions);
+        assert_eq!(actions, [Action::Finish]);
     }
 
     /// With a place for one waiting message, the third is lost: it is offered, and never sent.

@@ -104,7 +104,9 @@ struct Open {
 #[derive(Debug)]
 struct Client {
     config: Config,
+    /// Time at which the client stops to request; [`NEVER`] after it.
     stop: Time,
+    stopped: bool,
     requests: Stream,
     responses: Stream,
     times: Stream,
@@ -122,6 +124,7 @@ impl Client {
         Self {
             config: config.clone(),
             stop: flow.stop,
+            stopped: false,
             requests: flow.stream(Purpose::Other),
             responses: flow.stream(Purpose::Size),
             times: flow.stream(Purpose::Time),
@@ -159,11 +162,11 @@ impl Client {
         actions.push(Action::Send(End::Receiver, open.bytes, open.message));
     }
 
-    /// Ends an exchange: the next one follows after a pause.
+    /// Ends an exchange: the next one follows after a pause, unless the client has stopped.
     fn end(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.open = None;
         self.ended += 1;
-        if self.config.count.is_some_and(|count| self.ended >= count) {
+        if self.stopped || self.config.count.is_some_and(|count| self.ended >= count) {
             actions.push(Action::Finish);
         } else {
             // The start of an exchange is its identity: no two are equal.
@@ -184,9 +187,8 @@ impl Exchange for Client {
 
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
         if now >= self.stop {
-            self.stop = NEVER;
-            (self.next, self.open) = (NEVER, None);
-            return actions.push(Action::Finish);
+            (self.stop, self.next, self.stopped) = (NEVER, NEVER, true);
+            actions.extend(self.open.is_none().then_some(Action::Finish));
         }
         for (_, message) in self.pending.extract_if(.., |(due, _)| *due <= now) {
             Self::respond(message, actions);
@@ -278,5 +280,32 @@ mod tests {
         assert_eq!(at_arrival(&mut client, End::Receiver, message(RESPONSE, 0), 6), complete);
         assert_eq!(at_arrival(&mut client, End::Receiver, message(RESPONSE, 0), 7), []);
         assert_eq!(client.due(), NEVER);
+    }
+
+    /// By hand: the request of 0 s has no response at the stop at 0.5 s. It is sent again at 1 s, and its response ends the flow;
+    /// a client without a request on its way ends at the stop.
+    #[test]
+    fn an_open_request_outlasts_the_stop() {
+        let stopping = |stop| Client { stop, ..client(None, 0.0) };
+        let mut waiting = stopping(Time::from_nanos(500_000_000));
+        let mut actions = Vec::new();
+        waiting.on_timer(at(0), &mut actions);
+        let request = actions[1];
+        actions.clear();
+        waiting.on_timer(waiting.due(), &mut actions);
+        assert_eq!((actions.len(), waiting.due()), (0, at(1)));
+        waiting.on_timer(at(1), &mut actions);
+        assert_eq!(std::mem::take(&mut actions), [request]);
+        let response = Message { kind: RESPONSE, size: Bytes(200), since: at(0) };
+        waiting.on_datagram(End::Receiver, response, at(2), &mut actions);
+        let complete = [Action::Deliver(at(0)), Action::Record(at(0), Bytes(200)), Action::Finish];
+        assert_eq!((&actions[..], waiting.due()), (&complete[..], NEVER));
+        actions.clear();
+        let mut idle = stopping(at(5));
+        idle.on_timer(at(0), &mut Vec::new());
+        idle.on_datagram(End::Receiver, response, at(2), &mut Vec::new());
+        assert_eq!(idle.due(), at(5));
+        idle.on_timer(at(5), &mut actions);
+        assert_eq!((&actions[..], idle.due()), (&[Action::Finish][..], NEVER));
     }
 }

@@ -115,13 +115,13 @@ fields! {
         /// the login, and the place of TLS
         login: Login = "starttls",
         /// size of a client's stream header
-        stream: Bytes = "150 B",
+        stream: Positive<Bytes> = "150 B",
         /// size of a server's stream header and features
-        features: Bytes = "400 B",
+        features: Positive<Bytes> = "400 B",
         /// size of each element of SASL
-        sasl: Bytes = "150 B",
+        sasl: Positive<Bytes> = "150 B",
         /// size of the request for a resource, and of its answer
-        bind: Bytes = "150 B",
+        bind: Positive<Bytes> = "150 B",
         /// TLS
         tls: Tls,
     }

@@ -18,7 +18,7 @@ use crate::recovery::{with_negotiated_sack, Recovery};
 use crate::router_feedback::RouterFeedback;
 use crate::rtt::RttEstimator;
 pub use crate::send_buffer::ENDLESS;
-use crate::stack::Stack;
+use crate::stack::{Rules, Stack};
 use crate::tcb::Tcb;
 use crate::tso::QueueBuffers;
 use crate::wire::Output;
@@ -107,14 +107,14 @@ impl Sender {
         self.tcb.arm_rto(now);
     }
 
-    /// Completes a handshake that the peer started, at the arrival of its first data. `syn_ack_at` is the time of the
-    /// SYN-ACK; `None` if there were several, so that the RTT is ambiguous (Karn's algorithm; Linux,
+    /// Completes a handshake that the peer started, at the arrival of its first data, after so many SYN-ACKs, of which
+    /// `last` is the time of the last one. With several the RTT is ambiguous (Karn's algorithm; Linux,
     /// tcp_synack_rtt_meas: no sample with `num_retrans`).
-    pub fn accept(&mut self, syn_ack_at: Option<Time>, now: Time, window: Bytes, out: &mut impl Output) {
-        match syn_ack_at {
-            Some(at) => self.opened_at = at,
-            None => self.syn_retransmissions = 1,
-        }
+    pub fn accept(&mut self, syn_acks: u32, last: Time, now: Time, window: Bytes, out: &mut impl Output) {
+        self.syn_retransmissions = syn_acks.saturating_sub(1); // Linux, tcp_create_openreq_child
+        self.opened_at = last;
+        // Routers answer with the packets of data.
+        self.tcb.controller.expect_feedback();
         self.on_syn_ack(now, window, None, out);
     }
 
@@ -156,7 +156,10 @@ impl Sender {
         tcb.send_buffer.set_window(window);
         tcb.timers.disarm();
         tcb.rate.start(now);
-        tcb.controller.on_established(now, rtt, feedback);
+        // RFC 5681, section 3.1: one segment after a lost SYN or SYN-ACK; Linux, `tcp_init_transfer`: after two.
+        let spared = u32::from(tcb.stack.rules == Rules::Linux);
+        let is_lossy = self.syn_retransmissions > spared;
+        tcb.controller.on_established(now, rtt, feedback, is_lossy);
         tcb.sync_cwnd();
         self.update_pacing_rate();
         out.event("established", "", self.tcb.cwnd, self.tcb.cwnd, f64::NAN);

@@ -149,8 +149,8 @@ impl Sender {
             tcb.timers.start_persist(now, wait);
         }
         // Less than a segment is unsent (draft-ietf-ccwg-bbr, section 4.1.2.4; Linux, tcp_rate_check_app_limited): the
-        // rest, or data that Nagle's algorithm delays.
-        if tcb.send_buffer.is_partial() && !window_full {
+        // rest, or data that Nagle's algorithm delays. Nothing lost is left to be sent.
+        if tcb.send_buffer.is_partial() && !window_full && tcb.scoreboard.next_lost().is_none() {
             tcb.rate.set_app_limited(tcb.in_flight());
         }
     }

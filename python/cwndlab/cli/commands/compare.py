@@ -56,8 +56,9 @@ def compare(
     style: str = "screen",
     until: Annotated[str | None, Option("'METRIC within X %'", "Repeat until this holds.")] = None,
     at_most: Annotated[
-        int, Option("N", "Maximum runs of each algorithm with --until.", least=2, most=MOST_REPETITIONS)
-    ] = 50,
+        int | None,
+        Option("N", "Maximum runs of each algorithm with --until; 50 by default.", least=2, most=MOST_REPETITIONS),
+    ] = None,
     warm_up: Annotated[str | None, Option("mser|TIME", "Warm-up to exclude from each run: mser, or a time.")] = None,
     metrics: Annotated[str | None, "The metrics to compare; `cwndlab list --metrics` has their names."] = None,
     perturb: bool | None = None,
@@ -74,8 +75,9 @@ def compare(
     described = _described(scenario)
     if algorithms is None and over is None and not alternative and not described:
         raise ScenarioError(Fault("cwndlab compare", "there is nothing to compare", "write --algorithms cubic,reno"))
-    if seed + repetitions > 2**63:
-        raise ScenarioError(Fault("--seed", f"seeds from {seed} on exceed 63 bits", "write --seed 1"))
+    cwndlab.simulate.check_first_seed(seed, repetitions)
+    # The runs may take long, and their figure is drawn after them.
+    cwndlab.plot.style.chosen("png" if figure is None else figure.suffix[1:], style, parameter="figure")
     names, classes = algorithms_of(algorithms, algorithm_file)
     with progress_bar() as progress:
         result = cwndlab.compare(

@@ -9,6 +9,7 @@ import typer
 
 from cwndlab.cli.commands import compare
 from cwndlab.cli.options import command
+from cwndlab.errors import Fault, ScenarioError
 
 #: The preset: the path of the CCM-SS paper (Ahmad et al., IEEE Access 2018).
 SCENARIO = Path("ccm-ss-path")
@@ -28,6 +29,8 @@ def demo(
     workers: int | None = None,
 ) -> None:
     """Compare six algorithms on one path and draw a report."""
+    if not out.name:
+        raise ScenarioError(Fault("--out", f"'{out}' has no name for the report", "write --out cwndlab-demo"))
     compare.compare(
         SCENARIO,
         ALGORITHMS,

@@ -7,16 +7,19 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
 import cwndlab
+from cwndlab.cli import places
 from cwndlab.cli.console import Format, say, say_seed, write_rows
 from cwndlab.cli.findings import judge, say_findings
 from cwndlab.cli.options import Argument, Option, command, scenario_of
 from cwndlab.cli.progress import Stopped
+from cwndlab.errors import Error
 
 if TYPE_CHECKING:
     from cwndlab.emulation import EmulatedPath, Side
@@ -56,32 +59,54 @@ def emulate(
 
     The programs run in two network namespaces, in real time, with the scenario's links between them.
     """
-    cwndlab.emulation.become_root()
     described = scenario_of(scenario, set_)
+    places.check_records(out, described, seed, "emulate")
+    cwndlab.emulation.become_root()
     say_seed(seed)
     side = cast("Side", on)
     if calibrate:
         _calibrate(cwndlab.emulation.EmulatedPath(described, seed=seed), out, format)
         return
-    with cwndlab.emulation.EmulatedPath(described, seed=seed, algorithm=algorithm) as path:
-        _tell_addresses(path)
-        # Standard output is the command's.
-        aside = {"shell": True, "stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
-        for text in receiver or ():
-            path.serve("receiver", text, **aside)
-        for text in sender or ():
-            path.serve("sender", text, **aside)
-        status = _command(path, side, command) if command else _shell(path, side)
-    _tell_links(path.records)
-    if out is not None:
-        path.records.save(out)
-        say(f"records: {out}")
+    path = cwndlab.emulation.EmulatedPath(described, seed=seed, algorithm=algorithm)
+    try:
+        with path:
+            _tell_addresses(path)
+            _serve(path, receiver or (), sender or ())
+            status = _command(path, side, command) if command else _shell(path, side)
+    except BaseException:
+        # Also what was measured until a signal or a failed program; that is told and decides the status.
+        try:
+            _keep(path, out)
+        except Error as error:
+            say(str(error))
+        raise
+    _keep(path, out)
     say_findings(path.records.rows("findings"))
     if status:
         raise typer.Exit(status)
     if not accept_late:
         cwndlab.emulation.refuse_late(path.timing)
     judge(path.records.rows("findings"), strict)
+
+
+def _serve(path: EmulatedPath, receiver: Sequence[str], sender: Sequence[str]) -> None:
+    """Starts the programs beside the command; standard output is the command's."""
+    aside = {"shell": True, "stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
+    for text in receiver:
+        path.serve("receiver", text, **aside)
+    for text in sender:
+        path.serve("sender", text, **aside)
+
+
+def _keep(path: EmulatedPath, out: Path | None) -> None:
+    """Tells and writes the records; there are none where the path itself failed."""
+    records = getattr(path, "records", None)
+    if records is None:
+        return
+    _tell_links(records)
+    if out is not None:
+        records.save(out)
+        say(f"records: {out}")
 
 
 def _calibrate(between: EmulatedPath, out: Path | None, format: Format) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,12 @@ from cwndlab.cli.options import Argument, Option, changes_of, classes_of, comman
 from cwndlab.cli.progress import progress_bar
 from cwndlab.cli.show import show_hosted
 from cwndlab.errors import Fault, ScenarioError
+
+if TYPE_CHECKING:
+    from cwndlab.study.hosting import Verdict
+
+#: Runs of the same seed: two have equal bits or not.
+_REPEAT = 2
 
 
 def host(
@@ -27,7 +33,9 @@ def host(
         Path | None,
         "A scenario or a preset, whose first flow is replaced; by default 10 Mbit/s, 40 ms, 1 BDP.",
     ] = None,
-    repeat: Annotated[int, Option("N", "Runs of the same seed, whose bits are compared.", least=1, most=10_000)] = 2,
+    repeat: Annotated[
+        int | None, Option("N", "Runs of the same seed, whose bits are compared; 2 by default.", least=1, most=10_000)
+    ] = None,
     check: Annotated[bool, "Run the cells of a verdict instead, and compare them with a baseline."] = False,
     baseline: Annotated[Path | None, Option("FILE", "The baseline of --check.")] = None,
     save: Annotated[Path | None, "Write the runs as a baseline."] = None,
@@ -51,13 +59,16 @@ def host(
         raise ScenarioError(Fault("--baseline", "has no effect without --check", "add --check"))
     if check and against:
         raise ScenarioError(Fault("--against", "has no effect with --check", "its cells have a flow of CUBIC"))
+    if check and repeat is not None:
+        raise ScenarioError(Fault("--repeat", "has no effect with --check", "each of its cells runs twice"))
     known = None if baseline is None else hosting.read_baseline(baseline)
     if path is not None:
         described = scenario_of(path, set_, {})
     else:
         described = cwndlab.scenario.like.scenario_of(hosting.PATH).with_(dict(changes_of(set_)))
-    controllers = controller.split(",")
-    references = as_.split(",") if as_ else []
+    # An empty name is the stack's own choice, or no audit.
+    controllers = cwndlab.study.fields.split_at_commas(controller, empty=True)
+    references = cwndlab.study.fields.split_at_commas(as_, empty=True) if as_ else []
     if references and len(references) != len(controllers):
         what = f"names {len(references)} algorithms for {len(controllers)} congestion controls"
         raise ScenarioError(Fault("--as", what, "name one for each of --controller, empty for none"))
@@ -83,17 +94,25 @@ def host(
                 options=options,
                 against=against or None,
                 seed=seed,
-                repeat=repeat,
+                repeat=repeat or _REPEAT,
                 audits=audits,
                 logs=logs,
                 progress=progress,
             )
-    verdicts = hosting.judge(found, known)
+    # A baseline of another stack is found only now, as a stack tells its name in a run; the runs are shown and kept.
+    verdicts: list[Verdict] = []
+    refused: ScenarioError | None = None
+    try:
+        verdicts = hosting.judge(found, known)
+    except ScenarioError as error:
+        refused = error
     show_hosted(found, verdicts if check else [], format)
     if save is not None:
         hosting.save_baseline(save, found)
         say(f"baseline: {save}")
     say_seed(seed)
+    if refused is not None:
+        raise refused
     if not all(verdict.is_good for verdict in verdicts):
         raise typer.Exit(1)
 

@@ -10,7 +10,7 @@ import typer
 
 import cwndlab
 from cwndlab.cli.console import Format, say, write, write_csv, write_json, write_rows
-from cwndlab.cli.options import Argument, Option, command, scenario_of
+from cwndlab.cli.options import Argument, Option, command, listed, scenario_of
 from cwndlab.errors import Fault, ScenarioError
 from cwndlab.scenario.units import size_bytes
 
@@ -79,7 +79,7 @@ def _identify(
 ) -> None:
     result = cwndlab.identify(
         log,
-        candidates=candidates.split(",") if candidates else None,
+        candidates=listed(candidates),
         connection=connection,
         samples=samples,
         mss_bytes=mss,

@@ -13,6 +13,7 @@ from cwndlab.cli.findings import judge
 from cwndlab.cli.options import TABLE_FORMAT, algorithms_of, command
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
 from cwndlab.cli.show import show_result
+from cwndlab.errors import Fault, ScenarioError
 
 
 def matrix(
@@ -28,6 +29,9 @@ def matrix(
 ) -> None:
     """Run every algorithm in the same settings."""
     names, classes = algorithms_of(algorithms, algorithm_file)
+    if algorithms is not None and not names:
+        hint = "write --algorithms cubic,reno, or leave it out for all of them"
+        raise ScenarioError(Fault("--algorithms", f"'{algorithms}' names no algorithm", hint))
     with progress_bar() as progress:
         result = cwndlab.study.matrix.matrix(
             names or list(classes) or None,

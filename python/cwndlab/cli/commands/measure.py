@@ -15,6 +15,7 @@ from cwndlab.cli.console import Format, say, say_seed, write, write_csv, write_j
 from cwndlab.cli.findings import judge, say_findings
 from cwndlab.cli.options import Argument, Option, command
 from cwndlab.cli.progress import Stopped, transfer_bar
+from cwndlab.cli.show import write_cells
 from cwndlab.errors import Error, Fault, ScenarioError
 from cwndlab.scenario.units import size_bytes
 
@@ -209,7 +210,7 @@ def show(measurement: Measurement, format: Format) -> None:
         say("no transfer has finished")
         return
     header, cells = measurement.table()
-    write_table(cells, header, right=header[header.index("part") + 1 :])
+    write_cells(cells, header, format, right=header[header.index("part") + 1 :])
     for header, lines in (
         measurement.means(),
         measurement.differences(),
@@ -219,7 +220,7 @@ def show(measurement: Measurement, format: Format) -> None:
     ):
         if lines:
             write("")
-            write_table(lines, header, right=[name for name in header if name not in _WORDS])
+            write_cells(lines, header, format, right=[name for name in header if name not in _WORDS])
     say(measurement.method())
     for note in measurement.notes:
         say(note)

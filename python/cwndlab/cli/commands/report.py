@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,10 +10,12 @@ import typer
 
 import cwndlab
 from cwndlab.cli.commands.measure import show as show_measurement
-from cwndlab.cli.console import Format, say
+from cwndlab.cli.console import Format, say, write_json
 from cwndlab.cli.options import TABLE_FORMAT, Argument, Option, command, listed, numbers_of
 from cwndlab.cli.show import (
     SHOWN_CELLS,
+    run_document,
+    say_run,
     show_dossier,
     show_reproductions,
     show_result,
@@ -21,7 +23,7 @@ from cwndlab.cli.show import (
     show_suite,
     show_tuning,
 )
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, RecordsError, ScenarioError
 
 
 def report(
@@ -54,9 +56,13 @@ def report(
     """
 
     cwndlab.plot.style.chosen(figures or "png", style, parameter="figures")
+    if figure is not None:
+        cwndlab.plot.style.chosen(figure.suffix[1:], style, parameter="figure")
     names = listed(metrics)
-    results = [cwndlab.load(folder) for folder in folders]
-    one: Any = results[0] if len(results) == 1 else results  # `report` rejects several that are not runs
+    results = _loaded(folders)
+    one: Any = results[0] if len(results) == 1 else results
+    if figure is not None and not isinstance(one, cwndlab.Result):
+        raise ScenarioError(Fault("--figure", "is of a comparison or a sweep", "write --figures png for a run"))
     page = report or folders[0] / ("report.html" if len(results) == 1 else "side-by-side.html")
     # Saved before anything is printed: standard output may be closed by then.
     marks = numbers_of(threshold, "--threshold", "queue_ms=20")
@@ -66,15 +72,36 @@ def report(
         [] if figures is None else cwndlab.figures(one, folders[0] / "figures", **asked, format=figures, style=style)
     )
     if figure is not None:
-        if not isinstance(one, cwndlab.Result):
-            raise ScenarioError(Fault("--figure", "is of a comparison or a sweep", "write --figures png for a run"))
         one.plot((names or one.shown)[:1], x=x, by=by, thresholds=marks).save(figure, style)
         drawn = [*drawn, figure]
-    for result in results:
-        _SHOW[type(result).__name__](result, format, names)
+    _show(results, format, names)
     say(f"report: {page}")
     for file in drawn:
         say(f"figure: {file}")
+
+
+def _loaded(folders: Sequence[Path]) -> list[Any]:
+    """The results in folders, of which several are runs."""
+    results = [cwndlab.load(folder) for folder in folders]
+    faults = [
+        Fault(str(folder), "holds no single run", "name folders that `cwndlab run --out` wrote, or one folder")
+        for folder, one in zip(folders, results, strict=True)
+        if len(folders) > 1 and not isinstance(one, cwndlab.Records)
+    ]
+    if faults:
+        raise RecordsError(*faults)
+    return results
+
+
+def _show(results: Sequence[Any], format: Format, names: Sequence[str] | None) -> None:
+    """Prints results; several runs as JSON are one list."""
+    if len(results) > 1 and format is Format.json:
+        write_json([run_document(one) for one in results])
+        for one in results:
+            say_run(one)
+        return
+    for result in results:
+        _SHOW[type(result).__name__](result, format, names)
 
 
 #: What prints each kind of result.

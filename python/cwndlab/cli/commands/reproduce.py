@@ -15,7 +15,7 @@ from cwndlab.cli.findings import judge
 from cwndlab.cli.options import Argument, Option, command, pairs_of
 from cwndlab.cli.progress import Stopped, progress_bar
 from cwndlab.cli.show import show_reproductions
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Fault, RecordsError, ScenarioError
 
 if TYPE_CHECKING:
     from cwndlab.reproduction.multiverse import Multiverse, Robustness
@@ -35,6 +35,7 @@ def reproduce(
     joint: Annotated[bool, "Search the choices with which most headline claims hold together."] = False,
     kept: Annotated[bool, "Make the pages of --out from --results alone; run nothing."] = False,
     dry_run: Annotated[bool, "Estimate runs and hours; run nothing."] = False,
+    check: Annotated[bool, "Name kept results of an earlier behaviour, and exit with 1 if there are any."] = False,
     only: Annotated[list[str] | None, Option("LABEL=VALUE", "Run cases with this label; evaluate nothing.")] = None,
     perturb: bool | None = None,
     seed: int = 1,
@@ -53,6 +54,9 @@ def reproduce(
         _write_kept(target or "", seed, out, results)
         return
     asked: dict[str, Any] = {"quick": quick, "seed": seed, "out": out, "results": results, "perturb": perturb}
+    if check:
+        _check(target or "", results)
+        return
     if multiverse or joint:
         _refuse_both({"--multiverse": multiverse, "--joint": joint, "--dry-run": dry_run, "--only": bool(only)})
         run_them = _run_universes if multiverse else _search_readings
@@ -90,6 +94,18 @@ def _write_kept(target: str, seed: int, out: Path | None, results: Path | None) 
     cwndlab.reproduction.multiverse.copy(results, out, target.partition("/")[0])
     cwndlab.reproduction.standing.read(results, target, seed=seed).save(out)
     say(f"site: {out / 'index.html'}")
+
+
+def _check(target: str, results: Path | None) -> None:
+    if results is None:
+        raise ScenarioError(Fault("--check", "no kept results are named", "name their folder by --results"))
+    if not results.is_dir():
+        raise RecordsError(Fault("--results", f"{results} is no folder", "name the folder of kept results"))
+    lines = list(cwndlab.reproduction.stale_results(results, target))
+    for line in lines:
+        say(line)
+    if lines:
+        raise typer.Exit(1)
 
 
 def _run_universes(target: str, format: Format, **asked: Any) -> None:

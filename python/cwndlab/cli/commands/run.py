@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import cwndlab
+from cwndlab.cli import places
 from cwndlab.cli.console import Format, Row, say, say_seed, write_rows, write_table
 from cwndlab.cli.findings import judge, say_findings
 from cwndlab.cli.options import Option, classes_of, command, scenario_of
 from cwndlab.cli.show import show_run
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import Error, Fault, ScenarioError
 
 if TYPE_CHECKING:
     from cwndlab.emulation import Datapath
@@ -57,38 +59,66 @@ def run(
     described = scenario_of(scenario, set_, classes_of(algorithm_file)).perturbed(perturb)
     if pcap is not None:
         described = described.with_(packets=True)
-    runs: dict[str, cwndlab.Records] = {}
-    if engine in ("emulate", "both"):
-        cwndlab.emulation.become_root()
     if engine == "linux":
         described = cwndlab.scenario.like.scenario_of(cwndlab.linux.with_kernels(described.document))
-    if engine != "emulate":
+    engines = ("simulate", "emulate") if engine == "both" else ("emulate" if engine == "emulate" else "simulate",)
+    folders = {} if out is None else {name: out / name if len(engines) > 1 else out for name in engines}
+    _check_places(folders, report, pcap, described, seed)
+    runs: dict[str, cwndlab.Records] = {}
+    if "emulate" in engines:
+        cwndlab.emulation.become_root()
+    if "simulate" in engines:
         runs["simulate"] = _simulate(described, seed, threads)
-    if engine in ("emulate", "both"):
+    if "emulate" in engines:
         whose: Datapath = "cwndlab" if datapath == "cwndlab" else "kernel"
         runs["emulate"] = cwndlab.emulation.emulate(described, seed=seed, accept_late=accept_late, datapath=whose)
         if whose == "cwndlab":
             _say_schedules(described)
-    places = {} if out is None else {name: out / name if len(runs) > 1 else out for name in runs}
-    for name, place in places.items():
-        runs[name].save(place)
+    written, failures = _written(runs, folders, report, pcap)
+    _show(runs, format)
+    for line in written:
+        say(line)
+    if failures:
+        raise type(failures[0])(*(fault for failure in failures for fault in failure.faults))
+    judge([row for records in runs.values() for row in records.rows("findings")], strict)
+
+
+def _written(
+    runs: Mapping[str, cwndlab.Records], folders: Mapping[str, Path], report: Path | None, pcap: Path | None
+) -> tuple[list[str], list[Error]]:
+    """Writes every file that can be written; a line for each, and the errors of the others."""
+    every = list(runs.values())
+    files: list[tuple[str, Callable[[], object]]] = []
+    if pcap is not None:
+        files.append((f"packets: {pcap}", lambda: cwndlab.export.export(every[0], "pcap", pcap)))
+    files += [(f"records: {folder}", partial(runs[name].save, folder)) for name, folder in folders.items()]
     if report is not None:
-        every = list(runs.values())
-        cwndlab.report(every if len(every) > 1 else every[0], report)
-    if engine == "both":
+        files.append((f"report: {report}", lambda: cwndlab.report(every if len(every) > 1 else every[0], report)))
+    written, failures = [], []
+    for line, write in files:
+        try:
+            write()
+            written.append(line)
+        except Error as error:
+            failures.append(error)
+    return written, failures
+
+
+def _check_places(
+    folders: Mapping[str, Path], report: Path | None, pcap: Path | None, scenario: cwndlab.Scenario, seed: int
+) -> None:
+    for engine, folder in folders.items():
+        places.check_records(folder, scenario, seed, engine)
+    places.check_file(report)
+    places.check_file(pcap)
+
+
+def _show(runs: Mapping[str, cwndlab.Records], format: Format) -> None:
+    if len(runs) > 1:
         _show_both(runs["simulate"], runs["emulate"], format)
     else:
         (records,) = runs.values()
-        if pcap is not None:
-            cwndlab.export.export(records, "pcap", pcap)
         show_run(records, format)
-    if pcap is not None:
-        say(f"packets: {pcap}")
-    for place in places.values():
-        say(f"records: {place}")
-    if report is not None:
-        say(f"report: {report}")
-    judge([row for records in runs.values() for row in records.rows("findings")], strict)
 
 
 def _simulate(described: cwndlab.Scenario, seed: int, threads: int) -> cwndlab.Records:

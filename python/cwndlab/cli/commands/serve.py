@@ -70,6 +70,8 @@ def serve(
         classes=cwndlab.custom.served(classes_of(algorithm_file)),
     )
     try:
+        if made:
+            cwndlab.live.server.keep_tokens(text, folder)
         rows = [
             ("listening", f"https://{server.address}"),
             ("certificate", str(certificate or folder / "certificate.pem")),

@@ -113,7 +113,9 @@ def rehearse(
         str, Option("PRESET|FILE", "The path; its first flow over TCP is the transfer.")
     ] = "windows-lte",
     out: Annotated[Path, Option("FOLDER", "Folder for the results file and the captures.")] = Path("rehearsal"),
-    begins: Annotated[str, Option("TIME", "Made-up start of the first round, in UTC.")] = "2000-01-01T08:00",
+    begins: Annotated[
+        str, Option("TIME", "Made-up start of the first round; UTC without an offset.")
+    ] = "2000-01-01T08:00",
     every: Annotated[int, Option("HOURS", "Made-up time between rounds.", least=1, most=24)] = 4,
 ) -> None:
     """Run the transfers of a script in the simulator.
@@ -121,7 +123,8 @@ def rehearse(
     Writes the files that the script would write on the host, for `windows import`.
     """
     try:
-        start = datetime.fromisoformat(begins).replace(tzinfo=UTC)
+        given = datetime.fromisoformat(begins)
+        start = given.astimezone(UTC) if given.tzinfo is not None else given.replace(tzinfo=UTC)
     except ValueError:
         fault = cwndlab.errors.Fault("--begins", f"'{begins}' is not a time", "write 2000-01-01T08:00")
         raise cwndlab.errors.ScenarioError(fault) from None

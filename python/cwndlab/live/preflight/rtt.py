@@ -102,7 +102,9 @@ def tcp_connects(
     sleep: Callable[[float], object] = time.sleep,
 ) -> Rtts:
     """``count`` handshakes with a port; one that is refused counts, since the refusal took a round trip too."""
-    samples = [_spaced(number, interval_s, sleep, lambda: connect_ns(to, port, timeout_s)) for number in range(count)]
+    samples = [
+        _spaced(number, interval_s, sleep, lambda: connect_ns(to, port, timeout_s)) for number in range(1, count + 1)
+    ]
     return Rtts(f"TCP, port {port}", tuple(samples))
 
 

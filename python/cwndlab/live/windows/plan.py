@@ -346,15 +346,17 @@ def origin_of(url: str) -> str:
     return f"https://{urlsplit(url).netloc}"
 
 
-def _value(text: str) -> str | float | bool:
+def _value(text: str) -> str | int | float | bool:
     """What `_literal` wrote.
 
-    >>> [_value(_literal(value)) for value in (True, 5, "it's")]
-    [True, 5.0, "it's"]
+    >>> [_value(_literal(value)) for value in (True, 5, 0.5, "it's")]
+    [True, 5, 0.5, "it's"]
     """
     if text.startswith("$"):
         return text == "$true"
-    return text[1:-1].replace("''", "'") if text.startswith("'") else float(text)
+    if text.startswith("'"):
+        return text[1:-1].replace("''", "'")
+    return int(text) if text.isascii() and text.isdecimal() else float(text)
 
 
 def _literal(value: str | int | float | bool) -> str:
@@ -365,6 +367,8 @@ def _literal(value: str | int | float | bool) -> str:
     """
     if isinstance(value, bool):
         return "$true" if value else "$false"
-    if isinstance(value, int | float):
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
         return f"{value:.15g}"
     return "'" + value.replace("'", "''") + "'"

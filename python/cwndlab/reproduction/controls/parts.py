@@ -19,7 +19,8 @@ def opposite_parts(parts: Sequence[Judged]) -> set[int]:
 
     S. Holm, Scand. J. Stat. 6 (1979), 65: the smallest p is compared with the level over the number of parts, the next
     with the level over one less, until one is not below. Here p is that of the one-sided t-test that the mean lies
-    beyond the end of the margin; a part without an interval that is opposite all the same is so by counting.
+    beyond the end of the margin; of a part that Welch's test judges it is half of that test's p, which has two sides. A
+    part with neither that is opposite all the same is so by counting.
     """
     mine = sorted((_p(part), at) for at, part in enumerate(parts) if part.outcome == "opposite")
     found: set[int] = set()
@@ -31,8 +32,10 @@ def opposite_parts(parts: Sequence[Judged]) -> set[int]:
 
 
 def _p(part: Judged) -> float:
-    """p of the test that the mean is not beyond the end of the margin, from the interval."""
+    """p of the test that the mean is not beyond the end of the margin, from the interval or as it is."""
     found, edge = part.measured, part.edge
+    if found is not None and part.measured_is == "p":
+        return found.mean / 2
     if found is None or edge is None or found.low is None or found.high is None or found.n < 2:
         return 0.0
     low, mean, high = found.low, found.mean, found.high

@@ -25,6 +25,7 @@ from cwndlab.reproduction.multiverse.kept import load
 from cwndlab.reproduction.multiverse.robustness import TALLIES, Multiverse, Tally, weakest_tally
 from cwndlab.reproduction.multiverse.run import Work
 from cwndlab.reproduction.universes import Dimension, Space, Universe
+from cwndlab.simulate import check_first_seed
 from cwndlab.study.executor import Plan, results, threads
 from cwndlab.study.spec import Progress
 from cwndlab.study.store import Store
@@ -242,6 +243,7 @@ def search(
     RunError
         The extra ``tune`` is not installed.
     """
+    check_first_seed(seed)
     mine = spaces(paper)
     if not mine:
         raise ScenarioError(Fault("reproduce --joint", f"'{paper}' has no universes", "name a paper that has some"))
@@ -336,7 +338,7 @@ def _searched(
         from optuna.samplers import TPESampler
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    sampler = TPESampler(seed=seed, n_startup_trials=_STARTUP)
+    sampler = TPESampler(seed=seed % 2**32, n_startup_trials=_STARTUP)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     for choices in first[:count]:
         study.enqueue_trial(dict(choices), skip_if_exists=True)

@@ -120,19 +120,33 @@ def valid(folder: Path, space: Space, *, quick: bool, seed: int) -> Multiverse |
     if not path.exists():
         return None
     content = _content(path)
-    probes = [Probe(**one) for one in content["probes"]]
-    if (content["quick"], content["seed"], len(probes)) != (quick, seed, len(_probed(space))):
+    if (content["quick"], content["seed"], content.get("perturbed", False)) != (quick, seed, space.is_perturbed):
         return None
-    if content.get("perturbed", False) != space.is_perturbed:
-        return None
+    return None if _difference(space, path) else _loaded(space, path)
+
+
+def stale(folder: Path, space: Space) -> str:
+    """What differs between a kept space and the present version; an empty text where nothing does, or where the folder
+    does not have it."""
+    path = path_of(folder, space)
+    return _difference(space.perturbed() if is_perturbed(folder, space) else space, path) if path.exists() else ""
+
+
+def _difference(space: Space, path: Path) -> str:
+    content = _content(path)
+    cases = _probed(space)
     if content["repetitions"] != [space.repetitions, space.at_most]:
-        return None
-    if any(one.difference(case.measure) for one, case in zip(probes, _probed(space), strict=True)):
-        return None
+        return f"its repetitions are {content['repetitions']}, and now {[space.repetitions, space.at_most]}"
+    if len(content["probes"]) != len(cases):
+        return f"it has {len(content['probes'])} probes, and now {len(cases)}"
+    probes = [Probe(**one) for one in content["probes"]]
+    if what := next(filter(None, (one.difference(case.measure) for one, case in zip(probes, cases, strict=True))), ""):
+        return what
     try:
-        return _loaded(space, path)
-    except RecordsError:
-        return None
+        _loaded(space, path)
+    except RecordsError as error:
+        return error.faults[0].what
+    return ""
 
 
 # What says of which size and version a file is.

@@ -17,6 +17,7 @@ from cwndlab.reproduction.multiverse.kept import is_perturbed, save, valid
 from cwndlab.reproduction.multiverse.robustness import TALLY, Cell, Multiverse, Tally, robustness
 from cwndlab.reproduction.universes import Space, Universe
 from cwndlab.reproduction.verdicts import judge
+from cwndlab.simulate import check_first_seed
 from cwndlab.study.executor import Plan, threads
 from cwndlab.study.executor import results as results_of
 from cwndlab.study.spec import Measure, Point, Progress, Study
@@ -70,6 +71,7 @@ def multiverse(
     RecordsError
         ``out`` is in use by another process, or holds something else.
     """
+    check_first_seed(seed)
     folder = None if results is None else Path(results)
     report: Progress = progress or (lambda done, total: None)
     with case_study.store_of(out, write=True) as store:

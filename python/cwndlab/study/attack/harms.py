@@ -9,6 +9,7 @@ from typing import Literal
 import polars as pl
 
 from cwndlab import metrics
+from cwndlab.errors import ScenarioError
 from cwndlab.records import Records
 from cwndlab.statistics import Estimate
 
@@ -51,9 +52,12 @@ class Harm:
         return float(row["delivered_bytes"]) * 8 / duration_s
 
     def between(self, records: Records, start_s: float, end_s: float) -> float:
-        """Of a part of a run; goodputs are those of the attacked flow."""
+        """Of a part of a run; goodputs are those of the attacked flow. NaN where no two sampling instants are in it."""
         if self.unit == "ms":
-            return _wait_ms(records, start_s, end_s)
+            try:
+                return _wait_ms(records, start_s, end_s)
+            except ScenarioError:
+                return float("nan")
         return _goodput(records.samples, start_s, end_s)
 
     def shown(self, value: float) -> str:

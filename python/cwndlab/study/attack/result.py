@@ -237,8 +237,9 @@ class AttackResult:
         simulated = [0.0] * len(jobs)
         for index, records in run_jobs(jobs, algorithms=self.world.classes):
             simulated[index] = self._value(records)
+        least = HARMS[self.goal].least(self.world.forward.rate_bps)
         both = [
-            estimate([harm(self.goal, *pair) for pair in zip(values[::2], values[1::2], strict=True)])
+            estimate([harm(self.goal, *pair, least) for pair in zip(values[::2], values[1::2], strict=True)])
             for values in (found, simulated)
         ]
         return Confirmation(both[0], both[1], HARMS[self.goal], found[::2], found[1::2], where)

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from cwndlab import statistics
-from cwndlab.errors import Fault, ScenarioError
+from cwndlab.errors import ArgumentError, Fault, ScenarioError, parameter_fault
 from cwndlab.lazy import extra
 from cwndlab.scenario.like import ScenarioLike, scenario_of
 from cwndlab.simulate import run_many
@@ -55,11 +55,12 @@ class _Question:
 
     def harms(self, candidates: Sequence[Sequence[Event]], seeds: Sequence[int]) -> list[float]:
         """The mean harm of each candidate."""
+        return [fmean(self.of_each(both)) for both in self.values(candidates, seeds)]
+
+    def of_each(self, both: Sequence[Sequence[float]]) -> list[float]:
+        """The harm by seed of the values of the attacked algorithm and the baseline."""
         least = HARMS[self.goal].least(self.world.forward.rate_bps)
-        return [
-            fmean(harm(self.goal, one, base, least) for one, base in zip(*both, strict=True))
-            for both in self.values(candidates, seeds)
-        ]
+        return [harm(self.goal, one, base, least) for one, base in zip(*both, strict=True)]
 
 
 def attack(
@@ -112,6 +113,8 @@ def attack(
     """
     if goal not in HARMS:
         raise ScenarioError(Fault("goal", f"'{goal}' is no harm", f"write {', '.join(HARMS)}"))
+    if trials < 1:
+        raise ArgumentError(parameter_fault("trials", f"{trials} lists find nothing", example=200))
     question = _Question(algorithm, against, goal, World.of(scenario_of(scenario), beside=goal == "others"), workers)
     kinds = [kind for kind, known in KINDS.items() if receivers or not known.receiver]
     tried = _search(question, kinds, trials, most_events, seed, progress or (lambda done, total: None))
@@ -120,8 +123,7 @@ def attack(
     found, before = max(zip((list(one) for one, _ in finalists), again, strict=True), key=lambda pair: pair[1])
     events = _rounded(question, _fewest(question, found, before), before)
     (both,) = question.values([events], _CONFIRM_SEEDS)
-    harms = [harm(goal, one, base) for one, base in zip(*both, strict=True)]
-    (quiet,) = question.values([[]], _CHOICE_SEEDS)
+    (quiet,) = question.harms([[]], _CHOICE_SEEDS)
     return AttackResult(
         algorithm=algorithm,
         against=against,
@@ -130,8 +132,8 @@ def attack(
         events=events,
         found=len(found),
         trials=len(tried),
-        harm=statistics.estimate(harms),
-        quiet=fmean(harm(goal, one, base) for one, base in zip(*quiet, strict=True)),
+        harm=statistics.estimate(question.of_each(both)),
+        quiet=quiet,
         values=(both[0], both[1]),
     )
 
@@ -146,7 +148,9 @@ def _search(
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True, n_startup_trials=24)
+        # The range of NumPy's seeds.
+        first = seed % 2**32
+        sampler = optuna.samplers.TPESampler(seed=first, multivariate=True, constant_liar=True, n_startup_trials=24)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     tried: list[tuple[tuple[Event, ...], float]] = []
     while len(tried) < trials:

@@ -166,6 +166,8 @@ class Sweep:
         for name, time_s in (("start_s", self.start_s), ("end_s", self.end_s)):
             if time_s is not None and not (is_number(plain_scalar(time_s)) and time_s >= 0):
                 yield Fault(f"sweep.{name}", f"{short(time_s)} is not a time", "write seconds from 0 on, such as 5.0")
+        if self.measure is not None and not callable(self.measure):
+            yield Fault("sweep.measure", f"{short(self.measure)} is not a function", "write a function of the records")
         if not is_list(self.zip):
             yield Fault("sweep.zip", f"{short(self.zip)} is not a list of tables", "write [[sweep.zip]] tables")
         groups = [("sweep.product", self.product)]
@@ -264,19 +266,31 @@ class Sweep:
         elif self.at_most < seeds:
             yield Fault("sweep.at_most", f"{self.at_most} is less than the {seeds} seeds", "write more")
         try:
-            Until.parse(self.until, NAMES, at_most=max(2, self.at_most or seeds), at_least=seeds)
+            rule = Until.parse(self.until, COLUMNS, at_most=max(2, self.at_most or seeds), at_least=seeds)
         except ScenarioError as error:
             yield from (fault._replace(where="sweep.until", hint=_UNTIL) for fault in error.faults[:1])
+        else:
+            yield from self._flow_faults("sweep.until", rule.metric)
 
     def _metric_faults(self) -> Iterator[Fault]:
         for name in self.metrics:
             if name not in COLUMNS:
                 yield unknown_metric("sweep.metrics", name, COLUMNS)
-            elif (one := parse(name)) is not None:
-                document = self.base.document
-                if not is_flow(document, one.flow):
-                    there = ", ".join(groups(document))
-                    yield Fault("sweep.metrics", f"'{name}': no flow is called '{one.flow}'", f"there are {there}")
+            else:
+                yield from self._flow_faults("sweep.metrics", name)
+
+    def _flow_faults(self, where: str, metric: str) -> Iterator[Fault]:
+        """The fault of a metric of a flow that the scenario lacks."""
+        one, document = parse(metric), self.base.document
+        if one is not None and not is_flow(document, one.flow):
+            there = ", ".join(groups(document))
+            yield Fault(where, f"'{metric}': no flow is called '{one.flow}'", f"there are {there}")
+
+    @property
+    def _further(self) -> list[str]:
+        """The metrics beyond those that every row has: the requested ones, and that of the stopping rule."""
+        rule = self.rule
+        return list(dict.fromkeys([*self.metrics, *([] if rule is None or rule.metric in NAMES else [rule.metric])]))
 
     def _size_faults(self) -> Iterator[Fault]:
         """The faults of a sweep that is too large to begin or to end."""
@@ -325,7 +339,7 @@ class Sweep:
         if self.until is None:
             return None
         first = len(self.seeds)
-        return Until.parse(self.until, NAMES, at_most=max(2, self.at_most or first), at_least=first)
+        return Until.parse(self.until, COLUMNS, at_most=max(2, self.at_most or first), at_least=first)
 
     @property
     def most(self) -> int:
@@ -411,13 +425,13 @@ class Sweep:
 
     def study(self) -> Study:
         """The runs of the sweep; raises with the faults of all cells."""
-        points, names = self.points(), tuple(sorted(self.metrics))
+        points, names = self.points(), tuple(sorted(self._further))
         documents = [point.document for point in points]
-        service, air = requires(documents), has_air(documents)
+        measure = Measure(names, self.start_s, self.end_s, columns=self.measure, labels=self.columns)
         return Study(
             points=points,
             seeds=self.seeds,
-            measure=Measure(names, self.start_s, self.end_s, columns=self.measure, service=service, air=air),
+            measure=replace(measure, service=requires(documents), air=has_air(documents)),
             rule=self.rule,
             classes=self.base.classes,
             header=self.header,
@@ -435,7 +449,7 @@ class Sweep:
             until=self.until,
             start_s=self.start_s,
             end_s=self.end_s,
-            further=list(dict.fromkeys(self.metrics)),
+            further=self._further,
         )
 
 

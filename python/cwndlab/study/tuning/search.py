@@ -206,9 +206,11 @@ class _Evaluator:
 
     def refuse(self) -> None:
         """Raises if the folder holds something else."""
-        if self._place.exists():
-            ours = (".lock", "study.log", "runs", FILE)
-            # A process that was killed while it saved leaves such a part.
+        # A tuning's folder may also have its page and figures, or what its user keeps there.
+        is_ours = any((self._place / name).exists() for name in ("study.log", FILE))
+        if self._place.exists() and not is_ours:
+            # A process that was killed early leaves its lock, or a part of a file.
+            ours = (".lock", "study.log", "runs")
             others = (path.name for path in self._place.iterdir() if not path.name.endswith(".partial"))
             if any(not name.startswith(ours) for name in others):
                 raise RecordsError(Fault(str(self._place), "holds something else", "choose another folder by --out"))

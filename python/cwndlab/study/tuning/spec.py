@@ -49,7 +49,7 @@ ENTRIES = (
         "inequalities between expressions of metrics",
         {"type": "array", "items": {"type": "string"}},
     ),
-    Entry("scale", (str,), '"log"', "how the objective is averaged over cells", {"type": "string"}),
+    Entry("scale", (str,), '"relative" or "absolute"', "how the objective is averaged over cells", {"type": "string"}),
     Entry(
         "trials",
         (int,),

@@ -21,6 +21,8 @@ static struct {
 } answer;
 static uint64_t known[VALUES];
 static bool is_known[VALUES];
+/* The application writes no more. */
+static bool is_finished;
 
 static void put(const void *bytes, size_t length) {
     if (answer.length + length > answer.capacity) {
@@ -267,11 +269,19 @@ static void call(const uint8_t *frame, size_t length) {
             break;
         }
         case 0x05:
+            if (is_finished) {
+                answer_failure("this stack opens one connection");
+                return;
+            }
             stack_write(get_number(at, 8));
             at += 8;
             break;
         case 0x06:
+            is_finished = true;
             stack_finish();
+            break;
+        case 0x07:
+            stack_pause();
             break;
         default:
             answer_failure("no item of a call has the kind %d", at[-1]);

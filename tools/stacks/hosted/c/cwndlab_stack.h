@@ -32,6 +32,7 @@ enum stack_value {
     VALUE_LOST_BYTES,
     VALUE_TIMEOUTS,
     VALUE_MIN_RTT,
+    VALUE_LOSS_PROBES,
     VALUES
 };
 
@@ -43,6 +44,8 @@ void stack_timer(uint64_t now);
 void stack_datagram(uint64_t now, uint8_t ecn, const uint8_t *payload, size_t length);
 /* The application of the sender writes this number of bytes; ENDLESS: as many as can be sent. */
 void stack_write(uint64_t bytes);
+/* The application of the sender writes nothing until the next `stack_write`: an endless supply ends. */
+void stack_pause(void);
 /* The application of the sender writes no more. */
 void stack_finish(void);
 /* Answers with datagrams, the next timer and what else there is, after all events of a call. */

@@ -165,11 +165,15 @@ void stack_datagram(uint64_t now, uint8_t ecn, const uint8_t *payload, size_t le
 
 void stack_write(uint64_t bytes) { to_write = bytes == ENDLESS || to_write + bytes < to_write ? ENDLESS : to_write + bytes; }
 
-void stack_finish(void) {
-    is_finishing = true;
+void stack_pause(void) {
     if (to_write == ENDLESS) {
         to_write = 0;
     }
+}
+
+void stack_finish(void) {
+    is_finishing = true;
+    stack_pause();
 }
 
 static void report(void) {

@@ -25,6 +25,7 @@ VALUES = {
     "lost_bytes": 9,
     "timeouts": 10,
     "min_rtt": 11,
+    "loss_probes": 12,
 }
 
 
@@ -44,6 +45,7 @@ class Stack:
 
     def __init__(self) -> None:
         self._answer = bytearray()
+        self._is_finished = False
 
     def start(self, is_sender: bool, seed: int, max_datagram: int, controller: str, options: str) -> None:
         """Prepares the stack. ``controller``: the congestion control, empty for the default; raises ``ValueError``."""
@@ -57,6 +59,9 @@ class Stack:
 
     def write(self, now: int, count: int | None) -> None:
         """The application of the sender writes this number of bytes; ``None``: as many as can be sent."""
+
+    def pause(self, now: int) -> None:
+        """The application of the sender writes nothing until the next `write`: an endless supply ends."""
 
     def finish(self, now: int) -> None:
         """The application of the sender writes no more."""
@@ -93,9 +98,14 @@ class Stack:
             elif kind == 0x05:
                 (count,) = struct.unpack_from("<Q", frame, at)
                 at += 8
+                if self._is_finished:
+                    return b"\x17" + _text("this stack opens one connection")
                 self.write(now, None if count == ENDLESS else count)
             elif kind == 0x06:
+                self._is_finished = True
                 self.finish(now)
+            elif kind == 0x07:
+                self.pause(now)
             else:
                 raise ValueError(f"no item of a call has the kind {kind:#04x}")
         self.answer(now)

@@ -166,7 +166,8 @@ impl Bbr1 {
             }
         }
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
-            self.repair.save(self.w, false);
+            // The larger one of this window and the last that was saved (Linux, `bbr_save_cwnd`: in this mode already).
+            self.repair.save(self.w, true);
             self.mode = Mode::ProbeRtt;
             self.path.probe.enter(ack.delivered.0);
             event = Some(Event::new(EventKind::ProbeRtt, Reason::Age, self.w));
@@ -264,6 +265,7 @@ impl CongestionControl for Bbr1 {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Established => {
+                self.w = self.w.min(window.cwnd.0 as f64 / self.mss);
                 self.path.min_rtt_at = window.now;
                 self.path.aggregation.restart(window.now);
                 self.phase_at = window.now;

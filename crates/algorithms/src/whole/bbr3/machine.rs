@@ -255,6 +255,7 @@ impl CongestionControl for Bbr3 {
     fn on_window(&mut self, window: &Window) {
         match window.change {
             Change::Established => {
+                self.w = self.w.min(window.cwnd.0 as f64 / self.path.mss);
                 self.path.aggregation.restart(window.now);
                 self.path.min_rtt.begin(window.now, window.rtt);
                 if let Some(rtt) = window.rtt {

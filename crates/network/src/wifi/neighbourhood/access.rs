@@ -467,7 +467,7 @@ impl<P: Copy> Neighbourhood<P> {
             function.queue_length.drop_one(at, frame.one.size);
         }
         let airtime = end - exchange.start;
-        flow_airtimes.end(airtime);
+        flow_airtimes.end_on(path.known_flow, airtime);
         function.counters.airtime_ns += airtime.as_nanos();
         if departed && function.queue.is_some() {
             function.pending = true;

@@ -17,7 +17,7 @@ impl<P: Copy> Stations<P> {
         &mut self,
         now: Time,
         path: u32,
-        one: QueuedPacket<P>,
+        mut one: QueuedPacket<P>,
         dropped: &mut Vec<QueuedPacket<P>>,
     ) -> Option<usize> {
         let path = if self.categories > 1 { self.path_of(path, one.dscp) } else { path };
@@ -33,6 +33,9 @@ impl<P: Copy> Stations<P> {
             to.totals.dropped += 1;
             dropped.push(one);
             return None;
+        }
+        if function.mark_above < u64::MAX && function.marks(now) {
+            one.mark();
         }
         let idle = function.device == 0;
         to.totals.accepted += 1;
@@ -93,13 +96,15 @@ impl<P: Copy> Stations<P> {
         let Some(queue) = &mut function.queue else { return false };
         let to = &mut self.paths[path as usize];
         to.totals.accepted += 1;
-        to.queue_length.join(now, one.size);
-        function.queue_length.join(now, one.size);
+        to.queue_length.enter(now, one.size);
+        function.queue_length.enter(now, one.size);
         queue.enqueue(now, serving, with(one, Routed { path, packet: one.packet }), &mut self.dropped);
+        self.count_drops(now, index, dropped);
+        self.paths[path as usize].queue_length.count_max(now);
+        self.functions[index].queue_length.count_max(now);
         if self.categories > 1 {
             self.count_max_length(now, index, path);
         }
-        self.count_drops(now, index, dropped);
         let idle = self.functions[index].device == 0;
         idle && !self.functions[index].pending && self.refill(now, index, dropped)
     }

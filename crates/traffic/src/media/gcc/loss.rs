@@ -372,7 +372,8 @@ mod tests {
         for n in 0..2000_u64 {
             let sent = Time::from_nanos(n * 8_000_000);
             let arrival = (every == 0 || n % every > 0).then_some(sent);
-            let one = PacketFeedback { size: Bytes(1000), sent, arrival, is_marked: false, probe: None };
+            let one =
+                PacketFeedback { size: Bytes(1000), sent, arrival, is_marked: false, probe: None, was_missing: false };
             control.on_feedback(&[one], None, 2e6);
         }
         control.target(2e6)
@@ -403,7 +404,7 @@ mod tests {
             let packet = |n: usize| {
                 let sent = Time::from_nanos((self.at + 250 * n as u64) * 1_000_000);
                 let arrival = (n < received).then_some(sent);
-                PacketFeedback { size: Bytes(15_000), sent, arrival, is_marked: false, probe: None }
+                PacketFeedback { size: Bytes(15_000), sent, arrival, is_marked: false, probe: None, was_missing: false }
             };
             self.control.on_feedback(&[packet(0), packet(1)], acked, by_delay);
             self.at += 500;

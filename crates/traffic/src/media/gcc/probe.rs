@@ -238,7 +238,14 @@ mod tests {
             let one = SentPacket { size: Bytes(1250), sent: at(n * sent), in_flight: Bytes(0) };
             prober.on_sent(&one, 300e3);
             let arrival = Some(at(100_000 + n * arrived));
-            packets.push(PacketFeedback { size: one.size, sent: one.sent, arrival, is_marked: false, probe });
+            packets.push(PacketFeedback {
+                size: one.size,
+                sent: one.sent,
+                arrival,
+                is_marked: false,
+                probe,
+                was_missing: false,
+            });
         }
         let found = prober.on_feedback(&packets, 300e3, None);
         (prober, found)
@@ -276,7 +283,14 @@ mod tests {
         let mut cluster = Cluster { probe, packets: required.0, bytes: required.1, first: None, received };
         for &(size, sent, arrival) in packets {
             let sent = at(1000 * sent);
-            let one = PacketFeedback { size: Bytes(size), sent, arrival: None, is_marked: false, probe: Some(0) };
+            let one = PacketFeedback {
+                size: Bytes(size),
+                sent,
+                arrival: None,
+                is_marked: false,
+                probe: Some(0),
+                was_missing: false,
+            };
             cluster.received.add(&one, at(1000 * arrival));
         }
         cluster.result()

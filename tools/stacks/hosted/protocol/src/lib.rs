@@ -66,6 +66,7 @@ pub enum Value {
     LostBytes = 9,
     Timeouts = 10,
     MinRtt = 11,
+    LossProbes = 12,
 }
 
 /// An answer.
@@ -73,7 +74,7 @@ pub enum Value {
 pub struct Answer {
     bytes: Vec<u8>,
     /// Values reported before, which are not repeated.
-    known: [Option<u64>; 12],
+    known: [Option<u64>; 13],
 }
 
 impl Answer {
@@ -146,6 +147,8 @@ pub trait Stack: Sized {
     fn on_datagram(&mut self, now: Duration, ecn: u8, payload: &[u8], answer: &mut Answer);
     /// The application of the sender writes this number of bytes; the largest one: as many as can be sent.
     fn write(&mut self, bytes: u64);
+    /// The application of the sender writes nothing until the next `write`: an endless supply ends.
+    fn pause(&mut self);
     /// The application of the sender writes no more.
     fn finish(&mut self);
     /// Writes datagrams, the next timer and what else there is to the answer, after all events of a call.
@@ -209,7 +212,10 @@ fn start<S: Stack>(frame: &[u8], answer: &mut Answer) -> Option<S> {
     }
 }
 
-fn call(stack: &mut impl Stack, frame: &[u8], answer: &mut Answer) {
+/// What a stack says to a `WRITE` that follows `FINISH`.
+const ONE_CONNECTION: &str = "this stack opens one connection";
+
+fn call(stack: &mut impl Stack, is_finished: &mut bool, frame: &[u8], answer: &mut Answer) {
     let mut frame = Frame(frame);
     let mut now = Duration::ZERO;
     while !frame.0.is_empty() {
@@ -223,8 +229,13 @@ fn call(stack: &mut impl Stack, frame: &[u8], answer: &mut Answer) {
                 let (ecn, length) = (frame.byte(), frame.short());
                 stack.on_datagram(now, ecn, frame.bytes(length.into()), answer);
             }
+            0x05 if *is_finished => return answer.failure(ONE_CONNECTION),
             0x05 => stack.write(frame.number()),
-            0x06 => stack.finish(),
+            0x06 => {
+                *is_finished = true;
+                stack.finish();
+            }
+            0x07 => stack.pause(),
             kind => return answer.failure(&format!("no item of a call has the kind {kind:#04x}")),
         }
     }
@@ -237,7 +248,7 @@ pub fn serve<S: Stack>() -> io::Result<()> {
     // Standard output of Rust is written at line feeds, which are bytes like others here.
     // SAFETY: nothing else uses the descriptor, which is open until the process ends.
     let mut answers = std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(1) });
-    let (mut stack, mut frame, mut answer) = (None::<S>, Vec::new(), Answer::default());
+    let (mut stack, mut frame, mut answer, mut is_finished) = (None::<S>, Vec::new(), Answer::default(), false);
     loop {
         let mut length = [0; 4];
         match calls.read_exact(&mut length) {
@@ -249,7 +260,7 @@ pub fn serve<S: Stack>() -> io::Result<()> {
         answer.bytes.clear();
         answer.bytes.extend([0; 4]);
         match &mut stack {
-            Some(stack) => call(stack, &frame, &mut answer),
+            Some(stack) => call(stack, &mut is_finished, &frame, &mut answer),
             None => stack = start(&frame, &mut answer),
         }
         let length = (answer.bytes.len() - 4) as u32;

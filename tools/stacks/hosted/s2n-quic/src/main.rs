@@ -201,13 +201,16 @@ impl Stack for Adapter {
         supply.to_write = supply.to_write.saturating_add(bytes);
     }
 
-    /// An endless supply ends here.
-    fn finish(&mut self) {
+    fn pause(&mut self) {
         let mut supply = lock(&self.shared);
-        supply.is_finishing = true;
         if supply.to_write == u64::MAX {
             supply.to_write = 0;
         }
+    }
+
+    fn finish(&mut self) {
+        lock(&self.shared).is_finishing = true;
+        self.pause();
     }
 
     fn answer(&mut self, now: Duration, answer: &mut Answer) {

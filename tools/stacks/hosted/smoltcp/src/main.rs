@@ -199,12 +199,15 @@ impl Stack for Smoltcp {
         self.to_write = self.to_write.saturating_add(bytes);
     }
 
-    /// An endless supply ends here.
-    fn finish(&mut self) {
-        self.is_finishing = true;
+    fn pause(&mut self) {
         if self.to_write == u64::MAX {
             self.to_write = 0;
         }
+    }
+
+    fn finish(&mut self) {
+        self.is_finishing = true;
+        self.pause();
     }
 
     fn answer(&mut self, now: Duration, answer: &mut Answer) {
