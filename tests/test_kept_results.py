@@ -231,6 +231,24 @@ def test_results_of_an_earlier_behaviour_are_named(tmp_path: Path, runs_made: Ca
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
+def test_the_command_prints_what_is_stale_and_fails(
+    tmp_path: Path, runs_made: Callable[[], int], cli: Callable[..., tuple[int, str, str]]
+) -> None:
+    findings(tmp_path)
+    command = ("reproduce", "ccm-ss/fig12a", "--check", "--results", tmp_path)
+    assert cli(*command) == (0, "", "")
+    index = json.loads((tmp_path / kept.INDEX).read_text())
+    for probe in index["probes"].values():
+        probe["records"] = "0" * 64
+    (tmp_path / kept.INDEX).write_text(json.dumps(index))
+    code, out, _ = cli(*command)
+    assert (code, len(out.splitlines())) == (1, 1)
+    for wrong, what in [(command[:3], "name their folder by --results"), ((*command, "--quick"), "excludes --quick")]:
+        code, out, err = cli(*wrong)
+        assert (code, out) == (2, "")
+        assert what in err
+
+
 def test_a_renamed_measure_makes_no_result_stale(
     tmp_path: Path, runs_made: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

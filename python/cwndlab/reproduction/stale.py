@@ -60,9 +60,10 @@ def _difference(kept: KeptResults, one: Experiment, *, quick: bool) -> str:
     """What differs in the first case whose kept rows would not be used (`cwndlab.reproduction.run.restore`)."""
     for case in one.cases(one.size(quick=quick)):
         for rows in kept.by_seed(scenario_key(case.scenario)).values():
-            reasons = {row["measure"]: kept.difference(row["engine"], case.measure) for row in rows}
-            # Rows of another measure of the same scenario are none of this experiment's.
-            mine = reasons.get(measure_name(case.measure), "")
-            if mine and all(reasons.values()):
+            # Rows of another measure of the same scenario are none of this experiment's; one that has only been renamed
+            # has another name there.
+            name = measure_name(case.measure)
+            mine = next((kept.difference(row["engine"], case.measure) for row in rows if row["measure"] == name), "")
+            if mine and all(kept.difference(row["engine"], case.measure) for row in rows):
                 return mine
     return ""

@@ -186,7 +186,6 @@ impl CongestionAvoidance for Cubic {
         let shrinks = self.fast_convergence && below(w, self.epoch.w_max);
         self.epoch.w_max = if shrinks { w * (1.0 + self.beta) / 2.0 } else { w };
         self.after_timeout = event.cause == Cause::Timeout;
-        self.emptied = None;
         let base = if self.from_cwnd { w } else { flight(event).min(w) };
         // Section 4.6: at least two segments after a loss, one after an ECN echo.
         (self.beta * base).max(if event.cause == Cause::Ecn { 1.0 } else { 2.0 })

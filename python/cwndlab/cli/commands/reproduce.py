@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import cwndlab
-from cwndlab.cli.console import Format, say, say_seed, span, write_rows, write_table
+from cwndlab.cli.console import Format, say, say_seed, span, write, write_rows, write_table
 from cwndlab.cli.findings import judge
 from cwndlab.cli.options import Argument, Option, command, pairs_of
 from cwndlab.cli.progress import Stopped, progress_bar
@@ -50,13 +50,16 @@ def reproduce(
     if (target is None) is not all_:
         what = "no paper is named" if target is None else f"'{target}' and --all exclude each other"
         raise ScenarioError(Fault("cwndlab reproduce", what, "`cwndlab reproduce --list` lists the experiments"))
+    if check:
+        others = {"--kept": kept, "--multiverse": multiverse, "--joint": joint, "--dry-run": dry_run}
+        others |= {"--only": bool(only), "--quick": quick, "--out": out is not None, "--perturb": perturb is not None}
+        _refuse_both({"--check": True, **others})
+        _check(target or "", results)
+        return
     if kept:
         _write_kept(target or "", seed, out, results)
         return
     asked: dict[str, Any] = {"quick": quick, "seed": seed, "out": out, "results": results, "perturb": perturb}
-    if check:
-        _check(target or "", results)
-        return
     if multiverse or joint:
         _refuse_both({"--multiverse": multiverse, "--joint": joint, "--dry-run": dry_run, "--only": bool(only)})
         run_them = _run_universes if multiverse else _search_readings
@@ -101,10 +104,11 @@ def _check(target: str, results: Path | None) -> None:
         raise ScenarioError(Fault("--check", "no kept results are named", "name their folder by --results"))
     if not results.is_dir():
         raise RecordsError(Fault("--results", f"{results} is no folder", "name the folder of kept results"))
-    lines = list(cwndlab.reproduction.stale_results(results, target))
-    for line in lines:
-        say(line)
-    if lines:
+    are_stale = False
+    for line in cwndlab.reproduction.stale_results(results, target):
+        are_stale = True
+        write(line)
+    if are_stale:
         raise typer.Exit(1)
 
 
