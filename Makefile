@@ -13,7 +13,7 @@ HAS_DATAPATH := command -v clang >/dev/null && pkg-config --exists libelf zlib 2
 # Lists of plug-ins declare their modules by a macro, where cargo fmt does not look for them.
 PLUGINS := $(wildcard crates/algorithms/src/*/*/*.rs crates/algorithms/src/*/*.rs crates/algorithms/src/*.rs crates/network/src/*/*.rs crates/traffic/src/*/*.rs crates/scenario/src/*/*.rs)
 
-.PHONY: help system build dev dist epoch demo test fuzz faults check fmt bench bench-instructions bench-peers stacks hosts interop linux docs site playground clean
+.PHONY: help system build dev dist epoch demo test fuzz faults check check-results fmt bench bench-instructions bench-peers stacks hosts interop linux docs site playground clean
 
 help:
 	@echo 'make build        environment and everything compiled; then $(BIN)/cwndlab runs'
@@ -24,7 +24,8 @@ help:
 	@echo 'make test         all tests'
 	@echo 'make fuzz         COUNT random extreme scenarios from SEED on (300 from 1), every invariant checked'
 	@echo 'make faults       what the suites and the audit find of the seeded faults in tests/faults/; ONLY=NAME: this one'
-	@echo 'make check        formatting, lints, types, documentation; stale results, and stale generated parts of docs/ and README.md'
+	@echo 'make check        formatting, lints, types, documentation; stale generated parts of docs/ and README.md'
+	@echo 'make check-results  names kept results and universes in results/ of an earlier behaviour'
 	@echo 'make fmt          formats everything'
 	@echo 'make bench        the engine: S1-S4, growth with flows and windows, memory; what a sweep adds; stepped runs; the emulator, the kernel, the server'
 	@echo 'make bench-instructions  what a packet costs by stage, counted by callgrind; UPDATE=1 writes it to benches/ and docs/'
@@ -137,11 +138,13 @@ check: build
 	$(BIN)/python tools/check_arrows.py
 	$(BIN)/python tools/check_structure.py
 	$(BIN)/python tools/refresh_docs.py --check
-	$(BIN)/cwndlab reproduce --all --results results --check
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/release.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/pip-licenses > /dev/null
 	@if command -v cargo-deny >/dev/null; then cargo deny check; else echo 'cargo-deny is not installed: licences of dependencies are not checked'; fi
+
+check-results: build
+	$(BIN)/cwndlab reproduce --all --results results --check
 
 fmt: $(VENV)/.ready
 	cargo fmt --all

@@ -356,7 +356,9 @@ def test_bbr_version_1_fails_where_version_3_differs() -> None:
 @pytest.mark.parametrize("algorithm", ["cubic", "bbr3"])
 def test_no_other_algorithm_raises_a_false_alarm_about_the_transport(name: str, algorithm: str) -> None:
     result = cwndlab.suites.run(name, algorithm)
-    assert result.holds, [(one.case.name, one.failures) for one in result.outcomes if one.failures]
+    assert [(one.case.name, one.failures) for one in result.outcomes if one.failures] == []
+    # Of some algorithms no case applies.
+    assert {one.verdict for one in result.outcomes} <= {Verdict.PASSED, Verdict.NOT_APPLICABLE}
 
 
 def test_cases_for_another_algorithm_do_not_apply() -> None:
