@@ -312,8 +312,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Red<P> {
         while self.next_step <= now {
             let at = self.next_step;
             self.next_step += interval;
-            let average =
-                idle_since.filter(|&since| since < at).map_or(self.average, |since| self.decayed(since, at));
+            let average = idle_since.filter(|&since| since < at).map_or(self.average, |since| self.decayed(since, at));
             let share = (average - min_th) / (max_th - min_th);
             if share > 0.6 && self.max_p <= 0.5 {
                 self.max_p += alpha.min(self.max_p / 4.0);

@@ -12,8 +12,8 @@ use cwndlab_network::random::Purpose;
 use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
 use crate::action;
-use crate::byte_source::{ByteSource, Drained, WritePattern};
 use crate::application::{Application, ApplicationKind, OfferedLoad};
+use crate::byte_source::{ByteSource, Drained, WritePattern};
 use crate::configuration::{Configuration, Transport};
 use crate::dialogue::{End, Message};
 use crate::distribution_fields::{PositiveTimes, Times};
@@ -99,13 +99,15 @@ impl Config {
                 faults.add(table.at(key), format!("needs '{other}'"), format!("write {other}, or remove {key}"));
             }
         }
-        for (key, given, other, excluded) in [
-            ("on", on, "bytes", bytes),
-            ("on", on, "rate", rate),
-            ("gap", gap, "rate", rate),
-        ] {
+        for (key, given, other, excluded) in
+            [("on", on, "bytes", bytes), ("on", on, "rate", rate), ("gap", gap, "rate", rate)]
+        {
             if given && excluded {
-                faults.add(table.at(key), format!("and '{other}' exclude each other"), format!("remove {key} or {other}"));
+                faults.add(
+                    table.at(key),
+                    format!("and '{other}' exclude each other"),
+                    format!("remove {key} or {other}"),
+                );
             }
         }
     }

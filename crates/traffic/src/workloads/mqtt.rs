@@ -543,11 +543,7 @@ mod tests {
         let mut sensor = connected(&config(2));
         sensor.on_timer(second(1), &mut Vec::new());
         assert_eq!(sensor.due(), second(41));
-        sensor.on_message(
-            Message { kind: PUBREC, size: Bytes(100), since: second(1) },
-            second(31),
-            &mut Vec::new(),
-        );
+        sensor.on_message(Message { kind: PUBREC, size: Bytes(100), since: second(1) }, second(31), &mut Vec::new());
         assert_eq!(sensor.due(), second(71));
     }
 
