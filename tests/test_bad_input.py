@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import cwndlab
 import polars as pl
@@ -64,8 +65,8 @@ def test_an_argument_that_is_not_utf_8_is_told_unless_it_names_a_file(tmp_path: 
         )
         assert (done.returncode, done.stdout, done.stderr) == (2, "", f"cwndlab: '{shown}' {hint}")
     place = os.fsencode(tmp_path) + b"/\xff.toml"
-    with open(place, "w", encoding="utf-8") as file:  # noqa: PTH123  a name in bytes
-        file.write(cwndlab.presets.load("single").with_(duration="1 s").to_toml())
+    scenario = cwndlab.presets.load("single").with_(duration="1 s")
+    Path(os.fsdecode(place)).write_text(scenario.to_toml(), encoding="utf-8")
     out = os.fsencode(tmp_path) + b"/out\xff"
     subprocess.run([*command, "run", place, "--out", out], capture_output=True, check=True, timeout=120)
     assert (Path(os.fsdecode(out)) / "flows.parquet").exists()
@@ -261,7 +262,8 @@ def test_a_pipe_without_bound_is_left_out_of_qlog() -> None:
     """RFC 8259, section 6: JSON has no infinity, which CapStart notes where it finds no bound."""
     row = {"time_ns": 1, "flow": 0, "kind": "capstart", "cause": "", "cwnd_before_bytes": 1, "cwnd_after_bytes": 2}
     table = pl.DataFrame([row | {"pipe_segments": pipe} for pipe in (5.0, float("inf"), None)])
-    remarks = [data for _, _, data in _remarks(SimpleNamespace(events=table), 0, "tcp")]  # type: ignore[arg-type]
+    records: Any = SimpleNamespace(events=table)
+    remarks = [data for _, _, data in _remarks(records, 0, "tcp")]
     assert [data.get("pipe_segments") for data in remarks] == [5.0, None, None]
     json.dumps(remarks, allow_nan=False)
 

@@ -153,11 +153,11 @@ def test_a_scenario_names_a_stack_and_no_command() -> None:
 def test_names_of_the_command_are_split_outside_parentheses(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in docs/command-line.md: an algorithm of a list may have parameters, and blanks separate nothing."""
 
-    class Asked(Exception):  # noqa: N818  ends the command
-        pass
+    class AskedError(Exception):
+        """Ends the command."""
 
     def asked(_: str, controllers: Sequence[str], **more: Any) -> None:
-        raise Asked(controllers, len(more["audits"]), more["repeat"])
+        raise AskedError(controllers, len(more["audits"]), more["repeat"])
 
     monkeypatch.setattr(hosting, "host", asked)
     for arguments, seen in (
@@ -165,7 +165,7 @@ def test_names_of_the_command_are_split_outside_parentheses(cli: Cli, monkeypatc
         (("--as", "cubic(beta=0.7,c=0.4)"), ([""], 1, 2)),
         (("--controller", "a,b", "--as", ",cubic(beta=0.7, c=0.4)", "--repeat", 3), (["a", "b"], 2, 3)),
     ):
-        with pytest.raises(Asked) as told:
+        with pytest.raises(AskedError) as told:
             cli("host", "quinn", *arguments)
         assert told.value.args == seen
 

@@ -36,8 +36,9 @@ def test_a_run_beside_something_else_is_told_by_its_folder(place: Path, cli: Cal
     status, out, err = cli("report", place / "q1", place / "compared")
     assert (status, out) == (2, "")
     assert err.splitlines()[0] == f"{place / 'compared'}: holds no single run"
+    several: list[Any] = [cwndlab.load(place / name) for name in ("q1", "compared")]
     with pytest.raises(cwndlab.RecordsError, match="holds no single run"):
-        cwndlab.report([cwndlab.load(place / "q1"), cwndlab.load(place / "compared")], place / "page.html")  # type: ignore[list-item]
+        cwndlab.report(several, place / "page.html")
 
 
 def test_several_runs_are_one_document(place: Path, cli: Callable[..., Called]) -> None:

@@ -3,12 +3,20 @@
 use super::*;
 use proptest::prelude::*;
 
-fn board(n: u32) -> Scoreboard {
-    let mut board = Scoreboard::new(0);
+/// With `n` segments of 1000 bytes, sent one nanosecond after another.
+fn filled(mut board: Scoreboard, n: u32) -> Scoreboard {
     for at in 0..n {
         board.push(Segment { sent_at: Time::from_nanos(u64::from(at) + 1), len: 1000, ..Segment::default() });
     }
     board
+}
+
+fn board(n: u32) -> Scoreboard {
+    filled(Scoreboard::new(0), n)
+}
+
+fn of_three(linux: bool) -> Scoreboard {
+    filled(Scoreboard::time_based(0, linux), 3)
 }
 
 /// RFC 6675, IsLost, by hand: of 20 segments number 5 is missing. Two SACKed segments above it are too few, three
@@ -56,10 +64,7 @@ fn fack_detects_a_loss_from_one_sack_beyond_three_segments() {
 #[test]
 fn a_sacked_segment_with_an_outstanding_copy_is_not_in_the_pipe() {
     for (linux, in_flight) in [(false, 2), (true, 3)] {
-        let mut board = Scoreboard::time_based(0, linux);
-        for at in 0..3 {
-            board.push(Segment { sent_at: Time::from_nanos(at + 1), len: 1000, ..Segment::default() });
-        }
+        let mut board = of_three(linux);
         board.mark_lost(1);
         board.retransmit(1, Time::from_nanos(10));
         board.unmark_all_lost();
@@ -73,10 +78,7 @@ fn a_sacked_segment_with_an_outstanding_copy_is_not_in_the_pipe() {
 #[test]
 fn a_retransmission_that_an_undo_unmarked_is_lost_only_by_a_timeout_in_linux() {
     for (linux, again) in [(false, Some(0)), (true, None)] {
-        let mut board = Scoreboard::time_based(0, linux);
-        for at in 0..3 {
-            board.push(Segment { sent_at: Time::from_nanos(at + 1), len: 1000, ..Segment::default() });
-        }
+        let mut board = of_three(linux);
         board.mark_lost(0);
         board.retransmit(0, Time::from_nanos(10));
         board.unmark_all_lost();
@@ -92,10 +94,7 @@ fn a_retransmission_that_an_undo_unmarked_is_lost_only_by_a_timeout_in_linux() {
 #[test]
 fn a_timeout_after_an_undo_repeats_the_first_segment() {
     for (linux, in_flight) in [(false, 0), (true, 1)] {
-        let mut board = Scoreboard::time_based(0, linux);
-        for at in 0..3 {
-            board.push(Segment { sent_at: Time::from_nanos(at + 1), len: 1000, ..Segment::default() });
-        }
+        let mut board = of_three(linux);
         for (seq, at) in [(0, 10), (1, 11)] {
             board.mark_lost(seq);
             board.retransmit(seq, Time::from_nanos(at));
