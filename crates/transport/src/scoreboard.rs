@@ -486,10 +486,12 @@ impl Scoreboard {
     }
 
     /// After an RTO, marks lost all segments that are not SACKed, including retransmissions (RFC 5681; RFC 6675,
-    /// section 5.1). Segments that satisfy `spare` are not marked, except the first one.
-    pub(crate) fn mark_all_lost(&mut self, spare: impl Fn(&Segment) -> bool) {
+    /// section 5.1). Segments that satisfy `spare` are not marked, except the first one. Returns the number of those newly
+    /// marked, of which retransmissions are lost again (Linux, tcp_mark_skb_lost).
+    pub(crate) fn mark_all_lost(&mut self, spare: impl Fn(&Segment) -> bool) -> u32 {
         self.lost_queue.clear();
         let mut spared = false;
+        let mut marked = 0;
         let mut at = self.una;
         while at < self.next {
             at = self.first_unsacked(at);
@@ -502,6 +504,7 @@ impl Scoreboard {
                     self.mark_lost(at); // it is still not retransmitted
                 }
             } else {
+                marked += u32::from(self.get(at).flags & (LOST | RETRANS) != LOST);
                 self.mark_lost(at);
                 if at == self.una && self.get(at).flags & RETRANS != 0 {
                     self.clear_retrans(at); // the timer repeats the first one in any case (Linux, tcp_retransmit_timer)
@@ -513,6 +516,7 @@ impl Scoreboard {
         kept.retain(|one| self.is_outstanding(one));
         self.retransmissions = kept;
         self.scan = if spared { self.una } else { self.next };
+        marked
     }
 
     /// Discards all SACKs of a receiver that reneged (RFC 2018, section 8).

@@ -8,8 +8,8 @@ use crate::segment::SACKED;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
-/// Enters Loss. `mark_lost` marks the lost segments.
-pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut Tcb), out: &mut impl Output) {
+/// Enters Loss. `mark_lost` marks the lost segments, and returns the number of those newly marked.
+pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut Tcb) -> u32, out: &mut impl Output) {
     let before = tcb.cwnd;
     let una = tcb.scoreboard.una;
     // No data was acknowledged since the last expiry of the timer (Linux, icsk_retransmits).
@@ -28,12 +28,12 @@ pub(super) fn enter_loss(tcb: &mut Tcb, now: Time, mark_lost: impl FnOnce(&mut T
     tcb.rtt.back_off();
     tcb.counters.timeouts += 1;
     tcb.on_congestion(now, Cause::Timeout, true, repeated, out);
-    mark_lost(tcb);
+    let marked = mark_lost(tcb);
     if tcb.features.linux && !repeated || !tcb.features.linux && first {
         tcb.undo.restorable = true;
         tcb.init_undo();
     }
-    tcb.controller.count_lost(tcb.scoreboard.lost);
+    tcb.controller.count_lost(marked);
     // RFC 5682, section 2.1, and its SACK variant: after the first timeout, in Linux also after repeated ones.
     if tcb.features.linux {
         tcb.undo.frto = tcb.stack.undo && (tcb.state < CaState::Recovery || again);

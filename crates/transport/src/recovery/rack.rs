@@ -56,7 +56,7 @@ impl LossRecovery for RackTlp {
             let grace = tcb.rack.rto_grace(reo_wnd(tcb));
             // Without SACK RACK's RTT remains zero (Linux, tcp_clean_rtx_queue).
             let spares = !tcb.counts_duplicates();
-            tcb.scoreboard.mark_all_lost(|segment| spares && segment.sent_at + grace > now);
+            tcb.scoreboard.mark_all_lost(|segment| spares && segment.sent_at + grace > now)
         };
         enter_loss(tcb, now, mark_lost, out);
     }

@@ -27,7 +27,7 @@ impl DupackBased for Tahoe {
         }
         tcb.high_seq = tcb.scoreboard.next;
         tcb.dupacks.recover = tcb.high_seq;
-        tcb.scoreboard.mark_all_lost(|_| false);
+        let _ = tcb.scoreboard.mark_all_lost(|_| false);
         tcb.state = CaState::Loss;
         tcb.cwnd = tcb.ssthresh;
         tcb.dupacks.count = 0;

@@ -41,7 +41,7 @@ fn a_segment_with_three_sacked_above_it_is_lost() {
 #[test]
 fn after_an_undo_segments_can_be_lost_again() {
     let mut board = board(10);
-    board.mark_all_lost(|_| false);
+    let _ = board.mark_all_lost(|_| false);
     board.unmark_all_lost();
     assert_eq!(board.lost, 0);
     board.sack(1, 4, |_, _| {});
@@ -84,7 +84,7 @@ fn a_retransmission_that_an_undo_unmarked_is_lost_only_by_a_timeout_in_linux() {
         board.unmark_all_lost();
         assert_eq!(board.mark_retransmitted_while(|_| true), 1);
         assert_eq!(board.next_lost(), again);
-        board.mark_all_lost(|_| false);
+        let _ = board.mark_all_lost(|_| false);
         assert_eq!((board.next_lost(), board.retrans), (Some(0), 0));
     }
 }
@@ -100,7 +100,7 @@ fn a_timeout_after_an_undo_repeats_the_first_segment() {
             board.retransmit(seq, Time::from_nanos(at));
         }
         board.unmark_all_lost();
-        board.mark_all_lost(|_| false);
+        let _ = board.mark_all_lost(|_| false);
         assert_eq!((board.next_lost(), board.retrans), (Some(0), in_flight));
         assert_eq!(board.mark_retransmitted_while(|_| true), in_flight);
         assert_eq!(board.retrans, 0);
