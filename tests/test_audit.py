@@ -94,6 +94,38 @@ def test_the_reference_explains_repeated_timeouts(algorithm: str, tmp_path: Path
     assert (result.departures, result.share) == ([], 1.0)
 
 
+#: Marking queues, and the kinds of ECN with a sender that reacts to their marks; serious departures of each were in
+#: hundreds where the flags of Accurate ECN counted as an ECN-Echo each, and CWR as nothing.
+_MARKS = {
+    "Accurate ECN, no marks": ("prague", "accecn", 'queue = { capacity = "1 bdp" }'),
+    "Accurate ECN": ("prague", "accecn", 'queue = { kind = "dualpi2", capacity = "4 bdp" }'),
+    "classic ECN": ("reno", "classic", 'queue = { kind = "codel", capacity = "4 bdp", ecn = true }'),
+}
+
+
+@pytest.mark.parametrize("record", ["qlog", "pcap"])
+@pytest.mark.parametrize("case", _MARKS)
+def test_the_reference_explains_a_sender_whose_packets_are_marked(case: str, record: str, tmp_path: Path) -> None:
+    """RFC 9768, section 3.2.2: ACE counts marks from five. RFC 3168, section 6.1.2: CWR follows a reduction."""
+    algorithm, ecn, queue = _MARKS[case]
+    text = _PATH.format(algorithm=algorithm, duration="4 s", flow=f'stack = {{ ecn = "{ecn}" }}', loss="")
+    text = text.replace('queue = { capacity = "1 bdp" }', queue)
+    records = cwndlab.run(Scenario.from_toml(text), seed=1)
+    (log,) = cwndlab.export.export(records, record, tmp_path / ("log" if record == "qlog" else "log.pcapng"))
+    result = audit(log, algorithm)
+    assert (result.departures, result.explained) == ([], result.acks)
+    assert result.acks > 500
+
+
+@pytest.mark.parametrize("algorithm", ["bbr1", "reno", "cubic"])
+def test_the_reference_explains_a_sender_without_sack(algorithm: str, tmp_path: Path) -> None:
+    """Linux without SACK, with repeated timeouts: only the first segment is marked lost (tcp_newreno_mark_lost), a timeout
+    marks all, and until data above SND.NXT of that time is acknowledged the Loss lasts (RFC 6582, section 4.1)."""
+    log = log_of(tmp_path, algorithm, duration="20 s", flow="stack = { sack = false }")
+    share = audit(log, algorithm).share
+    assert share is not None and share >= 0.99
+
+
 def first(log: Path, reference: str) -> tuple[AuditResult, str, float]:
     """The result, and kind and time of its first departure."""
     result = audit(log, reference)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -115,6 +117,7 @@ def test_runs_are_compared_by_their_samples(tmp_path: Path, cli: Cli) -> None:
     found = first_difference(first, second)
     assert found is not None
     equal_s, different_s = found
+    assert different_s is not None
     assert equal_s < first_loss(overflowing()) / 1e9 <= different_s
     second.save(tmp_path / "second")
     preset = tmp_path / "first.toml"
@@ -122,6 +125,37 @@ def test_runs_are_compared_by_their_samples(tmp_path: Path, cli: Cli) -> None:
     _, out, _ = cli("debug", preset, "--against", tmp_path / "second", "--format", "json")
     views = json.loads(out)
     assert [view["algorithm"] for view in views] == ["cubic+hystart-pp", "cubic(beta=0.5)+hystart-pp"]
+
+
+def test_runs_are_compared_at_the_times_that_both_have(tmp_path: Path, cli: Cli) -> None:
+    """The same flow, sampled every 10 and 20 ms, to 2 and 3 s: the windows are equal at the common times."""
+    scenario = overflowing().with_(duration="2 s", sample_interval="10 ms")
+    run = cwndlab.run(scenario, seed=1)
+    rare, longer, apart = (
+        cwndlab.run(scenario.with_(changes), seed=1)
+        for changes in ({"sample_interval": "20 ms"}, {"duration": "3 s"}, {"sample_interval": "3 s"})
+    )
+    assert (first_difference(run, rare), first_difference(run, longer)) == (None, (2.0, None))
+    with pytest.raises(ScenarioError, match="sample_interval: the two runs have no samples of the flow"):
+        first_difference(run, apart)
+    preset = tmp_path / "run.toml"
+    preset.write_text(scenario.to_toml())
+    for records, end in ((rare, ""), (longer, " up to 2 s, where those of one run end")):
+        folder = tmp_path / records.hash()
+        records.save(folder)
+        status, out, err = cli("debug", preset, "--against", folder)
+        assert (status, out) == (0, "")
+        assert err.splitlines()[0] == f"the samples of flow0 have equal windows in both runs{end}"
+
+
+def test_the_table_in_csv_has_plain_numbers(cli: Cli) -> None:
+    """The values of the same moment in JSON, and empty cells where the algorithm has none."""
+    arguments = ("debug", "two-flows", "--next", "loss", "--format")
+    moment = json.loads(cli(*arguments, "json")[1])["moment"]
+    rows = {row["value"]: row for row in csv.DictReader(io.StringIO(cli(*arguments, "csv")[1]))}
+    for when in ("before", "after"):
+        assert rows["cwnd_bytes"][when] == str(moment[when]["cwnd_bytes"])
+        assert rows["pacing_rate_bps"][when] == ""
 
 
 def test_the_command_prints_the_moment(cli: Cli) -> None:

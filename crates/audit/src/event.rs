@@ -48,6 +48,8 @@ pub enum What {
         number: u64,
         /// Size, bytes.
         bytes: u64,
+        /// It is a probe of the path MTU.
+        mtu_probe: bool,
     },
     /// A QUIC ACK frame is received.
     AckFrame {
@@ -64,6 +66,8 @@ pub enum What {
         space: u8,
         /// Packet number.
         number: u64,
+        /// The log calls it a probe of the path MTU.
+        mtu_probe: bool,
     },
     /// Several QUIC packets of the space of application data are declared lost.
     PacketsLost {
@@ -80,6 +84,8 @@ pub enum What {
         bytes: u64,
         /// Value of its timestamp option.
         stamp: Option<u32>,
+        /// It has CWR (RFC 3168, section 6.1.2): the sender reduced its window after an ECN-Echo.
+        cwr: bool,
     },
     /// A TCP ACK is received.
     TcpAck {
@@ -87,8 +93,10 @@ pub enum What {
         ack: u64,
         /// SACK blocks.
         sack: Box<[Span]>,
-        /// It echoes a congestion mark.
+        /// It echoes a congestion mark (RFC 3168).
         ece: bool,
+        /// The counter of marks modulo eight, with Accurate ECN (RFC 9768, section 3.2.2: ACE).
+        ace: Option<u8>,
         /// Timestamp that it echoes.
         echo: Option<u32>,
         /// RTT by the timestamp option.

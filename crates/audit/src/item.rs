@@ -3,7 +3,7 @@
 use cwndlab_control::{Ack, Congestion, Report, Window};
 use cwndlab_units::{Duration, Time};
 
-use crate::event::Span;
+use crate::event::{Remark, Span};
 
 /// The state of the reference that a reconstruction needs.
 #[derive(Clone, Copy, Debug)]
@@ -159,6 +159,8 @@ pub(crate) struct Arrived<'a> {
     pub(crate) ack: u64,
     pub(crate) sack: &'a [Span],
     pub(crate) ece: bool,
+    /// The counter of marks modulo eight, with Accurate ECN.
+    pub(crate) ace: Option<u8>,
     /// Timestamp that it echoes.
     pub(crate) echo: Option<u32>,
     /// RTT by it.
@@ -167,8 +169,8 @@ pub(crate) struct Arrived<'a> {
     pub(crate) rwnd: Option<u64>,
     /// It is a duplicate if it acknowledges nothing.
     pub(crate) duplicates: bool,
-    /// The sender retransmits at once.
-    pub(crate) begins_recovery: bool,
+    /// The reduction of the window that it starts.
+    pub(crate) begins: Option<Remark>,
 }
 
 impl Arrived<'_> {

@@ -29,6 +29,7 @@ struct Packet {
     segment: Segment,
     bytes: u64,
     number: u64,
+    mtu_probe: bool,
 }
 
 /// An ACK frame and the losses that it caused, while further events of it may follow.
@@ -115,9 +116,9 @@ impl Quic {
         let now = event.time;
         let at = &mut Moment { event: number, now, view, out };
         match &event.what {
-            What::PacketSent { space, number, bytes } => {
+            What::PacketSent { space, number, bytes, mtu_probe } => {
                 self.flush(at);
-                self.packet_sent(at, usize::from(*space), *number, *bytes);
+                self.packet_sent(at, usize::from(*space), *number, *bytes, *mtu_probe);
             }
             What::AckFrame { space, ranges, ce } => {
                 let most = self.time_before_ack();
@@ -129,9 +130,9 @@ impl Quic {
                 }
                 self.ack_frame(at, usize::from(*space), ranges, *ce);
             }
-            What::PacketLost { space, number } => {
+            What::PacketLost { space, number, mtu_probe } => {
                 self.flush_before_loss(at);
-                self.packet_lost(at, usize::from(*space), *number);
+                self.packet_lost(at, usize::from(*space), *number, *mtu_probe);
             }
             What::PacketsLost { largest, count } => {
                 self.flush_before_loss(at);
@@ -139,7 +140,7 @@ impl Quic {
                 let mut numbers: Vec<u64> = below.map(|(number, _)| *number).collect();
                 numbers.reverse();
                 for number in numbers {
-                    self.packet_lost(at, 2, number);
+                    self.packet_lost(at, 2, number, false);
                 }
             }
             What::Metrics(metrics) => self.metrics(now, metrics),
@@ -189,7 +190,7 @@ impl Quic {
         }
     }
 
-    fn packet_sent(&mut self, at: &mut Moment<'_>, space: usize, number: u64, bytes: u64) {
+    fn packet_sent(&mut self, at: &mut Moment<'_>, space: usize, number: u64, bytes: u64, mtu_probe: bool) {
         let now = at.now;
         if self.in_flight == 0
             && self.last_sent > Time::ZERO
@@ -198,7 +199,7 @@ impl Quic {
             self.idle(at);
         }
         let segment = self.samples.sent(now, bytes, self.in_flight);
-        let packet = Packet { segment, bytes, number: self.sent };
+        let packet = Packet { segment, bytes, number: self.sent, mtu_probe };
         match self.spaces[space].insert(number, packet) {
             // The number stands twice: only the last packet can be acknowledged.
             Some(earlier) => self.in_flight -= earlier.bytes,
@@ -259,6 +260,7 @@ impl Quic {
             return;
         }
         acked.sort_unstable_by_key(|one| one.number);
+        self.discard_keys(space, acked[acked.len() - 1].number);
         self.largest_acked[space] = self.largest_acked[space].max(largest);
         let bytes: u64 = acked.iter().map(|one| one.bytes).sum();
         let una = self.sent - self.spaces.iter().map(|one| one.len() as u64).sum::<u64>() - acked.len() as u64;
@@ -273,6 +275,20 @@ impl Quic {
         self.take_early_losses(at.now, space);
         if self.infers_losses {
             self.infer_losses(at, space);
+        }
+    }
+
+    /// RFC 9002, section 6.4: packets whose keys are discarded are no longer in flight. A server discards the Initial keys
+    /// when a Handshake packet arrives, a client when it sends one (RFC 9001, section 4.9.1); an acknowledged 1-RTT packet
+    /// confirms the handshake, which discards the Handshake keys (sections 4.1.2 and 4.9.2). 0-RTT packets have the space of
+    /// 1-RTT ones, and their ACK confirms nothing: only packets sent before the `newest` acknowledged one are removed.
+    fn discard_keys(&mut self, space: usize, newest: u64) {
+        for earlier in &mut self.spaces[..space] {
+            earlier.retain(|_, packet| {
+                let remains = packet.number > newest;
+                self.in_flight -= if remains { 0 } else { packet.bytes };
+                remains
+            });
         }
     }
 
@@ -314,12 +330,17 @@ impl Quic {
         });
         let numbers: Vec<u64> = lost.map(|(number, _)| *number).collect();
         for number in numbers {
-            self.packet_lost(at, space, number);
+            self.packet_lost(at, space, number, false);
         }
     }
 
-    fn packet_lost(&mut self, at: &mut Moment<'_>, space: usize, number: u64) {
+    fn packet_lost(&mut self, at: &mut Moment<'_>, space: usize, number: u64, mtu_probe: bool) {
         let Some(packet) = self.spaces[space].remove(&number) else { return };
+        // RFC 9000, section 14.4: the loss of a probe of the path MTU is no sign of congestion.
+        if packet.mtu_probe || mtu_probe {
+            self.in_flight -= packet.bytes;
+            return;
+        }
         // RFC 9002, section 6.1: only a packet below an acknowledged one is lost. Stacks log `packet_lost` also for the
         // packets that a probe timeout sends again, which are no congestion event (section 6.2), and some log the losses of
         // an ACK before it.
@@ -519,7 +540,7 @@ mod tests {
     /// The reports of a log: packets 0 to 3 leave at 1 ms, and packet 4 at 12 ms. `between`: what follows ACKs of 3.
     fn reports(model_based: bool, between: &[(u64, What)]) -> Vec<Report> {
         let at = |us: u64| Time::from_nanos(1_000_000_000 + us * 1000);
-        let sent = |number| What::PacketSent { space: 2, number, bytes: SIZE };
+        let sent = |number| What::PacketSent { space: 2, number, bytes: SIZE, mtu_probe: false };
         let mut events: Vec<(u64, What)> = (0..4).map(|number| (1001, sent(number))).collect();
         events.push((10_001, acked(3)));
         events.push((12_001, sent(4)));
@@ -547,7 +568,7 @@ mod tests {
     }
 
     fn lost(number: u64) -> What {
-        What::PacketLost { space: 2, number }
+        What::PacketLost { space: 2, number, mtu_probe: false }
     }
 
     fn metrics() -> What {
@@ -570,7 +591,7 @@ mod tests {
     #[test]
     fn an_ack_across_the_end_of_a_recovery_is_one_report_to_a_model() {
         let both = What::AckFrame { space: 2, ranges: [(2, 3), (5, 6)].into(), ce: 0 };
-        let later = What::PacketSent { space: 2, number: 5, bytes: SIZE };
+        let later = What::PacketSent { space: 2, number: 5, bytes: SIZE, mtu_probe: false };
         let log = [(12_001, lost(0)), (20_001, later), (52_001, both)];
         let model = amounts(&reports(true, &log));
         assert_eq!(model, [("ack", SIZE, 0), ("event", 0, SIZE), ("recovered", 0, 0), ("ack", 2 * SIZE, 0)]);
@@ -582,7 +603,7 @@ mod tests {
     /// the ACK before, of a packet of the recovery.
     #[test]
     fn a_model_is_told_of_the_end_of_a_recovery() {
-        let sent = What::PacketSent { space: 2, number: 5, bytes: SIZE };
+        let sent = What::PacketSent { space: 2, number: 5, bytes: SIZE, mtu_probe: false };
         let log = [(12_001, lost(0)), (20_001, sent), (30_001, acked(1)), (52_001, acked(5))];
         assert_eq!(
             amounts(&reports(true, &log)),
@@ -620,7 +641,7 @@ mod tests {
     #[test]
     fn losses_above_the_largest_acknowledged_packet_belong_to_the_ack_at_their_time() {
         let log = [(30_001, lost(0)), (30_001, lost(4)), (30_001, acked(5))];
-        let mut events = vec![(12_001, What::PacketSent { space: 2, number: 5, bytes: SIZE })];
+        let mut events = vec![(12_001, What::PacketSent { space: 2, number: 5, bytes: SIZE, mtu_probe: false })];
         events.extend(log);
         assert_eq!(
             amounts(&reports(true, &events)),
@@ -644,15 +665,47 @@ mod tests {
         assert_eq!(amounts(&reports(true, &same)), [("ack", SIZE, 0), ("event", 0, SIZE), ("ack", SIZE, SIZE)]);
     }
 
+    /// Bytes in flight after each ACK.
+    fn in_flight(reports: &[Report]) -> Vec<u64> {
+        let after = |report: &Report| if let Report::Ack(ack) = report { Some(ack.in_flight.0) } else { None };
+        reports.iter().filter_map(after).collect()
+    }
+
+    /// RFC 9002, section 6.4, by hand: an acknowledged Handshake packet shows that the Initial keys are discarded, an
+    /// acknowledged 1-RTT packet that the Handshake keys are (RFC 9001, section 4.9). 1-RTT packet 2 was sent before the
+    /// Handshake packets, as 0-RTT may be, and its ACK shows nothing.
+    #[test]
+    fn packets_of_discarded_keys_are_not_in_flight() {
+        let sent = |space, number| What::PacketSent { space, number, bytes: SIZE, mtu_probe: false };
+        let acked_handshake = What::AckFrame { space: 1, ranges: [(0, 1)].into(), ce: 0 };
+        let mut log: Vec<(u64, What)> = [(0, 0), (1, 0), (1, 1), (2, 5)].map(|one| (13_001, sent(one.0, one.1))).into();
+        log.extend([(20_001, acked_handshake), (30_001, acked(2)), (40_001, acked(5))]);
+        // In flight are 0, 1, 2 of the first four, 4, 5 and Handshake packet 1; then 2, at last 5 and Handshake packet 1 go.
+        assert_eq!(in_flight(&reports(false, &log))[1..], [6 * SIZE, 5 * SIZE, 3 * SIZE]);
+    }
+
+    /// RFC 9000, section 14.4: the loss of a probe of the path MTU is no sign of congestion, but ends its flight. The log
+    /// names the probe when it is sent, or when it is lost.
+    #[test]
+    fn a_lost_probe_of_the_path_mtu_is_no_congestion_event() {
+        for [sent_as, lost_as] in [[true, false], [false, true]] {
+            let probe = What::PacketSent { space: 2, number: 5, bytes: 1452, mtu_probe: sent_as };
+            let lost = What::PacketLost { space: 2, number: 5, mtu_probe: lost_as };
+            let later = What::PacketSent { space: 2, number: 6, bytes: SIZE, mtu_probe: false };
+            let reports = reports(
+                true,
+                &[(12_002, probe), (12_003, later), (30_001, acked(6)), (30_001, lost), (40_001, acked(2))],
+            );
+            assert_eq!(amounts(&reports), [("ack", SIZE, 0); 3]);
+            assert_eq!(in_flight(&reports)[2], 3 * SIZE); // packets 0, 1 and 4
+        }
+    }
+
     /// Of a number that stands twice, the last packet is in flight, and no other.
     #[test]
     fn a_repeated_number_is_one_packet_in_flight() {
-        let sent = |bytes| What::PacketSent { space: 2, number: 5, bytes };
+        let sent = |bytes| What::PacketSent { space: 2, number: 5, bytes, mtu_probe: false };
         let reports = reports(false, &[(12_002, sent(40)), (12_003, sent(SIZE)), (20_000, acked(5))]);
-        let mut in_flight = reports.iter().filter_map(|one| match one {
-            Report::Ack(ack) => Some(ack.in_flight.0),
-            _ => None,
-        });
-        assert_eq!(in_flight.next_back(), Some(4 * SIZE)); // packets 0 to 2 and 4
+        assert_eq!(in_flight(&reports).last(), Some(&(4 * SIZE))); // packets 0 to 2 and 4
     }
 }

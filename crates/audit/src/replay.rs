@@ -88,7 +88,7 @@ impl Survey {
         for event in &log.events {
             survey.whole_ms &= event.time.as_nanos().is_multiple_of(1_000_000);
             match &event.what {
-                What::PacketSent { bytes, .. } | What::Segment { bytes, .. } => {
+                What::PacketSent { bytes, mtu_probe: false, .. } | What::Segment { bytes, .. } => {
                     survey.largest = survey.largest.max(*bytes);
                 }
                 What::AckFrame { .. } | What::TcpAck { .. } => survey.acks += 1,
@@ -108,7 +108,7 @@ impl Survey {
                     survey.mss = mss.or(survey.mss);
                     survey.initial_cwnd = initial_cwnd.or(survey.initial_cwnd);
                 }
-                What::State(_) => {}
+                What::PacketSent { .. } | What::State(_) => {}
             }
         }
         survey.resolution = divisor.max(1);

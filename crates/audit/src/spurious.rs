@@ -26,6 +26,25 @@ impl Reordering {
         }
     }
 
+    /// Without SACK, more duplicate ACKs came than segments can cause that arrived (Linux, tcp_check_reno_reordering).
+    pub(crate) fn set_degree(&mut self, segments: u64) {
+        self.seen = true;
+        self.degree = segments.min(MAX_REORDERING);
+    }
+
+    /// At a timeout `delivered` segments had caused duplicate ACKs or were SACKed: the degree was too high (Linux,
+    /// tcp_enter_loss).
+    pub(crate) fn on_timeout(&mut self, delivered: u64) {
+        if delivered >= DUP_THRESHOLD {
+            self.degree = self.degree.min(DUP_THRESHOLD);
+        }
+    }
+
+    /// The degree, segments.
+    pub(crate) fn degree(&self) -> u64 {
+        self.degree
+    }
+
     /// Reordering was observed.
     pub(crate) fn is_seen(&self) -> bool {
         self.seen

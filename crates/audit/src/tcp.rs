@@ -26,8 +26,8 @@ const AT_ONCE: Duration = Duration::from_nanos(1_000_000);
 /// Spans of a round trip whose maxima of the bytes in flight are compared.
 const SPANS_PER_ROUND: u64 = 8;
 
-/// Segments that limited transmit sends beyond the window (RFC 3042, section 2).
-const LIMITED_TRANSMIT: u64 = 2;
+/// The first value of the counter of marks (RFC 9768, section 3.2.2).
+const FIRST_ACE: u8 = 0b101;
 
 /// RTTs of the first and the last of some segments.
 type RttRange = Option<(Duration, Duration)>;
@@ -48,16 +48,24 @@ pub(crate) struct Tcp {
     retransmissions: Retransmissions,
     /// Bytes sent after a duplicate ACK, without SACK, and one more (RFC 3042); zero without one.
     duplicates: u64,
+    /// The counter of marks modulo eight, with Accurate ECN.
+    ace: u8,
     /// Segments that duplicate ACKs delivered, without SACK.
     reported: DuplicateAcks,
     has_sack: bool,
     samples: Samples,
     usage: Usage,
     state: State,
+    /// The reduction repairs losses: it is not one by ECN.
+    repairs: bool,
     /// SND.NXT at the last congestion event.
     high: u64,
     /// SND.UNA at the last timeout.
     timed_out: Option<u64>,
+    /// Bytes marked lost since the last report of an ACK.
+    newly_lost: u64,
+    /// New data after a timeout tells whether it was spurious (RFC 5682; Linux, `tp->frto`).
+    frto: bool,
     /// End of the highest segment above `high` that was retransmitted during the reduction: a loss of the next window.
     lost_beyond: u64,
     last_sent: Time,
@@ -85,13 +93,17 @@ impl Tcp {
             reordering: Reordering::new(),
             retransmissions: Retransmissions::default(),
             duplicates: 0,
+            ace: FIRST_ACE,
             reported: DuplicateAcks::default(),
             has_sack: false,
             samples: Samples::new(mss),
             usage: Usage::default(),
             state: State::Open,
+            repairs: false,
             high: 0,
             timed_out: None,
+            newly_lost: 0,
+            frto: false,
             lost_beyond: 0,
             last_sent: Time::ZERO,
             last_ack: Time::ZERO,
@@ -117,6 +129,16 @@ impl Tcp {
         self.board.in_flight().saturating_sub(self.board.lost() + reported)
     }
 
+    /// Data in flight as it is compared with the window. Without SACK duplicate ACKs permit new data (RFC 3042; Linux,
+    /// tcp_packets_in_flight).
+    fn filled_window(&self) -> u64 {
+        if self.has_sack {
+            self.board.in_flight()
+        } else {
+            self.pipe()
+        }
+    }
+
     /// Processes the events of one time: an ACK, what the sender remarked about it, and what it sent then. `following`
     /// are the later ones.
     pub(crate) fn events(
@@ -128,17 +150,17 @@ impl Tcp {
         out: &mut Vec<Item>,
     ) {
         let mut at = Moment { event: first, now: events[0].time, view, out };
-        let begins_recovery = self.begins_recovery(events, following);
+        let begins = self.begins_reduction(events, following);
         let remarked = events.iter().filter_map(|one| match one.what {
             What::Remark { remark, cwnd } => Some((remark, cwnd)),
             _ => None,
         });
         let mut remarks: Vec<(Remark, (u64, u64))> = remarked.collect();
         for (event, number) in events.iter().zip(first..) {
-            if let &What::TcpAck { ack, ref sack, ece, echo, echo_rtt, rwnd, duplicates } = &event.what {
+            if let &What::TcpAck { ack, ref sack, ece, ace, echo, echo_rtt, rwnd, duplicates } = &event.what {
                 at.event = number;
                 let remarks = std::mem::take(&mut remarks);
-                let arrived = Arrived { ack, sack, ece, echo, echo_rtt, rwnd, duplicates, begins_recovery };
+                let arrived = Arrived { ack, sack, ece, ace, echo, echo_rtt, rwnd, duplicates, begins };
                 self.ack(&mut at, arrived, &remarks);
             }
         }
@@ -147,7 +169,7 @@ impl Tcp {
             self.remark(&mut at, remark, before, after);
         }
         for (event, number) in events.iter().zip(first..) {
-            if let What::Segment { seq, bytes, stamp } = event.what {
+            if let What::Segment { seq, bytes, stamp, .. } = event.what {
                 at.event = number;
                 self.sent(&mut at, seq, bytes, stamp);
             }
@@ -163,9 +185,11 @@ impl Tcp {
                 _ => {}
             }
         }
-        if self.flights == Flights::LowerBound && self.state == State::Open {
+        // What is in flight while nothing is sent may be more than the window, as after a reduction.
+        let sends = || events.iter().any(|one| matches!(one.what, What::Segment { .. }));
+        if self.flights == Flights::LowerBound && self.state == State::Open && sends() {
             let event = first + events.len() - 1;
-            let cwnd = self.board.in_flight();
+            let cwnd = self.filled_window();
             at.out.push(Item::Check(Check { time: at.now, event, cwnd, ssthresh: None, is_flight: true, since: None }));
         }
     }
@@ -198,6 +222,10 @@ impl Tcp {
         }
         if self.board.flight() == 0 && self.last_sent > Time::ZERO && seq >= self.board.next() {
             self.idle(at);
+            let at_once = if at.view.paced { self.samples.srtt().max(AT_ONCE) } else { AT_ONCE };
+            if now.saturating_since(self.last_ack) > at_once {
+                self.samples.sampler.set_app_limited(Bytes::ZERO); // it had no data when the last of it was acknowledged
+            }
         }
         let retransmission = seq < self.board.next();
         let segment = self.samples.sent(now, bytes, self.board.in_flight());
@@ -212,7 +240,7 @@ impl Tcp {
             self.board.send(seq, bytes, segment);
         }
         self.last_sent = now;
-        self.usage.on_sent(self.board.in_flight());
+        self.usage.on_sent(self.filled_window());
         if at.view.observes_sent {
             let size = Bytes(bytes);
             let in_flight = Bytes(self.board.in_flight());
@@ -281,9 +309,7 @@ impl Tcp {
             self.filling = None;
             return;
         };
-        // Without the two of limited transmit.
-        let beyond = self.duplicates.saturating_sub(1).min(LIMITED_TRANSMIT * self.samples.mss);
-        let cwnd = self.usage.most_in_flight().saturating_sub(beyond);
+        let cwnd = self.usage.most_in_flight();
         let begins = self.filling.is_none();
         let start = *self.filling.get_or_insert(since.time);
         let span = self.samples.srtt().as_nanos() / SPANS_PER_ROUND;
@@ -297,7 +323,7 @@ impl Tcp {
 
     fn ack(&mut self, at: &mut Moment<'_>, arrived: Arrived<'_>, remarks: &[(Remark, (u64, u64))]) {
         let Moment { now, view, .. } = *at;
-        let Arrived { ack, sack, ece, echo_rtt, .. } = arrived;
+        let Arrived { ack, sack, ece, ace, echo_rtt, .. } = arrived;
         if ack > self.board.next() {
             return;
         }
@@ -322,7 +348,8 @@ impl Tcp {
             self.receivable = if self.receivable == u64::MAX { end } else { self.receivable.max(end) };
         }
         let prior_in_flight = self.pipe();
-        let mut delivered = Delivered { prior_in_flight, ce: if ece { mss } else { 0 }, ..Delivered::default() };
+        let marks = ace.map_or(u64::from(ece), |ace| self.count_marks(ace));
+        let mut delivered = Delivered { prior_in_flight, ce: marks * mss, ..Delivered::default() };
         let was_idle = self.board.flight() == 0;
         let (sacked, times) = self.deliver(now, ack, sack, &mut delivered);
         delivered.rtt = self.sample_rtt(now, times, echo_rtt.filter(|_| ack > una));
@@ -333,34 +360,42 @@ impl Tcp {
             self.duplicates = 0;
         }
         self.count_duplicates(&arrived, una, &mut delivered);
+        self.step_frto(ack > una, ack);
         if ack > una {
             let round = self.samples.sampler.round();
             self.samples.sampler.count_round(ack, self.board.next());
             self.usage.end_round(self.samples.sampler.round() > round);
         }
-        delivered.lost = self.mark_lost(now);
+        let newly_lost = if self.has_sack { self.mark_lost(now) } else { self.mark_first_lost(ack > una) };
+        self.newly_lost += newly_lost;
         delivered.in_flight = self.pipe();
         let reports = delivered.bytes > 0 && !was_idle;
         // Linux takes the samples of an ACK before it reduces the window or undoes a reduction (tcp_clean_rtx_queue).
-        let lost = view.model_based && delivered.lost > 0;
-        let reduces = !view.model_based && self.begins(&arrived, lost);
+        let lost = view.model_based && newly_lost > 0;
+        let reduces = !view.model_based && self.begins(&arrived, lost).is_some();
+        if reports {
+            delivered.lost = std::mem::take(&mut self.newly_lost);
+        }
         if reports && reduces {
             self.report(at, &delivered, limit, estimate, false);
         }
         if self.react(at, &arrived, una, lost, remarks) && !view.model_based {
             delivered.rtt = None;
         }
-        if !self.remarks && self.state != State::Open && ack >= self.high {
+        // Without SACK Linux waits for an ACK above that of all data before (RFC 6582, section 4.1).
+        let waits = view.model_based && !self.has_sack && ack == self.high;
+        if !self.remarks && self.state != State::Open && ack >= self.high && !waits {
             let again = self.state == State::Reducing && ack < self.lost_beyond;
             self.remark(at, Remark::Recovered, view.cwnd, view.cwnd);
             if again {
                 self.remark(at, Remark::Recovery, at.view.cwnd, 0);
             }
         }
+        delivered.in_flight = self.pipe(); // an undo brings back what was marked lost
         self.last_ack = now;
-        self.usage.end_ack(self.board.in_flight());
+        self.usage.end_ack(self.filled_window());
         if self.flights == Flights::Window && self.board.flight() > 0 {
-            let in_flight = self.board.in_flight();
+            let in_flight = self.filled_window();
             let receivable = self.receivable.saturating_sub(self.board.una() + self.board.sacked());
             self.after_ack = Some(Since { time: now, in_flight, receivable, begins: false, ends: false });
         }
@@ -369,8 +404,20 @@ impl Tcp {
         }
     }
 
+    /// The marks since the last ACK, with Accurate ECN. The counter begins at five, with the ACKs of data (RFC 9768, section
+    /// 3.2.2); the ACK of the handshake has another value in its place.
+    fn count_marks(&mut self, ace: u8) -> u64 {
+        if self.board.flight() == 0 {
+            return 0;
+        }
+        let before = std::mem::replace(&mut self.ace, ace);
+        u64::from(ace.wrapping_sub(before) & 0b111)
+    }
+
     /// Without SACK a duplicate ACK delivers a segment, which no later one delivers again (Linux, tcp_add_reno_sack and
-    /// tcp_remove_reno_sacks). An advance outside of recovery forgets them (tcp_reset_reno_sack).
+    /// tcp_remove_reno_sacks). An advance outside of recovery forgets them (tcp_reset_reno_sack). After a timeout those
+    /// count that new data cause (tcp_process_loss), and never more than segments that are not marked lost
+    /// (tcp_limit_reno_sacked).
     fn count_duplicates(&mut self, arrived: &Arrived<'_>, una: u64, delivered: &mut Delivered) {
         let mss = self.samples.mss;
         self.has_sack |= !arrived.sack.is_empty();
@@ -379,15 +426,25 @@ impl Tcp {
         }
         let segments = |bytes: u64| bytes.div_ceil(mss) as u32;
         if arrived.ack > una && delivered.bytes > 0 {
-            let reported = u64::from(self.reported.take_reported(segments(delivered.bytes))) * mss;
+            let acked = segments(delivered.bytes);
+            let reported = u64::from(self.reported.take_reported(acked)) * mss;
             delivered.bytes = delivered.bytes.saturating_sub(reported).max(1);
             delivered.rate.bytes = delivered.rate.bytes.saturating_sub(Bytes(reported));
-            if self.state == State::Open {
+            if self.state != State::Reducing {
                 self.reported.clear_reported();
             }
         } else if arrived.ack == una && self.board.flight() > 0 && arrived.duplicates {
+            let held = self.state != State::Open && una >= self.high; // tcp_try_undo_recovery
+            if held || self.state == State::Loss && self.board.next() <= self.high {
+                return;
+            }
             let before = self.reported.delivered();
-            self.reported.on_duplicate(segments(self.board.flight()));
+            let flight = segments(self.board.flight());
+            let holes = (segments(self.board.lost()) + self.board.outstanding() as u32).max(1);
+            if before + holes >= flight {
+                self.reordering.set_degree(u64::from(flight));
+            }
+            self.reported.on_duplicate((flight + 1).saturating_sub(holes).max(1));
             delivered.bytes = u64::from(self.reported.delivered() - before) * mss;
             self.samples.sampler.count(Bytes(delivered.bytes));
         }
@@ -398,10 +455,11 @@ impl Tcp {
         self.receivable.saturating_sub(self.board.next()) < self.samples.mss
     }
 
-    /// An ACK starts a recovery that the log does not name.
-    fn begins(&self, arrived: &Arrived<'_>, lost: bool) -> bool {
-        let begins = (lost || arrived.begins_recovery) && arrived.ack < self.board.next();
-        begins && self.state == State::Open && !self.remarks
+    /// The reduction that an ACK starts and the log does not name.
+    fn begins(&self, arrived: &Arrived<'_>, lost: bool) -> Option<Remark> {
+        let begins = if lost { Some(Remark::Recovery) } else { arrived.begins };
+        let ends_at_once = begins == Some(Remark::Recovery) && arrived.ack >= self.board.next();
+        begins.filter(|_| self.state == State::Open && !self.remarks && !ends_at_once)
     }
 
     /// What an ACK and the remarks about it say about the reductions of the window. `una` is SND.UNA before it; `lost`: it
@@ -415,8 +473,8 @@ impl Tcp {
         remarks: &[(Remark, (u64, u64))],
     ) -> bool {
         let undone = !self.remarks && self.undo(at, arrived, una);
-        if self.begins(arrived, lost) {
-            self.remark(at, Remark::Recovery, at.view.cwnd, 0);
+        if let Some(remark) = self.begins(arrived, lost) {
+            self.remark(at, remark, at.view.cwnd, 0);
         }
         for &(remark, (before, after)) in remarks {
             self.remark(at, remark, before, after);
@@ -444,7 +502,7 @@ impl Tcp {
         if !judged {
             at.out.push(Item::Unjudged(1));
         }
-        if limit == Limit::Application && !view.model_based || self.board.flight() == 0 {
+        if limit == Limit::Application && !view.model_based {
             self.samples.sampler.set_app_limited(Bytes(self.board.in_flight()));
         }
     }
@@ -509,6 +567,34 @@ impl Tcp {
         Some(last)
     }
 
+    /// After a timeout the first advance lets new data be sent, at whose end the Loss ends (RFC 5682, section 2.1, step 2b;
+    /// Linux, tcp_process_loss).
+    fn step_frto(&mut self, advances: bool, ack: u64) {
+        if !self.frto || self.state != State::Loss {
+            return;
+        }
+        if self.board.next() > self.high {
+            self.frto = advances; // step 3a: a duplicate, so that the loss was genuine
+        } else if advances && ack < self.high {
+            self.high = self.board.next();
+        }
+    }
+
+    /// Without SACK: marks the first segment lost after as many duplicate ACKs as the degree of reordering, and after each advance during the recovery
+    /// (Linux, tcp_newreno_mark_lost). Returns the bytes newly marked.
+    fn mark_first_lost(&mut self, advances: bool) -> u64 {
+        let lost = match self.state {
+            State::Open => u64::from(self.reported.delivered()) >= self.reordering.degree(),
+            State::Reducing => self.repairs && advances && self.board.una() < self.high,
+            State::Loss => false,
+        };
+        if lost {
+            self.board.mark_first_lost()
+        } else {
+            0
+        }
+    }
+
     /// Marks the segments lost that were sent before the most recently sent delivered one (RFC 8985, section 6.2). Until
     /// reordering is seen, there is no reordering window in recovery and from three SACKed segments on; then it is a
     /// quarter of the minimum RTT (Linux, tcp_rack_reo_wnd). Returns the bytes newly marked.
@@ -534,12 +620,22 @@ impl Tcp {
         if in_handshake {
             return self.handshake(at, remark);
         }
+        let (state, timed_out, reported) = (self.state, self.timed_out, self.reported.delivered());
         let alternatives = self.reaction(at.now, remark, after, view);
         if matches!(remark, Remark::Recovery | Remark::Ecn | Remark::Timeout) {
             self.retransmissions.begin(self.board.outstanding());
         }
         if matches!(remark, Remark::Timeout | Remark::Recovered | Remark::Undo) {
             self.reported.clear_reported();
+        }
+        if remark == Remark::Timeout {
+            self.frto = state == State::Open || state == State::Loss && timed_out == self.timed_out;
+        }
+        if remark == Remark::Timeout && !self.has_sack {
+            if state == State::Open {
+                self.reordering.on_timeout(u64::from(reported));
+            }
+            self.newly_lost += self.board.mark_all_lost();
         }
         self.high = self.board.next();
         if !alternatives.is_empty() {

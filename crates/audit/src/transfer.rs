@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn segment(seq: u64) -> What {
-        What::Segment { seq, bytes: 1000, stamp: None }
+        What::Segment { seq, bytes: 1000, stamp: None, cwr: false }
     }
 
     fn ack(ack: u64) -> What {
@@ -177,6 +177,7 @@ mod tests {
             ack,
             sack: Box::default(),
             ece: false,
+            ace: None,
             echo: None,
             echo_rtt: None,
             rwnd: None,

@@ -159,7 +159,7 @@ impl Run {
     fn send(&mut self) {
         let number = self.next;
         self.next += 1;
-        self.log(What::PacketSent { space: 2, number, bytes: SIZE });
+        self.log(What::PacketSent { space: 2, number, bytes: SIZE, mtu_probe: false });
         self.controller.on_sent(self.instant(self.now), SIZE, number);
         self.outstanding.insert(number, self.now);
         self.in_flight += SIZE;
@@ -198,7 +198,7 @@ impl Run {
         if let Some(newest) = lost.last() {
             let newest = self.instant(self.outstanding[newest]);
             for number in &lost {
-                self.log(What::PacketLost { space: 2, number: *number });
+                self.log(What::PacketLost { space: 2, number: *number, mtu_probe: false });
                 self.outstanding.remove(number);
                 self.in_flight -= SIZE;
             }
@@ -210,7 +210,7 @@ impl Run {
     fn probe(&mut self) {
         let (number, _) = self.outstanding.pop_last().expect("a packet in flight");
         self.in_flight -= SIZE;
-        self.log(What::PacketLost { space: 2, number });
+        self.log(What::PacketLost { space: 2, number, mtu_probe: false });
         self.metrics();
     }
 

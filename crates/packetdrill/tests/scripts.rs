@@ -158,6 +158,23 @@ fn packets_of_other_protocols_and_old_forms_are_read() {
     assert_eq!(reasons(&format!("{freebsd}{data}")), ["another system (FreeBSD's options of a SYN)"]);
 }
 
+/// RFC 9293, section 3.10.7.4: an ACK below SND.UNA can be ignored. RFC 5681, section 2: it is no duplicate ACK, three of
+/// which would begin a fast retransmit without SACK.
+#[test]
+fn an_ack_below_the_first_byte_is_ignored() {
+    let rest = "
++0 write(4, ..., 30000) = 30000
++0 > . 1:10001(10000) ack 1
++.1 < . 1:1(0) ack 0 win 65535
++0 < . 1:1(0) win 65535
++0 < . 1:1(0) ack 0 win 65535
++0 < . 1:1(0) ack 2001 win 65535
++0 > . 10001:14001(4000) ack 1
+";
+    let text = format!("{BEGIN}{rest}").replace(",sackOK", "");
+    assert_eq!(run_script(&text).unwrap().outcome, Outcome::Passed);
+}
+
 #[test]
 fn a_script_about_other_features_names_them() {
     let text = "

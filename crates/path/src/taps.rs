@@ -184,6 +184,7 @@ impl PacketTap {
             ecn: codepoint(&packet, fate, scalable),
             ece: if kind == ACK || on_wire { packet.flags & ECE != 0 } else { negotiates && kind != DATA },
             cwr: packet.flags & CWR != 0 || (negotiates && !on_wire && kind == SYN),
+            ace: on_wire.then(|| u32::from(packet.accecn_flags())),
         });
     }
 }

@@ -439,6 +439,10 @@ table! {
         /// Congestion Window Reduced flag; on a SYN as RFC 3168 negotiates ECN.
         #[hash(if_rows)]
         pub cwr: bool,
+        /// The flags AE, CWR and ECE of an ACK, a SYN or a SYN-ACK as a number (RFC 9768, section 3.2.1: ACE), where the flow
+        /// asks for Accurate ECN; else null.
+        #[hash(if_values)]
+        pub ace: Option<u32>,
     }
 }
 

@@ -32,7 +32,7 @@ _SENDER_PORT, _RECEIVER_PORT = 40_000, 5_001
 _FIRST_PORT, _PORTS = 1_024, 64_000
 _TCP, _UDP = 6, 17
 _TTL = 64
-_FLAG_SYN, _FLAG_ACK, _FLAG_ECE, _FLAG_CWR = 0x02, 0x10, 0x40, 0x80
+_FLAG_SYN, _FLAG_ACK, _FLAG_ECE, _FLAG_CWR, _FLAG_AE = 0x02, 0x10, 0x40, 0x80, 0x100
 # What a sender of data offers to receive; nothing is ever sent to it.
 _IDLE_WINDOW = 65_535
 _MOST_SCALE = 14
@@ -259,6 +259,8 @@ def _tcp(wire: Wire, row: dict[str, Any], ports: tuple[int, ...], terms: Terms, 
     kind, flow, connection = row["kind"], row["flow"], row["connection"]
     stamp, echo = (time // 10**6 & 0xFFFFFFFF for time in (row["sent_ns"], echo_ns))
     flags = (_FLAG_ECE if row["ece"] else 0) | (_FLAG_CWR if row["cwr"] else 0)
+    if row["ace"] is not None and row["ace"] & 0b100:
+        flags |= _FLAG_AE
     window = _IDLE_WINDOW >> terms.scale
     sequence = acknowledged = 0
     if kind == DATA:

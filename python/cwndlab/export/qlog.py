@@ -182,6 +182,8 @@ def _ack(wire: Wire, row: dict[str, Any]) -> dict[str, Any]:
         "window": row["window_bytes"],
         "ece": row["ece"],
     }
+    if row["ace"] is not None:
+        ack["ace"] = row["ace"]
     if row["echo_ns"]:
         ack["timestamp_rtt"] = (row["arrival_ns"] - row["echo_ns"]) / 1e6
     if row["sack"]:

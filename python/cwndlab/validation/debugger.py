@@ -327,23 +327,33 @@ def divergence(
     )
 
 
-def first_difference(first: Records, second: Records, flow: str | int = 0) -> tuple[float, float] | None:
-    """Where the windows of a flow in two runs differ for the first time, in their samples.
+def first_difference(first: Records, second: Records, flow: str | int = 0) -> tuple[float, float | None] | None:
+    """Where the windows of a flow in two runs differ for the first time, in the samples at the times that both have.
 
     Returns
     -------
     The time of the last equal sample, or 0, and that of the first different one, in seconds; None where all are equal.
+    If all are equal and one run has later samples of the flow, the second time is None.
+
+    Raises
+    ------
+    ScenarioError
+        There is no such flow, or the runs have no samples of it at the same times.
     """
     windows = []
     for one in (first, second):
         index = flow_index(one.document, flow)
         windows.append({row["time_ns"]: row["cwnd_bytes"] for row in one.rows("samples") if row["flow"] == index})
+    common = sorted(windows[0].keys() & windows[1].keys())
+    if not common:
+        what = "the two runs have no samples of the flow at the same times"
+        raise ScenarioError(Fault("sample_interval", what, "run both with the same sample_interval"))
     equal_ns = 0
-    for time_ns in sorted(windows[0].keys() | windows[1].keys()):
-        if windows[0].get(time_ns) != windows[1].get(time_ns):
+    for time_ns in common:
+        if windows[0][time_ns] != windows[1][time_ns]:
             return equal_ns / 1e9, time_ns / 1e9
         equal_ns = time_ns
-    return None
+    return None if max(windows[0]) == max(windows[1]) else (equal_ns / 1e9, None)
 
 
 def recorded(records: Records) -> tuple[Scenario, bool]:

@@ -8,7 +8,7 @@ mod plausible;
 mod skipped;
 mod ss;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cwndlab_units::{Fault, Time};
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
@@ -73,17 +73,7 @@ pub fn read(bytes: &[u8], choice: Choice<'_>) -> Result<Log, Fault> {
     }
     plausible::check_complete(&skipped, packets.len())?;
     let packets = plausible::without_copies(packets, &mut notes);
-    let mut connections: BTreeMap<Endpoints, Vec<Packet>> = BTreeMap::new();
-    for packet in packets {
-        connections.entry(packet.endpoints.sorted()).or_default().push(packet);
-    }
-    connections.retain(|_, packets| packets.iter().any(|one| one.payload > 0));
-    if choice.largest && choice.connection.is_none() {
-        let data = |packets: &[Packet]| packets.iter().map(|one| one.payload).sum::<u64>();
-        let largest = connections.iter().max_by_key(|one| data(one.1)).map(|one| *one.0);
-        connections.retain(|endpoints, _| Some(*endpoints) == largest);
-    }
-    let (endpoints, packets) = choose(connections, choice.connection)?;
+    let Connection { name, endpoints, packets } = choose(connections(packets), choice)?;
     let packets = if choice.anywhere {
         place::at_sender(packets, endpoints, &mut notes)?
     } else {
@@ -95,7 +85,10 @@ pub fn read(bytes: &[u8], choice: Choice<'_>) -> Result<Log, Fault> {
     let origin = packets[0].time;
     let mut events = connection_events(&packets, endpoints, origin, size);
     match choice.samples {
-        Some(text) => ss::merge(&mut events, text, endpoints, origin, &counted(&packets, endpoints))?,
+        Some(text) => {
+            let span = (origin, packets[packets.len() - 1].time);
+            ss::merge(&mut events, text, endpoints, span, &counted(&packets, endpoints), &mut notes)?;
+        }
         None => notes.push(
             "the capture has no windows: bytes in flight are compared, which shows windows above the reference only"
                 .to_owned(),
@@ -107,23 +100,67 @@ pub fn read(bytes: &[u8], choice: Choice<'_>) -> Result<Log, Fault> {
         windowless: choice.samples.is_none(),
         begins_late: !packets.iter().any(|one| one.syn),
         origin_ms: origin.as_nanos() as f64 * 1e-6,
-        connection: endpoints.to_string(),
+        connection: name,
         notes,
     })
 }
 
-/// The chosen connection, from the side that sent more data.
-fn choose(
-    connections: BTreeMap<Endpoints, Vec<Packet>>,
-    wanted: Option<&str>,
-) -> Result<(Endpoints, Vec<Packet>), Fault> {
-    let mut named: Vec<_> = connections.into_iter().map(|(key, packets)| (sender(key, &packets), packets)).collect();
-    let names = named.iter().map(|one| one.0.to_string()).collect::<Vec<_>>().join(", ");
-    match (wanted, named.len()) {
+/// A connection of a capture.
+struct Connection {
+    /// Its endpoints; with its number, where it is not the first between them.
+    name: String,
+    /// From the side that sent more data.
+    endpoints: Endpoints,
+    packets: Vec<Packet>,
+}
+
+/// The connections with data. Those of the same endpoints follow each other.
+fn connections(packets: Vec<Packet>) -> Vec<Connection> {
+    let answers = packets.iter().filter(|one| one.syn);
+    let answered: BTreeSet<(Endpoints, u32)> =
+        answers.filter_map(|one| Some((one.endpoints.reversed(), one.ack?.wrapping_sub(1)))).collect();
+    let mut pairs: BTreeMap<Endpoints, Vec<Vec<Packet>>> = BTreeMap::new();
+    for packet in packets {
+        let all = pairs.entry(packet.endpoints.sorted()).or_default();
+        let is_answered = answered.contains(&(packet.endpoints, packet.seq));
+        match all.last_mut() {
+            Some(last) if !(is_answered && reopens(last, &packet)) => last.push(packet),
+            _ => all.push(vec![packet]),
+        }
+    }
+    let mut connections = Vec::new();
+    for (pair, mut all) in pairs {
+        all.retain(|packets| packets.iter().any(|one| one.payload > 0));
+        for (packets, number) in all.into_iter().zip(1..) {
+            let endpoints = sender(pair, &packets);
+            let name = if number == 1 { endpoints.to_string() } else { format!("{endpoints}#{number}") };
+            connections.push(Connection { name, endpoints, packets });
+        }
+    }
+    connections
+}
+
+/// Whether `packet` opens a new connection after that of the packets `before`: a SYN with another sequence number than the
+/// one before it (RFC 9293, section 3.6.1).
+fn reopens(before: &[Packet], packet: &Packet) -> bool {
+    let opens = |one: &Packet| one.syn && one.ack.is_none();
+    let last = before.iter().rev().find(|one| opens(one) && one.endpoints == packet.endpoints);
+    // Of a simultaneous open, the other side's SYN is the first of its own.
+    opens(packet) && last.map_or_else(|| before.iter().any(|one| !one.syn), |last| last.seq != packet.seq)
+}
+
+/// The chosen connection, or the only one.
+fn choose(mut all: Vec<Connection>, choice: Choice<'_>) -> Result<Connection, Fault> {
+    let names = all.iter().map(|one| &*one.name).collect::<Vec<_>>().join(", ");
+    match (choice.connection, all.len()) {
         (_, 0) => Err(plausible::no_data(&Tally::new(), 0)),
-        (None, 1) => Ok(named.remove(0)),
+        (None, 1) => Ok(all.remove(0)),
+        (None, _) if choice.largest => {
+            let data = |one: &Connection| one.packets.iter().map(|one| one.payload).sum::<u64>();
+            Ok(all.into_iter().max_by_key(data).expect("there are several"))
+        }
         (None, count) => fault(format!("has {count} connections: {names}"), "choose one with `--connection NAME`"),
-        (Some(name), _) => match named.into_iter().find(|one| one.0.to_string() == name) {
+        (Some(name), _) => match all.into_iter().find(|one| one.name == name) {
             Some(found) => Ok(found),
             None => fault(format!("has no connection '{name}'"), format!("its connections are: {names}")),
         },
@@ -136,7 +173,7 @@ fn counted(packets: &[Packet], endpoints: Endpoints) -> ss::Counted {
     if !packets.first().is_some_and(|one| one.syn) {
         return counted;
     }
-    let size = packets.iter().filter_map(Packet::segment_size).min().unwrap_or(u64::MAX);
+    let size = plausible::announced(packets, endpoints).unwrap_or(u64::MAX);
     for packet in packets {
         if packet.endpoints == endpoints {
             let segments = packet.payload.div_ceil(size) as usize;
@@ -308,6 +345,9 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
         || [endpoints, endpoints.reversed()]
             .iter()
             .all(|side| packets.iter().any(|one| one.syn && one.endpoints == *side && one.sack_permitted));
+    let accurate_ecn = [endpoints, endpoints.reversed()]
+        .iter()
+        .all(|side| packets.iter().any(|one| one.endpoints == *side && one.has_accurate_ecn()));
     let mut window = None;
     // The end of the sender's data, once its FIN says so.
     let mut data_end = u64::MAX;
@@ -341,10 +381,11 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
             if packet.fin {
                 data_end = seq + packet.payload;
             }
+            let cwr = !accurate_ecn && packet.cwr();
             // A capture above segmentation offload has several segments in one packet.
             while sent < packet.payload {
                 let bytes = (packet.payload - sent).min(size);
-                push(What::Segment { seq: seq + sent, bytes, stamp: packet.timestamps.map(|one| one.0) });
+                push(What::Segment { seq: seq + sent, bytes, stamp: packet.timestamps.map(|one| one.0), cwr });
                 sent += bytes;
             }
         } else if let Some(ack) = packet.ack {
@@ -363,7 +404,8 @@ fn connection_events(packets: &[Packet], endpoints: Endpoints, origin: Time, siz
             let rwnd = scale.map(|shift| u64::from(packet.window) << shift);
             let same_window = window.replace(packet.window) == Some(packet.window);
             let duplicates = !has_sack && packet.payload == 0 && !packet.fin && same_window;
-            push(What::TcpAck { ack, sack, ece: packet.ece, echo, echo_rtt, rwnd, duplicates });
+            let (ece, ace) = (!accurate_ecn && packet.ece(), accurate_ecn.then_some(packet.ace));
+            push(What::TcpAck { ack, sack, ece, ace, echo, echo_rtt, rwnd, duplicates });
         }
     }
     events
@@ -386,6 +428,38 @@ mod tests {
         assert_eq!(scale(Some(2), Some(15)), Some(14));
         assert_eq!((scale(None, Some(7)), scale(Some(2), None)), (Some(0), Some(0)));
         assert_eq!(window_scale(&[syn(ends, Some(2))], ends), None);
+    }
+
+    /// RFC 9293, section 3.6.1: a SYN opens a new connection of the same ports. One that is sent again has its sequence
+    /// number. One that the other side does not accept (RFC 5961, section 4) opens nothing. In a simultaneous open (RFC
+    /// 9293, section 3.5), both sides send a SYN.
+    #[test]
+    fn a_syn_with_another_number_opens_a_new_connection() {
+        let ends = Endpoints::example();
+        let bare = |endpoints, seq, ack| {
+            let bare = Packet::bare(Time::ZERO, endpoints, 0, 1000, (0, 0));
+            Packet { seq, ack, ..bare }
+        };
+        let syn = |seq| Packet { syn: true, ..bare(ends, seq, None) };
+        let answer = |ack| Packet { syn: true, ..bare(ends.reversed(), 7, Some(ack)) };
+        let data = |seq| Packet { payload: 100, ..bare(ends, seq, Some(8)) };
+        let found = |packets: Vec<Packet>| -> Vec<(String, usize)> {
+            connections(packets).into_iter().map(|one| (one.name, one.packets.len())).collect()
+        };
+        let name = ends.to_string();
+        let first = vec![syn(0), syn(0), answer(1), data(1)];
+        assert_eq!(found(first.clone()), [(name.clone(), 4)]);
+        let second = vec![syn(900), answer(901), data(901), data(1001), data(1101)];
+        let both = [first.clone(), second.clone()].concat();
+        assert_eq!(found(both.clone()), [(name.clone(), 4), (format!("{name}#2"), 5)]);
+        // The beginning of the first one is not in the capture.
+        assert_eq!(found(both[3..].to_vec()), [(name.clone(), 1), (format!("{name}#2"), 5)]);
+        // The first one was refused and has no data.
+        assert_eq!(found([vec![syn(0), bare(ends.reversed(), 0, Some(1))], second].concat()), [(name.clone(), 5)]);
+        assert_eq!(found([first, vec![syn(900), data(101)]].concat()), [(name.clone(), 6)]);
+        let other = Packet { syn: true, ..bare(ends.reversed(), 7, None) };
+        let again = Packet { syn: true, ..bare(ends, 0, Some(8)) };
+        assert_eq!(found(vec![syn(0), other, again, answer(1), data(1)]), [(name, 5)]);
     }
 
     /// RFC 9293, section 3.4: a FIN has a sequence number. By hand: 100 bytes and a FIN, of which the ACK is 101 after the

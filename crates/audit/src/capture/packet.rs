@@ -50,7 +50,8 @@ pub(crate) struct Packet {
     pub(crate) ack: Option<u32>,
     pub(crate) payload: u64,
     pub(crate) syn: bool,
-    pub(crate) ece: bool,
+    /// The flags AE, CWR and ECE as a number (RFC 9768, section 3.2.1).
+    pub(crate) ace: u8,
     pub(crate) sack: Vec<(u32, u32)>,
     /// Value and echo of the timestamp option.
     pub(crate) timestamps: Option<(u32, u32)>,
@@ -68,7 +69,7 @@ pub(crate) struct Packet {
 }
 
 /// What two copies of one packet have in common.
-type Fields = (Endpoints, (u32, Option<u32>, u64), (bool, bool, bool, u16), Vec<(u32, u32)>, Option<(u32, u32)>, u16);
+type Fields = (Endpoints, (u32, Option<u32>, u64), (bool, bool, u8, u16), Vec<(u32, u32)>, Option<(u32, u32)>, u16);
 
 /// Source and destination of an IP packet, and the length of its payload by its header: the capture may end with the
 /// headers, and lacks `uncaptured` bytes. With the identification of IPv4.
@@ -144,7 +145,7 @@ impl Packet {
             ack: Some(ack),
             payload: 0,
             syn: false,
-            ece: false,
+            ace: 0,
             sack: Vec::new(),
             timestamps: Some(timestamps),
             window,
@@ -169,7 +170,7 @@ impl Packet {
             ack: tcp.ack().then(|| tcp.acknowledgment_number()),
             payload: length.saturating_sub(u64::from(tcp.data_offset()) * 4),
             syn: tcp.syn(),
-            ece: tcp.ece(),
+            ace: u8::from(tcp.ns()) << 2 | u8::from(tcp.cwr()) << 1 | u8::from(tcp.ece()),
             sack: Vec::new(),
             timestamps: None,
             window: tcp.window_size(),
@@ -195,6 +196,21 @@ impl Packet {
         Some(packet)
     }
 
+    /// ECN-Echo (RFC 3168).
+    pub(crate) fn ece(&self) -> bool {
+        self.ace & 1 != 0
+    }
+
+    /// Congestion Window Reduced (RFC 3168).
+    pub(crate) fn cwr(&self) -> bool {
+        self.ace & 2 != 0
+    }
+
+    /// A SYN asks for Accurate ECN, a SYN-ACK accepts it (RFC 9768, table 2).
+    pub(crate) fn has_accurate_ecn(&self) -> bool {
+        self.syn && if self.ack.is_none() { self.ace == 0b111 } else { matches!(self.ace, 0b010 | 0b011 | 0b100 | 0b110) }
+    }
+
     /// Payload of a full segment by the options of a SYN: timestamps take twelve bytes (RFC 7323, appendix A).
     pub(crate) fn segment_size(&self) -> Option<u64> {
         let mss = self.mss.filter(|_| self.syn)?;
@@ -205,7 +221,7 @@ impl Packet {
     /// The fields by which a copy is recognised.
     pub(crate) fn fields(&self) -> Fields {
         let numbers = (self.seq, self.ack, self.payload);
-        let flags = (self.syn, self.fin, self.ece, self.window);
+        let flags = (self.syn, self.fin, self.ace, self.window);
         (self.endpoints, numbers, flags, self.sack.clone(), self.timestamps, self.ip_id)
     }
 }

@@ -234,9 +234,18 @@ fn acknowledged_at_once(packets: &[Packet], from: Endpoints) -> Option<Duration>
     (counts[counts.len() / 2] <= FEW && median < gap && median < Duration::from_millis(1)).then_some(median)
 }
 
+/// The payload of a full segment by the handshake. Without timestamps in the segments it is the MSS: they are in use only if
+/// both SYNs have them, and then all segments do (RFC 7323, section 3.2).
+pub(super) fn announced(packets: &[Packet], from: Endpoints) -> Option<u64> {
+    let is_stamped =
+        packets.iter().any(|one| one.endpoints == from && one.payload > 0 && !one.syn && one.timestamps.is_some());
+    let size = |one: &Packet| if is_stamped { one.segment_size() } else { one.mss.filter(|_| one.syn).map(u64::from) };
+    packets.iter().filter_map(size).min().filter(|bytes| *bytes > 0)
+}
+
 /// The payload of a full segment: of the handshake, else that of which the longer packets are multiples.
 pub(super) fn segment_size(packets: &[Packet], from: Endpoints) -> Result<u64, Fault> {
-    if let Some(size) = packets.iter().filter_map(Packet::segment_size).min() {
+    if let Some(size) = announced(packets, from) {
         return Ok(below_path_mtu(packets, from, size).unwrap_or(size));
     }
     let mut sizes: BTreeMap<u64, usize> = BTreeMap::new();
@@ -313,6 +322,25 @@ pub(super) fn note_holes(packets: &[Packet], from: Endpoints, notes: &mut Vec<St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// RFC 7323, section 3.2: timestamps are in use if both SYNs have the option; then every segment has it, which takes
+    /// twelve bytes (appendix A).
+    #[test]
+    fn timestamps_make_segments_smaller_only_where_both_sides_have_them() {
+        let ends = Endpoints::example();
+        let size = |answers: bool| {
+            let stamps = |has: bool| has.then_some((1, 1));
+            let packet = |endpoints, has| Packet {
+                timestamps: stamps(has),
+                ..Packet::bare(Time::ZERO, endpoints, 1, 60, (0, 0))
+            };
+            let syn = Packet { syn: true, mss: Some(1460), ..packet(ends, true) };
+            let answer = Packet { syn: true, mss: Some(1400), ..packet(ends.reversed(), answers) };
+            let data = Packet { payload: 1388, ..packet(ends, answers) };
+            segment_size(&[syn, answer, data], ends).ok()
+        };
+        assert_eq!((size(true), size(false)), (Some(1388), Some(1400)));
+    }
 
     /// A hundred segments after five of the announced size are smaller, as where the path's MTU is found (RFC 1191). Short
     /// writes, which end with PSH, say nothing.

@@ -40,6 +40,8 @@ struct Packet {
     #[serde(rename = "packet_size")]
     size: Number,
     frames: Option<Vec<Frame>>,
+    #[serde(rename = "is_mtu_probe_packet")]
+    mtu_probe: serde_json::Value,
 }
 
 /// Values of congestion control; `cwnd` is the name of draft-00, `current_cwnd` that of mvfst.
@@ -87,6 +89,7 @@ struct Tcp {
     ack: Number,
     sack: Vec<Vec<Number>>,
     ece: bool,
+    ace: Number,
     timestamp_rtt: Number,
     kind: Text,
     cwnd_before: Number,
@@ -101,13 +104,15 @@ pub(crate) struct Read {
     pub(crate) connection: Option<u64>,
     /// A packet was sent without a list of its frames.
     pub(crate) unlisted: bool,
+    /// A packet was sent that has PING and PADDING only.
+    pub(crate) padded_ping: bool,
     /// Size of a received packet, bytes.
     pub(crate) received: u64,
 }
 
 impl Read {
     fn of(events: Vec<What>) -> Self {
-        Self { events, connection: None, unlisted: false, received: 0 }
+        Self { events, connection: None, unlisted: false, padded_ping: false, received: 0 }
     }
 }
 
@@ -173,6 +178,12 @@ fn elicits_ack(frames: &[Frame]) -> bool {
     })
 }
 
+/// RFC 9000, section 14.4: what a probe of the path MTU may be limited to.
+fn is_padded_ping(frames: &[Frame]) -> bool {
+    let has = |wanted| frames.iter().any(|frame| kind(frame) == wanted);
+    has("ping") && has("padding") && frames.iter().all(|frame| matches!(kind(frame).as_str(), "ping" | "padding"))
+}
+
 /// Size of a packet, bytes; 0 where the log does not say.
 fn size(packet: &Packet) -> u64 {
     let header = &packet.header;
@@ -189,11 +200,15 @@ fn sent(packet: &Packet) -> Read {
     let unlisted = packet.frames.is_none();
     let bytes = size(packet);
     let counts = packet.frames.as_ref().is_none_or(|frames| elicits_ack(frames));
+    let mtu_probe = packet.mtu_probe == true;
     let events = match number(packet) {
-        Some(number) if counts && bytes > 0 => vec![What::PacketSent { space: space(packet), number, bytes }],
+        Some(number) if counts && bytes > 0 => {
+            vec![What::PacketSent { space: space(packet), number, bytes, mtu_probe }]
+        }
         _ => Vec::new(),
     };
-    Read { unlisted, ..Read::of(events) }
+    let padded_ping = packet.frames.as_ref().is_some_and(|frames| is_padded_ping(frames));
+    Read { unlisted, padded_ping, ..Read::of(events) }
 }
 
 fn received(packet: &Packet) -> Vec<What> {
@@ -205,7 +220,8 @@ fn received(packet: &Packet) -> Vec<What> {
 }
 
 fn lost(packet: &Packet) -> Vec<What> {
-    number(packet).map(|number| What::PacketLost { space: space(packet), number }).into_iter().collect()
+    let mtu_probe = packet.mtu_probe == true;
+    number(packet).map(|number| What::PacketLost { space: space(packet), number, mtu_probe }).into_iter().collect()
 }
 
 fn losses(one: &Losses) -> Vec<What> {
@@ -252,14 +268,15 @@ fn tcp(name: &str, one: &Tcp) -> Read {
             .sequence
             .whole()
             .zip(one.length.whole())
-            .map(|(seq, bytes)| What::Segment { seq, bytes, stamp: None })
+            .map(|(seq, bytes)| What::Segment { seq, bytes, stamp: None, cwr: false })
             .filter(|what| !matches!(what, What::Segment { bytes: 0, .. })),
         "ack_received" => one.ack.whole().map(|ack| {
             let pair = |block: &Vec<Number>| Some((block.first()?.whole()?, block.get(1)?.whole()?));
             let sack = one.sack.iter().filter_map(pair).filter(|block| block.0 < block.1).collect();
             let duplicates = one.sack.is_empty();
             let echo_rtt = duration(one.timestamp_rtt, 1.0);
-            What::TcpAck { ack, sack, ece: one.ece, echo: None, echo_rtt, rwnd: None, duplicates }
+            let ace = one.ace.whole().and_then(|ace| u8::try_from(ace).ok());
+            What::TcpAck { ack, sack, ece: one.ece && ace.is_none(), ace, echo: None, echo_rtt, rwnd: None, duplicates }
         }),
         _ => remark(one),
     };

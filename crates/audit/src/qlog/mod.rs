@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::event::{Event, Log, Protocol, Remark, What, ORIGIN};
-use data::{plain_name, translate};
+use data::{plain_name, translate, Read};
 use lenient::{Number, Text};
 
 /// The fields that all events of a trace share.
@@ -108,9 +108,24 @@ struct Connection {
     /// Bytes of packets sent and received.
     sent: u64,
     received: u64,
+    /// Size of the largest packet sent that is no probe of the path MTU, bytes.
+    largest: u64,
 }
 
 impl Connection {
+    /// Adds the bytes of packets sent, and names probes of the path MTU that the log does not name: a packet of PING and
+    /// PADDING that is larger than all before it.
+    fn sent(&mut self, read: &mut Read) {
+        for what in &mut read.events {
+            let What::PacketSent { bytes, mtu_probe, .. } = what else { continue };
+            self.sent += *bytes;
+            *mtu_probe |= read.padded_ping && *bytes > self.largest;
+            if !*mtu_probe {
+                self.largest = self.largest.max(*bytes);
+            }
+        }
+    }
+
     /// What the reader of a result should know: who logs the receiver of a transfer compares an idle window.
     fn note(&self) -> Option<String> {
         let is_receiver = self.received > RECEIVER_BYTES && self.received / RECEIVER_SHARE > self.sent;
@@ -179,6 +194,8 @@ pub fn read(bytes: &[u8], connection: Option<&str>) -> Result<Log, Fault> {
         return fault(format!("is compressed with {program}"), format!("unpack it with `{program} -d` first"));
     }
     let Ok(text) = std::str::from_utf8(bytes) else { return fault("is not text", NOT_QLOG) };
+    // RFC 8259, section 8.1: a reader may ignore a byte order mark.
+    let text = text.trim_start_matches('\u{feff}');
     let mut all = Collector::default();
     match serde_json::from_str::<Document<'_>>(text) {
         Ok(document) => all.document(&document),
@@ -204,9 +221,11 @@ impl Collector {
         }
     }
 
-    /// JSON-SEQ (RFC 7464), or one object per line.
+    /// JSON-SEQ, or one object per line. RFC 7464, section 2.1: a record separator begins each text of JSON-SEQ, which may
+    /// have line breaks.
     fn sequence(&mut self, text: &str, error: &serde_json::Error) -> Result<(), Fault> {
-        let records = || text.split(['\u{1e}', '\n']).map(str::trim).filter(|one| !one.is_empty());
+        let separator = if text.contains('\u{1e}') { '\u{1e}' } else { '\n' };
+        let records = || text.split(separator).map(str::trim).filter(|one| !one.is_empty());
         let Some(first) = records().next() else { return fault("is empty", NOT_QLOG) };
         let head = serde_json::from_str::<Head<'_>>(first);
         let Some(head) = head.ok().filter(|head| head.qlog_version.0.is_some() || head.trace.is_some()) else {
@@ -257,7 +276,7 @@ impl Collector {
         let format = trace.common_fields.time_format.0.as_deref().unwrap_or_default();
         let relative = matches!(format, "delta" | "relative_to_previous_event");
         self.clock_ms = time * unit + if relative { self.clock_ms } else { 0.0 };
-        let Ok(read) = translate(&plain_name(kind), event.data.map_or("{}", RawValue::get), unit) else {
+        let Ok(mut read) = translate(&plain_name(kind), event.data.map_or("{}", RawValue::get), unit) else {
             return self.skip(place());
         };
         self.unlisted += u64::from(read.unlisted);
@@ -269,8 +288,7 @@ impl Collector {
         let point = &trace.vantage_point;
         connection.vantage = [&point.kind, &point.name].map(|one| one.0.clone().filter(|text| !text.is_empty()));
         connection.received += read.received;
-        let sent = read.events.iter().map(|what| if let What::PacketSent { bytes, .. } = what { *bytes } else { 0 });
-        connection.sent += sent.sum::<u64>();
+        connection.sent(&mut read);
         connection.numbers.extend(read.connection);
         connection.events.extend(read.events.into_iter().map(|what| (self.clock_ms, what)));
     }

@@ -6,7 +6,7 @@ use crate::event::{Log, Metrics, Protocol, What, ORIGIN};
 /// The same two events in all forms: packet 7 of 1200 B sent at 100 ms, and the window 24,000 at 150 ms.
 fn assert_reads(log: &Log) {
     let [sent, window] = &log.events[..] else { panic!("{:?}", log.events) };
-    assert_eq!(sent.what, What::PacketSent { space: 2, number: 7, bytes: 1200 });
+    assert_eq!(sent.what, What::PacketSent { space: 2, number: 7, bytes: 1200, mtu_probe: false });
     assert_eq!(window.what, What::Metrics(Metrics { cwnd: Some(24_000), ..Metrics::default() }));
     assert_eq!((sent.time, window.time.as_nanos() - sent.time.as_nanos(), log.origin_ms), (ORIGIN, 50_000_000, 100.0));
     assert_eq!(log.protocol, Protocol::Quic);
@@ -88,6 +88,39 @@ fn ranges_that_touch_exclude_their_ends() {
     assert_eq!(acks("[[4], [5]]"), (vec![(4, 5), (5, 6)], 0));
 }
 
+/// draft-ietf-quic-qlog-quic-events-11: `is_mtu_probe_packet` of packets sent and lost. Without it, a probe has PING and
+/// PADDING (RFC 9000, section 14.4) and is larger than the packets before it; one of their size may be another probe.
+#[test]
+fn probes_of_the_path_mtu_are_known_by_name_or_by_frames() {
+    let probe = |length: u64, frames: &str, mark: &str| {
+        let frames = SENT.replace(r#"{"frame_type":"stream"}"#, frames).replace("1200", &length.to_string());
+        let log = parse(&format!("{HEAD}\n{SENT}\n{}\n", frames.replace(r#""frames""#, &format!(r#"{mark}"frames""#))));
+        let What::PacketSent { mtu_probe, .. } = log.events[1].what else { panic!("{:?}", log.events) };
+        mtu_probe
+    };
+    let padded = r#"{"frame_type":"ping"},{"frame_type":"padding"}"#;
+    let mark = r#""is_mtu_probe_packet":true,"#;
+    assert_eq!([probe(1452, padded, ""), probe(1200, padded, mark)], [true; 2]);
+    let no_mark = mark.replace("true", "null");
+    let ping = r#"{"frame_type":"ping"}"#;
+    assert_eq!([probe(1200, padded, ""), probe(1452, ping, ""), probe(1200, padded, &no_mark)], [false; 3]);
+    let lost = r#"{"time":120.0,"name":"recovery:packet_lost","data":{"header":{"packet_number":7},"is_mtu_probe_packet":true}}"#;
+    let log = parse(&format!("{HEAD}\n{SENT}\n{lost}\n"));
+    assert_eq!(log.events[1].what, What::PacketLost { space: 2, number: 7, mtu_probe: true });
+}
+
+/// RFC 7464, sections 2.1 and 2.2: a record separator begins a text, which may have line breaks. RFC 8259, section 8.1: a
+/// reader may ignore a byte order mark.
+#[test]
+fn json_seq_with_line_breaks_and_a_byte_order_mark() {
+    let broken = [HEAD, SENT, WINDOW].map(|record| format!("\u{1e}{}\n", record.replace(',', ",\n  ")));
+    assert_reads(&parse(&broken.concat()));
+    assert_reads(&parse(&format!("\u{feff}{HEAD}\n{SENT}\n{WINDOW}\n")));
+    assert_reads(&parse(&format!(
+        "\u{feff}{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{SENT},{WINDOW}]}}]}}"
+    )));
+}
+
 /// RFC 7464, section 2.3: a truncated record is skipped.
 #[test]
 fn a_cut_sequence_is_read_up_to_the_cut() {
@@ -154,7 +187,7 @@ fn json_of_draft_00() {
         ["LOSS","PACKETS_LOST","DEFAULT","160000",
          {"largest_lost_packet_num":7,"lost_bytes":2400,"lost_packets":2}]]}]}"#,
     );
-    assert_eq!(log.events[0].what, What::PacketSent { space: 2, number: 7, bytes: 1200 });
+    assert_eq!(log.events[0].what, What::PacketSent { space: 2, number: 7, bytes: 1200, mtu_probe: false });
     let window = Metrics { cwnd: Some(24_000), in_flight: Some(1200), ..Metrics::default() };
     assert_eq!(log.events[1].what, What::Metrics(window));
     assert_eq!(log.events[2].what, What::PacketsLost { largest: 7, count: 2 });

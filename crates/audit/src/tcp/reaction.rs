@@ -30,7 +30,7 @@ impl Tcp {
         match remark {
             Remark::Recovery | Remark::Ecn => {
                 let cause = if remark == Remark::Ecn { Cause::Ecn } else { Cause::Loss };
-                self.state = State::Reducing;
+                (self.state, self.repairs) = (State::Reducing, cause == Cause::Loss);
                 self.congestion(time, cause, false, view)
             }
             Remark::Timeout => {
@@ -59,10 +59,19 @@ impl Tcp {
                 }
             }
             Remark::Undo => {
+                self.unmark_lost();
                 self.state = State::Open;
                 vec![vec![change(Change::Undo)]]
             }
             Remark::Opened | Remark::Established => vec![],
+        }
+    }
+
+    /// Before all data of a reduction is acknowledged, its undo takes the marks of losses back (Linux, tcp_try_undo_partial and
+    /// tcp_try_undo_loss).
+    fn unmark_lost(&mut self) {
+        if self.state == State::Loss || self.board.una() < self.high {
+            self.board.unmark_lost();
         }
     }
 
@@ -84,17 +93,26 @@ impl Tcp {
         sizes.into_iter().map(|size| vec![Report::Congestion(report(size))]).collect()
     }
 
-    /// Whether the ACK among `events` starts a recovery that the log does not name: a retransmission follows at once.
-    pub(super) fn begins_recovery(&self, events: &[Event], following: &[Event]) -> bool {
+    /// The reduction that the ACK among `events` starts and the log does not name: a retransmission follows at once, or the
+    /// next new data has CWR after an ECN-Echo (RFC 3168, section 6.1.2).
+    pub(super) fn begins_reduction(&self, events: &[Event], following: &[Event]) -> Option<Remark> {
         if self.remarks || self.state != State::Open || self.board.is_empty() {
-            return false;
+            return None;
         }
+        let is_ack = |one: &&Event| matches!(one.what, What::TcpAck { .. });
         let until = events[0].time + AT_ONCE;
-        let following = following.iter().take_while(|one| one.time <= until);
-        let mut sent = events.iter().chain(following.take_while(|one| !matches!(one.what, What::TcpAck { .. })));
-        sent.any(
-            |one| matches!(one.what, What::Segment { seq, .. } if seq >= self.board.una() && seq < self.board.next()),
-        )
+        let at_once = following.iter().take_while(|one| one.time <= until);
+        let mut sent = events.iter().chain(at_once.take_while(|one| !is_ack(one)));
+        let again = |one: &Event| matches!(one.what, What::Segment { seq, .. } if seq >= self.board.una() && seq < self.board.next());
+        if sent.any(again) {
+            return Some(Remark::Recovery);
+        }
+        let echoes = events.iter().any(|one| matches!(one.what, What::TcpAck { ece: true, .. }));
+        let mut sent = events.iter().chain(following).filter_map(|one| match one.what {
+            What::Segment { seq, cwr, .. } if seq >= self.board.next() => Some(cwr),
+            _ => None,
+        });
+        (echoes && sent.next() == Some(true)).then_some(Remark::Ecn)
     }
 
     /// A spurious reduction is undone, where the sender does that: RFC 3708 and RFC 4015 permit it. While data that was
@@ -108,6 +126,7 @@ impl Tcp {
         }
         self.reordering.observe(una, self.board.fack(), self.samples.mss);
         self.retransmissions.undone();
+        self.unmark_lost();
         self.state = State::Open;
         self.duplicates = 0;
         let undone = vec![Report::Window(window(at.now, Change::Undo, at.view.cwnd))];

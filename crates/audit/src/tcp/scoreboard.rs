@@ -163,6 +163,37 @@ impl Scoreboard {
         }
     }
 
+    /// Without SACK: marks the first segment lost, unless it was or was sent again (Linux, tcp_newreno_mark_lost). Returns
+    /// the bytes newly marked.
+    pub(super) fn mark_first_lost(&mut self) -> u64 {
+        self.mark_first(1)
+    }
+
+    /// Without SACK: a timeout marks all segments lost, those that were sent again too (Linux, tcp_timeout_mark_lost).
+    /// Returns the bytes newly marked.
+    pub(super) fn mark_all_lost(&mut self) -> u64 {
+        self.segments.iter_mut().for_each(|one| one.retransmitted = false);
+        self.outstanding = 0;
+        self.mark_first(usize::MAX)
+    }
+
+    /// Nothing is lost: a reduction was undone (Linux, tcp_undo_cwnd_reduction).
+    pub(super) fn unmark_lost(&mut self) {
+        self.segments.iter_mut().for_each(|one| one.lost = false);
+        self.lost = 0;
+    }
+
+    fn mark_first(&mut self, count: usize) -> u64 {
+        self.transmissions.clear(); // which only marks by time need
+        let mut marked = 0;
+        for one in self.segments.iter_mut().take(count).filter(|one| !one.lost && !one.retransmitted) {
+            one.lost = true;
+            marked += one.bytes();
+        }
+        self.lost += marked;
+        marked
+    }
+
     /// Marks the segments lost that were sent before the newest that was delivered, and at least `wait` ago (RFC 8985,
     /// section 6.2, step 5). Returns the bytes newly marked.
     pub(super) fn mark_lost(&mut self, now: Time, wait: Duration) -> u64 {

@@ -1,10 +1,10 @@
 //! Duplicate ACKs without SACK.
 
-use cwndlab_control::Report;
+use cwndlab_control::{Cause, Report};
 use cwndlab_units::{Duration, Time};
 
 use super::Tcp;
-use crate::event::{Event, What, ORIGIN};
+use crate::event::{Event, Remark, What, ORIGIN};
 use crate::item::{Flights, Item, View};
 
 const MSS: u64 = 1000;
@@ -14,12 +14,12 @@ fn at(ms: u64) -> Time {
 }
 
 fn segment(ms: u64, number: u64) -> Event {
-    Event { time: at(ms), what: What::Segment { seq: 1 + number * MSS, bytes: MSS, stamp: None } }
+    Event { time: at(ms), what: What::Segment { seq: 1 + number * MSS, bytes: MSS, stamp: None, cwr: false } }
 }
 
 fn ack(ms: u64, segments: u64, duplicates: bool) -> Event {
     let (ack, sack) = (1 + segments * MSS, Box::default());
-    let what = What::TcpAck { ack, sack, ece: false, echo: None, echo_rtt: None, rwnd: None, duplicates };
+    let what = What::TcpAck { ack, sack, ece: false, ace: None, echo: None, echo_rtt: None, rwnd: None, duplicates };
     Event { time: at(ms), what }
 }
 
@@ -87,7 +87,16 @@ fn a_late_retransmission_counts_where_a_d_sack_reports_it() {
     let with_sack = |ms: u64, segments: u64, block: (u64, u64)| {
         let sack = Box::new([(1 + block.0 * MSS, 1 + block.1 * MSS)]);
         let ack = 1 + segments * MSS;
-        let what = What::TcpAck { ack, sack, ece: false, echo: None, echo_rtt: None, rwnd: None, duplicates: false };
+        let what = What::TcpAck {
+            ack,
+            sack,
+            ece: false,
+            ace: None,
+            echo: None,
+            echo_rtt: None,
+            rwnd: None,
+            duplicates: false,
+        };
         Event { time: at(ms), what }
     };
     let first: Vec<_> = (0..8).map(|number| segment(0, number)).collect();
@@ -95,4 +104,100 @@ fn a_late_retransmission_counts_where_a_d_sack_reports_it() {
     let late = [vec![ack(100, 5, false)], vec![segment(101, 1)], vec![with_sack(150, 6, (1, 2))]];
     let (tcp, _) = after(10, &[vec![first, repair], late.into()].concat());
     assert!(!tcp.retransmissions.all_spurious());
+}
+
+/// RFC 9768, section 3.2.2, by hand: the counter begins at five; the values 5, 6, 1, 1 of four ACKs are 0, 1, 3 and 0 marks.
+#[test]
+fn accurate_ecn_counts_marks_modulo_eight() {
+    let marked = |ms: u64, segments: u64, ace: u8| {
+        let one = ack(ms, segments, false);
+        let What::TcpAck { ack, sack, .. } = one.what else { panic!("{one:?}") };
+        let what = What::TcpAck {
+            ack,
+            sack,
+            ece: false,
+            ace: Some(ace),
+            echo: None,
+            echo_rtt: None,
+            rwnd: None,
+            duplicates: false,
+        };
+        vec![Event { what, ..one }]
+    };
+    let first = (0..10).map(|number| segment(0, number)).collect();
+    let (_, out) = after(10, &[first, marked(50, 1, 5), marked(51, 2, 6), marked(52, 6, 1), marked(53, 8, 1)]);
+    let ce = out.iter().filter_map(|item| match item {
+        Item::Step(step) => match step.main_event() {
+            Some(Report::Ack(ack)) => Some(ack.ce.0 / MSS),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert_eq!(ce.collect::<Vec<_>>(), [0, 1, 3, 0]);
+}
+
+/// RFC 3168, section 6.1.2, by hand: an ACK has ECN-Echo, and the next new segment CWR: the sender reduced its window for
+/// congestion, once. Where it has no CWR, a reduction was before.
+#[test]
+fn data_with_cwr_after_an_echo_tells_of_a_reduction() {
+    for cwr in [false, true] {
+        let first: Vec<_> = (0..10).map(|number| segment(0, number)).collect();
+        let echo = Event {
+            what: What::TcpAck {
+                ack: 1 + 5 * MSS,
+                sack: Box::default(),
+                ece: true,
+                ace: None,
+                echo: None,
+                echo_rtt: None,
+                rwnd: None,
+                duplicates: false,
+            },
+            ..ack(50, 5, false)
+        };
+        let next = Event { what: What::Segment { seq: 1 + 10 * MSS, bytes: MSS, stamp: None, cwr }, ..segment(51, 10) };
+        let groups = [vec![first], vec![vec![echo], vec![next]]].concat();
+        let view = View {
+            cwnd: 10 * MSS,
+            permitted_cwnd: 10 * MSS,
+            slow_start: false,
+            observes_sent: false,
+            model_based: false,
+            paced: false,
+        };
+        let (mut tcp, mut out) = (Tcp::new(MSS, 10 * MSS, false, Flights::Window), Vec::new());
+        for (number, events) in groups.iter().enumerate() {
+            let following = groups[number + 1..].concat();
+            tcp.events(0, events, &following, &view, &mut out);
+        }
+        let reductions = out.iter().filter(|item| match item {
+            Item::Step(step) => matches!(step.main_event(), Some(Report::Congestion(one)) if one.cause == Cause::Ecn),
+            _ => false,
+        });
+        assert_eq!(reductions.count(), usize::from(cwr));
+    }
+}
+
+/// Linux, tcp_newreno_mark_lost and tcp_timeout_mark_lost, by hand: of ten segments the first is lost after three duplicate
+/// ACKs, which deliver three others, so that 10 − 3 − 1 are in flight; it is sent again. A timeout marks the ten lost, of
+/// which the first is lost again.
+#[test]
+fn without_sack_the_first_segment_is_lost_and_a_timeout_loses_all() {
+    let first: Vec<_> = (0..10).map(|number| segment(0, number)).collect();
+    let dup = |ms| vec![ack(ms, 0, true)];
+    let (mut tcp, mut out) = after(10, &[first, dup(50), dup(51), dup(52)]);
+    assert_eq!(tcp.pipe(), 6 * MSS);
+    let view = View {
+        cwnd: 10 * MSS,
+        permitted_cwnd: 10 * MSS,
+        slow_start: false,
+        observes_sent: false,
+        model_based: true,
+        paced: false,
+    };
+    tcp.events(0, &[segment(53, 0)], &[], &view, &mut out);
+    assert_eq!(tcp.pipe(), 7 * MSS);
+    let timeout = Event { what: What::Remark { remark: Remark::Timeout, cwnd: (0, 0) }, ..segment(400, 0) };
+    tcp.events(0, &[timeout], &[], &view, &mut out);
+    assert_eq!((tcp.pipe(), tcp.newly_lost), (0, 10 * MSS));
 }

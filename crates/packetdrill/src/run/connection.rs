@@ -341,6 +341,10 @@ impl Connection {
     fn receive_ack(&mut self, now: Time, packet: &Packet, echo: Option<Time>) -> Result<(), PartOfSegment> {
         let acked_fin = self.end == End::FinSent && packet.ack == Some(self.next_byte());
         let byte = packet.ack.unwrap_or_default() - u64::from(acked_fin);
+        // Linux (tcp_ack, old_ack): an ACK below SND.UNA, here below the first byte, changes nothing.
+        if byte < self.wire.segments.start(0) {
+            return Ok(());
+        }
         let ack = self.wire.segments.acknowledged(byte)?;
         let ece = packet.has('E');
         if ece {

@@ -312,7 +312,7 @@ fn a_foreign_file_and_one_of_another_version_have_different_errors() {
     assert_eq!(
         read(&folder.0).unwrap_err().to_string(),
         format!(
-            "{}: has schema version 9 (written by cwndlab 3.0.0), this is version 7\n  hint: read it with the version that wrote it, or run again",
+            "{}: has schema version 9 (written by cwndlab 3.0.0), this is version 8\n  hint: read it with the version that wrote it, or run again",
             path.display()
         )
     );

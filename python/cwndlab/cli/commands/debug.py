@@ -98,10 +98,13 @@ def _show_runs(mine: cwndlab.Scenario, seed: int, other: Path, flow: str, contex
     debugger = cwndlab.validation.debugger
     second = cwndlab.Records.read(other)
     between = debugger.first_difference(cwndlab.run(mine, seed=seed), second, flow)
-    if between is None:
-        say(f"the samples of {flow} have equal windows in both runs")
+    equal_s, different_s = between or (0.0, None)
+    if different_s is None:
+        of_flow = cwndlab.metrics.of_flow
+        name = of_flow.members(second.document)[of_flow.flow_index(second.document, flow)][1]
+        end = "" if between is None else f" up to {equal_s:g} s, where those of one run end"
+        say(f"the samples of {name} have equal windows in both runs{end}")
         return
-    equal_s, different_s = between
     say(f"the windows are equal up to {equal_s:g} s and differ at {different_s:g} s, in samples")
     views = [
         debugger.look(one, at_s=equal_s, flow=flow, seed=number, context=context)
@@ -163,7 +166,7 @@ def _show_moment(moment: Moment, states: Mapping[str, Snapshot], found: View | D
     given = {name: value for name, value in moment.fields.items() if value not in (None, False, 0)}
     write("    " + ", ".join(_field(name, value) for name, value in given.items()))
     write("")
-    rows = _rows(states)
+    rows = [{column: _cell(str(row["value"]), value) for column, value in row.items()} for row in _rows(states)]
     write_rows(rows, ("value", *states), Format.table)
     if (before := transport.get("before")) and (after := transport.get("after")):
         write("")
@@ -222,19 +225,17 @@ def _show_places(places: Sequence[Place], owner: str = "") -> None:
             write(f"  line {line}: {comment}")
 
 
-def _rows(states: Mapping[str, Snapshot]) -> list[dict[str, str]]:
-    """A row per value of the states."""
+def _rows(states: Mapping[str, Snapshot]) -> list[dict[str, object]]:
+    """A row per value of the states; None where a state lacks it."""
     columns = {name: _values(state) for name, state in states.items()}
     names = dict.fromkeys(name for values in columns.values() for name in values)
-    return [{"value": name} | {column: values.get(name, "–") for column, values in columns.items()} for name in names]
+    return [{"value": name} | {column: values.get(name) for column, values in columns.items()} for name in names]
 
 
-def _values(state: Snapshot) -> dict[str, str]:
+def _values(state: Snapshot) -> dict[str, object]:
     plain = asdict(state)
-    values = plain.pop("values") | {}
-    return {name: _cell(name, value) for name, value in plain.items()} | {
-        name: _cell(name, value) for name, value in values.items()
-    }
+    values: dict[str, object] = plain.pop("values")
+    return plain | values
 
 
 def _cell(name: str, value: object) -> str:
