@@ -119,11 +119,12 @@ def test_the_reference_explains_a_sender_whose_packets_are_marked(case: str, rec
 
 @pytest.mark.parametrize("algorithm", ["bbr1", "reno", "cubic"])
 def test_the_reference_explains_a_sender_without_sack(algorithm: str, tmp_path: Path) -> None:
-    """Linux without SACK, with repeated timeouts: only the first segment is marked lost (tcp_newreno_mark_lost), a timeout
-    marks all, and until data above SND.NXT of that time is acknowledged the Loss lasts (RFC 6582, section 4.1)."""
+    """Linux without SACK, with repeated timeouts: only the first segment is marked lost (tcp_newreno_mark_lost), a
+    timeout marks all, and the Loss lasts until data above SND.NXT of its start is acknowledged (RFC 6582, 4.1)."""
     log = log_of(tmp_path, algorithm, duration="20 s", flow="stack = { sack = false }")
     share = audit(log, algorithm).share
-    assert share is not None and share >= 0.99
+    assert share is not None
+    assert share >= 0.99
 
 
 def first(log: Path, reference: str) -> tuple[AuditResult, str, float]:

@@ -208,7 +208,8 @@ impl Packet {
 
     /// A SYN asks for Accurate ECN, a SYN-ACK accepts it (RFC 9768, table 2).
     pub(crate) fn has_accurate_ecn(&self) -> bool {
-        self.syn && if self.ack.is_none() { self.ace == 0b111 } else { matches!(self.ace, 0b010 | 0b011 | 0b100 | 0b110) }
+        self.syn
+            && if self.ack.is_none() { self.ace == 0b111 } else { matches!(self.ace, 0b010 | 0b011 | 0b100 | 0b110) }
     }
 
     /// Payload of a full segment by the options of a SYN: timestamps take twelve bytes (RFC 7323, appendix A).
