@@ -14,7 +14,18 @@ from cwndlab.errors import RecordsError
 from cwndlab.reproduction.assessments import assessments
 from cwndlab.reproduction.cases import Case
 from cwndlab.reproduction.catalogue import spaces
-from cwndlab.reproduction.claims import Claim, Finding, Greater, Less, Outcome, RatioIn, Relation, Value, ValueIn
+from cwndlab.reproduction.claims import (
+    Claim,
+    Finding,
+    Greater,
+    Less,
+    Outcome,
+    RatioIn,
+    Relation,
+    Value,
+    ValueIn,
+    Welch,
+)
 from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.multiverse import Cell, Dimension, Robustness, Space, Universe, curve, load, multiverse, save
 from cwndlab.reproduction.multiverse import kept as kept_outcomes
@@ -149,12 +160,34 @@ def test_universes_that_cannot_discriminate_decide_nothing() -> None:
 
 
 def test_a_larger_value_speaks_for_greater_and_against_less() -> None:
-    assert favour(Greater(), 1.2) == 1.2
-    assert favour(Less(), 1.2) == -1.2
-    assert favour(RatioIn(0.8, 1.25), 1.0) == pytest.approx(0.2)
-    assert favour(ValueIn(0.9, 1.0), 0.8) == pytest.approx(-0.1)
-    assert favour(Value(0.94), 0.9) == pytest.approx(-0.04)
-    assert favour(Greater(), None) is None
+    assert favour(Greater(), "holds", 1.2, "ratio") == 1.2
+    assert favour(Less(), "opposite", 1.2, "ratio") == -1.2
+    assert favour(RatioIn(0.8, 1.25), "holds", 1.0, "ratio") == pytest.approx(0.2)
+    assert favour(ValueIn(0.9, 1.0), "opposite", 0.8, "value") == pytest.approx(-0.1)
+    assert favour(Value(0.94), "inconclusive", 0.9, "value") == pytest.approx(-0.04)
+    assert favour(Greater(), "inconclusive", None, "ratio") is None
+
+
+def test_a_significant_difference_in_the_other_direction_is_the_least_favourable() -> None:
+    """Welch's p is that of a difference in either direction: of two opposite universes the one with the smaller p is
+    the worse one, of two that hold the better one. A ratio is no p."""
+    given: list[tuple[Outcome, float, str]] = [
+        ("holds", 0.04, "p"),
+        ("opposite", 0.001, "p"),
+        ("inconclusive", 0.5, "p"),
+        ("inconclusive", 1.0, "ratio"),
+        ("holds", 0.001, "p"),
+        ("opposite", 0.04, "p"),
+    ]
+    cells = [Cell({}, replace(finding(outcome, value), measured_is=of)) for outcome, value, of in given]
+    ranked = Robustness(claim(Welch(up=True)), cells, ()).ranked()
+    assert [(one.finding.outcome, one.finding.measured) for one in ranked] == [
+        ("opposite", 0.001),
+        ("opposite", 0.04),
+        ("inconclusive", 0.5),
+        ("holds", 0.04),
+        ("holds", 0.001),
+    ]
 
 
 def _cases(universe: Universe) -> list[Case]:

@@ -42,13 +42,18 @@ OF_PARTS: tuple[Outcome, ...] = (
 )
 
 
-def favour(relation: Relation, measured: float | None) -> float | None:
+def favour(relation: Relation, outcome: Outcome, measured: float | None, measured_is: str) -> float | None:
     """How much what is measured speaks for a claim; greater is more. For a value it is minus the distance from the
-    published one, for a band the distance from its nearer end, positive inside."""
+    published one, for a band the distance from its nearer end, positive inside. For Welch's test it is 1 − p where the
+    claim holds, p − 1 where it is opposite, and 0 otherwise, since p has no direction; none where there is no p."""
     if measured is None or math.isnan(measured):
         return None
     match relation:
-        case Less() | Welch():
+        case Welch():
+            if measured_is != "p":
+                return None
+            return {"holds": 1 - measured, "opposite": measured - 1}.get(outcome, 0.0)
+        case Less():
             return -measured
         case RatioIn(low, high) | ValueIn(low, high):
             return min(measured - low, high - measured)
