@@ -46,6 +46,7 @@ count = 2
 workload = { kind = "mqtt", qos = 1, period = "1 s" }
 service = { deadline = "1 s" }
 """
+_NAMED_RADIO = 'medium = "ward"\n', 'medium = "ward"\nname = "radio"\n'
 W = cwndlab.scenario.workloads
 SERVICE = cwndlab.scenario.Service(deadline="5 s")
 
@@ -97,6 +98,23 @@ def test_a_station_is_in_one_state_at_a_time(ward: cwndlab.Records) -> None:
         assert (row["sleep_s"], row["beacons"], row["radio_on_share"]) == (0, 0, 1)
     heard = table.filter(pl.col("station") == "bed-1")["receive_s"][0]
     assert heard == pytest.approx(table.filter(pl.col("station") != "bed-1")["send_s"].sum())
+
+
+@pytest.mark.parametrize("nodes", ["one", "two"])
+def test_the_name_of_a_link_costs_no_energy(nodes: str) -> None:
+    """Whatever the name of a link, its other direction is ``to-from`` (docs/scenario.md): the same records but for that
+    name, with a node for each bed or a count of two."""
+    text = WARD if nodes == "two" else WARD.replace(", count = 2 }", " }")
+    plain, named = (
+        cwndlab.run(cwndlab.Scenario.from_toml(one), seed=1) for one in (text, text.replace(*_NAMED_RADIO))
+    )
+    radio = {"one": ["radio"], "two": ["radio-1", "radio-2"]}[nodes]
+    assert [name for name in named.links["name"] if name.startswith("radio")] == radio
+    options: dict[str, Any] = {"radio": "esp32", "power_save": PowerSave(), "host": "raspberry-pi"}
+    assert stations(named, **options).equals(stations(plain, **options))
+    waits = energy.sleep_waits(plain, PowerSave())
+    assert len(waits) > 0
+    assert energy.sleep_waits(named, PowerSave()).equals(waits)
 
 
 def test_messages_belong_to_the_station_that_publishes(ward: cwndlab.Records) -> None:
