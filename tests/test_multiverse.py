@@ -272,6 +272,38 @@ def test_kept_outcomes_are_used_until_dimensions_or_behaviour_change(
     assert kept_outcomes.stale(tmp_path, real).startswith("records 000000000000 are now ")
 
 
+def test_each_set_of_algorithms_of_a_space_has_a_probe(
+    real: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REPRODUCING.md: a probe for each measure and each set of algorithms. A file of an earlier version, with one for
+    each measure, is valid while that one agrees."""
+
+    def cases(universe: Universe) -> list[Case]:
+        reno, other = _cases(universe)
+        flow = other.scenario["flow"][0] | {"algorithm": "cubic"}
+        return [reno, replace(other, scenario=other.scenario | {"flow": [flow]})]
+
+    one = replace(real, cases=cases)
+    for module in (run_of, kept_outcomes):
+        monkeypatch.setattr(module, "spaces", lambda target="": [one])
+    list(multiverse("iot", results=tmp_path))
+    path = kept_outcomes.path_of(tmp_path, one)
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    first, second = content["probes"]
+    assert (first["kind"], second["kind"]) == ("reno", "cubic")
+
+    def stale(*probes: dict[str, Any]) -> str:
+        path.write_bytes(gzip.compress(json.dumps(content | {"probes": probes}).encode()))
+        return kept_outcomes.stale(tmp_path, one)
+
+    changed = {"records": "0" * 64}
+    assert stale(first, second | changed).startswith("records 000000000000 are now ")
+    assert stale(first) == ""
+    assert stale(first | changed).startswith("records 000000000000 are now ")
+    assert stale() == "it has 0 probes, and now 2"
+    assert stale(first, second, first) == "it has 3 probes, and now 2"
+
+
 def test_the_extreme_universes_are_scenario_files(real: Space, tmp_path: Path) -> None:
     (one,) = multiverse("iot")
     write_extremes(one, tmp_path)
