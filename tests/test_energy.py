@@ -105,9 +105,7 @@ def test_the_name_of_a_link_costs_no_energy(nodes: str) -> None:
     """Whatever the name of a link, its other direction is ``to-from`` (docs/scenario.md): the same records but for that
     name, with a node for each bed or a count of two."""
     text = WARD if nodes == "two" else WARD.replace(", count = 2 }", " }")
-    plain, named = (
-        cwndlab.run(cwndlab.Scenario.from_toml(one), seed=1) for one in (text, text.replace(*_NAMED_RADIO))
-    )
+    plain, named = (cwndlab.run(cwndlab.Scenario.from_toml(one), seed=1) for one in (text, text.replace(*_NAMED_RADIO)))
     radio = {"one": ["radio"], "two": ["radio-1", "radio-2"]}[nodes]
     assert [name for name in named.links["name"] if name.startswith("radio")] == radio
     options: dict[str, Any] = {"radio": "esp32", "power_save": PowerSave(), "host": "raspberry-pi"}

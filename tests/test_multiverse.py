@@ -281,7 +281,7 @@ def test_each_set_of_algorithms_of_a_space_has_a_probe(
     def cases(universe: Universe) -> list[Case]:
         reno, other = _cases(universe)
         flow = other.scenario["flow"][0] | {"algorithm": "cubic"}
-        return [reno, replace(other, scenario=other.scenario | {"flow": [flow]})]
+        return [reno, replace(other, scenario={**other.scenario, "flow": [flow]})]
 
     one = replace(real, cases=cases)
     for module in (run_of, kept_outcomes):

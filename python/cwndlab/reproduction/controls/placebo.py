@@ -63,8 +63,8 @@ def substitute(
 
     The tested algorithms are those whose names begin with one of ``tested``: of the first side, or of all sides where
     each has one. Where no side has one, it is the algorithm that the first side alone has; where the sides have the
-    same one and differ in something else, it is replaced on all. A claim of several algorithms at once, such as an order
-    of them, or of one that the paper does not propose, has no placebo.
+    same one and differ in something else, it is replaced on all. A claim of several algorithms at once, such as an
+    order, or of one that the paper does not propose, has no placebo.
 
     Parameters
     ----------
