@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from cwndlab.reproduction.claims import (
     COUNTED,
     OUTCOMES,
+    Claim,
     Finding,
     Less,
     Outcome,
@@ -18,6 +19,7 @@ from cwndlab.reproduction.claims import (
     ValueIn,
     Welch,
 )
+from cwndlab.reproduction.judged import Judged
 
 #: Outcomes of evidence from the weakest: a headline of several claims has the first of these that occurs. The last two
 #: tell nothing of the sentence and count only where nothing else is there.
@@ -66,6 +68,20 @@ def favour(relation: Relation, outcome: Outcome, measured: float | None, measure
 def weakest(outcomes: Sequence[Outcome], order: Sequence[Outcome] = WEAKEST) -> Outcome:
     """The outcome of a sentence for which these are evidence."""
     return next(outcome for outcome in order if outcome in outcomes)
+
+
+def weakest_part(among: Sequence[int], claims: Sequence[Claim], parts: Sequence[Judged]) -> int:
+    """The number of the weakest of some parts of a claim; of several with its outcome that of the least favourable one.
+    Those without a value have none to show."""
+    worst = weakest([parts[at].outcome for at in among], OF_PARTS)
+    placed: dict[int, float] = {}
+    for at in among:
+        part = parts[at]
+        if part.outcome == worst:
+            mean = None if part.measured is None else part.measured.mean
+            value = favour(claims[at].relation, part.outcome, mean, part.measured_is)
+            placed[at] = math.inf if value is None else value
+    return min(placed, key=lambda at: (placed[at], at))
 
 
 def tallied(outcomes: Sequence[Outcome]) -> str:

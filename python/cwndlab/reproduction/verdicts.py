@@ -52,7 +52,7 @@ from cwndlab.reproduction.controls.parts import opposite_parts
 from cwndlab.reproduction.controls.starved import starved
 from cwndlab.reproduction.judged import Judged
 from cwndlab.reproduction.measured import Measured, Pairs
-from cwndlab.reproduction.ranking import OF_PARTS, favour, tallied, weakest
+from cwndlab.reproduction.ranking import OF_PARTS, tallied, weakest, weakest_part
 from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch, without_rounding
 from cwndlab.statistics.digits import effect_size, number
 
@@ -153,7 +153,7 @@ def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim
         for at, part in enumerate(parts)
     ]
     tally = tallied([part.outcome for part in parts])
-    at = _weakest_of(range(len(parts)), claims, parts)
+    at = weakest_part(range(len(parts)), claims, parts)
     first = parts[at]
     asked = _of_parts(parts)
     reason = f"of {len(parts)} parts: {tally}; shown: {names[at]}: {first.reason}"
@@ -174,28 +174,11 @@ def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim
         outcome: Outcome = "holds at another size" if together.outcome == "holds" else together.outcome
         shown, place = replace(together, outcome=outcome), "all together"
     # A part that gets worse must not make the claim better: the others count as they do without it.
-    other = _weakest_of([at for at in range(len(parts)) if at not in opposite], claims, parts)
+    other = weakest_part([at for at in range(len(parts)) if at not in opposite], claims, parts)
     if weakest([shown.outcome, parts[other].outcome], OF_PARTS) != shown.outcome:
         shown, place = replace(parts[other], part=names[other]), names[other]
     reason = f"of {len(parts)} parts: {tally}; {text}; shown: {place}: {shown.reason}"
     return replace(shown, reason=reason, parts=tally, asked=[*asked, Asked("parts", False, text)])
-
-
-def _weakest_of(among: Sequence[int], claims: Sequence[Claim], parts: Sequence[Judged]) -> int:
-    """The number of the weakest of some parts; of several with its outcome that of the least favourable one. Those
-    without a value have none to show."""
-    worst = weakest([parts[at].outcome for at in among], OF_PARTS)
-    placed = {
-        at: math.inf if (value := _favour_of(claims[at], parts[at])) is None else value
-        for at in among
-        if parts[at].outcome == worst
-    }
-    return min(placed, key=lambda at: (placed[at], at))
-
-
-def _favour_of(claim: Claim, judged: Judged) -> float | None:
-    mean = None if judged.measured is None else judged.measured.mean
-    return favour(claim.relation, judged.outcome, mean, judged.measured_is)
 
 
 def _whole(claim: Claim, measured: Measured, parts: Sequence[Claim]) -> Judged | None:
