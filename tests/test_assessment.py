@@ -110,6 +110,20 @@ def test_reno_is_itself_in_its_own_place(reno: Dossier) -> None:
             assert (against["finding"], against["least"], against["most"]) == ("as", 0.0, 0.0)
 
 
+def test_the_table_of_a_baseline_has_each_value_under_its_name(reno: Dossier) -> None:
+    """A baseline that is assessed has two raw values, not three; those of other environments have columns too."""
+    one = dict(reno.content["rows"][0]["measures"][0])
+    (row,) = [row for row in reno.table().values if row["what"] == one["what"]]
+    means = {name: value["mean"] for name, value in one["raw"].items()}
+    assert means.keys() == {"cubic", "reno"}
+    assert means["cubic"] != means["reno"]
+    assert (row["raw_mine"], row["raw_cubic"], row["raw_reno"]) == (means["reno"], means["cubic"], means["reno"])
+    one["linux"] = {"against": {base: {"finding": "as", "mean": 0.0, "low": -0.1, "high": 0.1} for base in one["raw"]}}
+    other = replace(reno, content=reno.content | {"rows": [reno.content["rows"][0] | {"measures": [one]}]})
+    (row,) = other.table().values
+    assert [row[f"linux_{name}_reno"] for name in ("finding", "mean", "low", "high")] == ["as", 0.0, -0.1, 0.1]
+
+
 def test_reno_leaves_more_to_others_than_cubic_and_fills_a_long_path_less(reno: Dossier) -> None:
     """RFC 9438, sections 5.1 and 5.2: CUBIC is more aggressive where the bandwidth-delay product is large, and Reno
     grows too slowly there."""
@@ -389,6 +403,19 @@ def test_a_campaign_adds_live_findings_within_its_blocks(monkeypatch: pytest.Mon
     assert list(over_quic["against"]) == ["cubic"]
     with pytest.raises(cwndlab.ScenarioError, match="no transfers of 'bbr3' beside CUBIC or NewReno"):
         live(chosen(["6"]), "bbr3", [first])
+
+
+@pytest.mark.parametrize("without", ["cubic", "ctcp"])
+def test_a_transfer_without_an_rtt_is_no_loss(without: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """docs/assess.md: live transfers are compared within complete blocks. Equal RTTs in five of six blocks are equal,
+    whichever side has none in the sixth."""
+    monkeypatch.setattr("cwndlab.assessment.live.Measurement.read", folders.__getitem__)
+    folder = campaign(tmp_path / "a", {"ctcp": [10.0 + n for n in range(6)], "cubic": [10.0 + n for n in range(6)]})
+    (row,) = [one for one in folders[folder].rows if (one["algorithm"], one["round"]) == (without, 6)]
+    row["mean_rtt_ms"] = None
+    (found,) = live(chosen(["6.3"]), "ctcp", [folder])
+    against = found["measures"][0]["against"]["cubic"]
+    assert (against["finding"], against["mean"], against["runs"]) == ("as", 0.0, 5)
 
 
 def test_the_live_part_has_a_table_and_environments(reno: Dossier, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,7 @@ count = 2
 workload = { kind = "mqtt", qos = 1, period = "1 s" }
 service = { deadline = "1 s" }
 """
+_NAMED_RADIO = 'medium = "ward"\n', 'medium = "ward"\nname = "radio"\n'
 W = cwndlab.scenario.workloads
 SERVICE = cwndlab.scenario.Service(deadline="5 s")
 
@@ -97,6 +98,21 @@ def test_a_station_is_in_one_state_at_a_time(ward: cwndlab.Records) -> None:
         assert (row["sleep_s"], row["beacons"], row["radio_on_share"]) == (0, 0, 1)
     heard = table.filter(pl.col("station") == "bed-1")["receive_s"][0]
     assert heard == pytest.approx(table.filter(pl.col("station") != "bed-1")["send_s"].sum())
+
+
+@pytest.mark.parametrize("nodes", ["one", "two"])
+def test_the_name_of_a_link_costs_no_energy(nodes: str) -> None:
+    """Whatever the name of a link, its other direction is ``to-from`` (docs/scenario.md): the same records but for that
+    name, with a node for each bed or a count of two."""
+    text = WARD if nodes == "two" else WARD.replace(", count = 2 }", " }")
+    plain, named = (cwndlab.run(cwndlab.Scenario.from_toml(one), seed=1) for one in (text, text.replace(*_NAMED_RADIO)))
+    radio = {"one": ["radio"], "two": ["radio-1", "radio-2"]}[nodes]
+    assert [name for name in named.links["name"] if name.startswith("radio")] == radio
+    options: dict[str, Any] = {"radio": "esp32", "power_save": PowerSave(), "host": "raspberry-pi"}
+    assert stations(named, **options).equals(stations(plain, **options))
+    waits = energy.sleep_waits(plain, PowerSave())
+    assert len(waits) > 0
+    assert energy.sleep_waits(named, PowerSave()).equals(waits)
 
 
 def test_messages_belong_to_the_station_that_publishes(ward: cwndlab.Records) -> None:
@@ -291,10 +307,11 @@ def test_extended_cycles_and_power_saving_mode_trade_reach_for_energy(meter: cwn
 
 
 def test_lte_m_has_the_currents_of_its_product_specification() -> None:
-    """Nordic, nRF9160 Product Specification: currents in eDRX and asleep, energy of a tracking area update."""
+    """Nordic, nRF9160 Product Specification: currents in eDRX, with nothing stated but the cycle, and asleep, energy of
+    a tracking area update."""
     radio = CELLULAR["lte-m"]
     for cycle_s, current_a in ((81.92, 18e-6), (655.36, 6e-6)):
-        network = radio.with_timers(edrx_s=cycle_s, window_s=2.56, paging_s=2.56)
+        network = radio.with_timers(edrx_s=cycle_s)
         assert network.power_w("edrx") / 3.7 == pytest.approx(current_a, rel=1e-3)
     assert radio.power_w("psm") / 3.7 == pytest.approx(2.7e-6)
     assert radio.connection_j([Interval("promotion", 0.0, 1.5)]) == pytest.approx(0.105)

@@ -231,6 +231,23 @@ def test_results_of_an_earlier_behaviour_are_named(tmp_path: Path, runs_made: Ca
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
+def test_a_placebo_of_an_earlier_behaviour_is_named(
+    tmp_path: Path, runs_made: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REPRODUCING.md: the check names what is of an earlier behaviour. Rows with the placebo decide outcomes, and here
+    they alone have another behaviour."""
+    sides: list[dict[str, Any]] = [{"algorithm": name} for name in CASES]
+    claim = Claim("delivered", "alike", "delivered_bytes", sides, RatioIn(0.5, 2.0), headline="ccm-ss:loss")
+    knows(monkeypatch, replace(tiny(), claims=lambda size: [claim], placebos=("vegas",)))
+    findings(tmp_path)
+    index = json.loads((tmp_path / kept.INDEX).read_text())
+    (probe,) = [one for one in index["probes"].values() if "vegas" in one["kind"]]
+    probe["records"] = "0" * 64
+    (tmp_path / kept.INDEX).write_text(json.dumps(index))
+    (line,) = stale_results(tmp_path, "ccm-ss/fig12a")
+    assert line.startswith("ccm-ss/fig12a, quick size: records 000000000000 are now ")
+
+
 def test_the_command_prints_what_is_stale_and_fails(
     tmp_path: Path, runs_made: Callable[[], int], cli: Callable[..., tuple[int, str, str]]
 ) -> None:

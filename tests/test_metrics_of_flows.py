@@ -68,8 +68,18 @@ def test_flows_over_one_medium_compete_whatever_their_direction() -> None:
     assert metrics.competing(records) == list(range(6))
 
 
-def test_flows_over_links_of_one_medium_of_a_graph_compete() -> None:
-    text = """
+@pytest.mark.parametrize(
+    ("more", "together"),
+    [
+        ("", [0, 1]),
+        ('name = "radio"', [0, 1]),
+        ('[[link]]\nfrom = "sta"\nto = "ap"\nrate = "54 Mbps"\nqueue = {capacity = "9 packets"}', []),
+    ],
+)
+def test_flows_over_links_of_one_medium_of_a_graph_compete(more: str, together: list[int]) -> None:
+    """docs/scenario.md: the other direction of a link is on the medium too, and called ``to-from`` whatever the name of
+    the link is; where a link of that direction is stated, it is a line of its own."""
+    text = f"""
 schema_version = 1
 duration = "2 s"
 [[medium]]
@@ -83,6 +93,7 @@ name = "sta"
 from = "ap"
 to = "sta"
 medium = "cell"
+{more}
 [[flow]]
 algorithm = "reno"
 from = "ap"
@@ -92,7 +103,7 @@ algorithm = "reno"
 from = "sta"
 to = "ap"
 """
-    assert metrics.competing(cwndlab.run(cwndlab.Scenario.from_toml(text), seed=1)) == [0, 1]
+    assert metrics.competing(cwndlab.run(cwndlab.Scenario.from_toml(text), seed=1)) == together
 
 
 def test_the_route_is_in_the_records() -> None:

@@ -14,7 +14,18 @@ from cwndlab.errors import RecordsError
 from cwndlab.reproduction.assessments import assessments
 from cwndlab.reproduction.cases import Case
 from cwndlab.reproduction.catalogue import spaces
-from cwndlab.reproduction.claims import Claim, Finding, Greater, Less, Outcome, RatioIn, Relation, Value, ValueIn
+from cwndlab.reproduction.claims import (
+    Claim,
+    Finding,
+    Greater,
+    Less,
+    Outcome,
+    RatioIn,
+    Relation,
+    Value,
+    ValueIn,
+    Welch,
+)
 from cwndlab.reproduction.headlines import headlines
 from cwndlab.reproduction.multiverse import Cell, Dimension, Robustness, Space, Universe, curve, load, multiverse, save
 from cwndlab.reproduction.multiverse import kept as kept_outcomes
@@ -149,12 +160,34 @@ def test_universes_that_cannot_discriminate_decide_nothing() -> None:
 
 
 def test_a_larger_value_speaks_for_greater_and_against_less() -> None:
-    assert favour(Greater(), 1.2) == 1.2
-    assert favour(Less(), 1.2) == -1.2
-    assert favour(RatioIn(0.8, 1.25), 1.0) == pytest.approx(0.2)
-    assert favour(ValueIn(0.9, 1.0), 0.8) == pytest.approx(-0.1)
-    assert favour(Value(0.94), 0.9) == pytest.approx(-0.04)
-    assert favour(Greater(), None) is None
+    assert favour(Greater(), "holds", 1.2, "ratio") == 1.2
+    assert favour(Less(), "opposite", 1.2, "ratio") == -1.2
+    assert favour(RatioIn(0.8, 1.25), "holds", 1.0, "ratio") == pytest.approx(0.2)
+    assert favour(ValueIn(0.9, 1.0), "opposite", 0.8, "value") == pytest.approx(-0.1)
+    assert favour(Value(0.94), "inconclusive", 0.9, "value") == pytest.approx(-0.04)
+    assert favour(Greater(), "inconclusive", None, "ratio") is None
+
+
+def test_a_significant_difference_in_the_other_direction_is_the_least_favourable() -> None:
+    """Welch's p is that of a difference in either direction: of two opposite universes the one with the smaller p is
+    the worse one, of two that hold the better one. A ratio is no p."""
+    given: list[tuple[Outcome, float, str]] = [
+        ("holds", 0.04, "p"),
+        ("opposite", 0.001, "p"),
+        ("inconclusive", 0.5, "p"),
+        ("inconclusive", 1.0, "ratio"),
+        ("holds", 0.001, "p"),
+        ("opposite", 0.04, "p"),
+    ]
+    cells = [Cell({}, replace(finding(outcome, value), measured_is=of)) for outcome, value, of in given]
+    ranked = Robustness(claim(Welch(up=True)), cells, ()).ranked()
+    assert [(one.finding.outcome, one.finding.measured) for one in ranked] == [
+        ("opposite", 0.001),
+        ("opposite", 0.04),
+        ("inconclusive", 0.5),
+        ("holds", 0.04),
+        ("holds", 0.001),
+    ]
 
 
 def _cases(universe: Universe) -> list[Case]:
@@ -237,6 +270,38 @@ def test_kept_outcomes_are_used_until_dimensions_or_behaviour_change(
     path.write_bytes(gzip.compress(json.dumps(content).encode()))
     assert kept_outcomes.valid(tmp_path, real, quick=False, seed=1) is None
     assert kept_outcomes.stale(tmp_path, real).startswith("records 000000000000 are now ")
+
+
+def test_each_set_of_algorithms_of_a_space_has_a_probe(
+    real: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REPRODUCING.md: a probe for each measure and each set of algorithms. A file of an earlier version, with one for
+    each measure, is valid while that one agrees."""
+
+    def cases(universe: Universe) -> list[Case]:
+        reno, other = _cases(universe)
+        flow = other.scenario["flow"][0] | {"algorithm": "cubic"}
+        return [reno, replace(other, scenario={**other.scenario, "flow": [flow]})]
+
+    one = replace(real, cases=cases)
+    for module in (run_of, kept_outcomes):
+        monkeypatch.setattr(module, "spaces", lambda target="": [one])
+    list(multiverse("iot", results=tmp_path))
+    path = kept_outcomes.path_of(tmp_path, one)
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    first, second = content["probes"]
+    assert (first["kind"], second["kind"]) == ("reno", "cubic")
+
+    def stale(*probes: dict[str, Any]) -> str:
+        path.write_bytes(gzip.compress(json.dumps(content | {"probes": probes}).encode()))
+        return kept_outcomes.stale(tmp_path, one)
+
+    changed = {"records": "0" * 64}
+    assert stale(first, second | changed).startswith("records 000000000000 are now ")
+    assert stale(first) == ""
+    assert stale(first | changed).startswith("records 000000000000 are now ")
+    assert stale() == "it has 0 probes, and now 2"
+    assert stale(first, second, first) == "it has 3 probes, and now 2"
 
 
 def test_the_extreme_universes_are_scenario_files(real: Space, tmp_path: Path) -> None:

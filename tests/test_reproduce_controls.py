@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from cwndlab.reproduction import Experiment, Size
+from cwndlab.reproduction import Experiment, Size, find
 from cwndlab.reproduction.cases import Case, Labels
-from cwndlab.reproduction.claims import Claim, Finding, Greater, Less, RatioIn, Relation, ValueIn
+from cwndlab.reproduction.claims import Claim, Finding, Greater, Less, Order, RatioIn, Relation, ValueIn
 from cwndlab.reproduction.controls import placebo
 from cwndlab.reproduction.controls.level import levels
 from cwndlab.reproduction.controls.parts import opposite_parts
@@ -187,6 +187,23 @@ def test_what_a_claim_is_about_is_replaced() -> None:
     assert replaced(SIDES, [case("new", 0, "vegas"), case("old", 0, "reno")]) is None
 
 
+def test_an_order_of_several_algorithms_has_no_placebo() -> None:
+    """By docs/outcomes.md claims of several algorithms at once have none. In the place of the first one alone a placebo
+    would leave the opposite step old > third as it is."""
+    sides = (*SIDES, {"side": "third"})
+    cases = [case(side, 0, name) for side, name in (("new", "cubic"), ("old", "reno"), ("third", "bbr1"))]
+    claim = Claim("q", "w", "goodput_bps", sides, Order(), headline="p:h")
+    assert placebo.substitute(claim, cases, ["vegas"], ()) is None
+
+
+def test_no_claim_has_a_placebo_of_which_its_sentence_claims_the_same() -> None:
+    """PHCC, § 4: "uniformly better than Vegas and Reno". Reno in the place of Vegas would hold by that sentence."""
+    (fig9,) = find("phcc/fig9")
+    claims = [one for one in fig9.claims(fig9.full) if one.headline == "phcc:uniformly"]
+    chosen = [placebo.substitute(one, fig9.cases(fig9.full), fig9.placebos, fig9.tested) for one in claims]
+    assert [one and one.by for one in chosen] == ["highspeed", "highspeed"]
+
+
 # Where the sides differ.
 
 
@@ -211,6 +228,35 @@ def test_sides_without_a_difference_are_not_told_apart() -> None:
     found = settled(work(Greater()), lambda name, cell, rep: noise(cell, rep) * (2.0 if name == "vegas" else 1.0))
     assert found.outcome == "set-up cannot discriminate"
     assert "all 20 pairs of runs are equal" in found.reason
+
+
+@pytest.mark.parametrize("relation", [Greater(), Less(), RatioIn(0.98, 1.02), RatioIn(1.5, 2.5)])
+def test_equal_runs_that_vary_are_not_one_result(relation: Relation) -> None:
+    """docs/outcomes.md: if all pairs are equal, the set-up cannot discriminate; one result is that of all repetitions.
+    Here each repetition has another one."""
+    found = settled(work(relation, old="cubic", by=()), lambda name, cell, rep: noise(cell, rep))
+    assert found.outcome == "set-up cannot discriminate"
+    assert found.reason.startswith("all 20 pairs of runs are equal")
+
+
+@pytest.mark.parametrize(("equal", "outcome"), [(3, "inconclusive"), (4, "holds")])
+def test_pairs_that_differ_decide_if_more_than_half_are_equal(equal: int, outcome: str) -> None:
+    """docs/outcomes.md: "if more than half are" equal. By hand, of six repetitions: twice the goodput in three has a
+    mean logarithm of 0.347, s = 0.380 and ± 0.398, which covers 0; in two, s = 0.358 and ± 0.376, mean 0.231. Over the
+    pairs that differ the ratio is 2 with the spread of the noise."""
+    one = work(Greater(), cells=1, repetitions=6, by=())
+
+    def law(name: str, cell: int, rep: int) -> float:
+        return noise(rep) if rep < equal or name == "reno" else 2 * noise(name, rep)
+
+    payloads = {
+        (number, rep): {"values": {"goodput_bps": law(each.scenario["flow"][0]["algorithm"], 0, rep)}, "curves": {}}
+        for number, each in enumerate(one.cases)
+        for rep in range(6)
+    }
+    (found,), _ = one.settled(payloads)
+    assert found.outcome == outcome
+    assert answers(found)["where they differ"] is (equal == 3)
 
 
 # The level.

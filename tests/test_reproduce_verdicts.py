@@ -98,6 +98,52 @@ def test_one_of_ten_opposite_parts_does_not_decide(relation: Relation, outcome: 
     assert of(2.0, *[1.0] * 5, *[4.0] * 5).outcome == "opposite"
 
 
+def test_an_opposite_part_makes_no_claim_better() -> None:
+    """Ratios of 1.1 hold, one of 1 is no effect, which docs/outcomes.md has before "another size": so it is with one of
+    0.95 in place of another 1.1, although all five together are 1.1^0.6 · 0.95^0.2 = 1.048. Parts of Welch's test have
+    no ratio together, which makes them inconclusive: also after "no effect"."""
+
+    def of(relation: Relation, *ratios: float) -> Finding:
+        runs = [
+            Run({"side": side, "x": part}, repetition, {"goodput_bps": value * noise_of(side, repetition)})
+            for part, one in enumerate(ratios)
+            for side, value in enumerate((one, 1.0))
+            for repetition in range(len(NOISE))
+        ]
+        claim = Claim("q", "w", "goodput_bps", [{"side": 0}, {"side": 1}], relation, each="x")
+        return judge("p/f", claim, Measured(Size(1.0, 4), runs))
+
+    for relation in (Greater(), Welch(up=True)):
+        without = of(relation, 1.1, 1.1, 1.1, 1.0, 1.1)
+        assert (without.outcome, without.parts) == ("no effect", "4 holds, 1 no effect")
+        found = of(relation, 1.1, 1.1, 1.1, 1.0, 0.95)
+        assert (found.outcome, found.parts) == ("no effect", "3 holds, 1 no effect, 1 opposite")
+        assert (found.part, found.measured) == ("x 3", without.measured)
+        assert "1 of 5 parts opposite with Holm's correction (x 4)" in found.reason
+        assert "; shown: x 3: the interval lies within the margin" in found.reason
+
+
+def test_a_reported_effect_bounds_the_margin_of_all_parts_together() -> None:
+    """By hand: four ratios of 0.9 and one of 1.1 are (0.9⁴ · 1.1)^(1/5) = 0.937 together. By docs/outcomes.md the
+    margin is at most half of the published effect of 10 %, so that this is less; without that effect it is 10 %."""
+
+    def of(relation: Relation) -> Finding:
+        runs = [
+            Run({"side": side, "x": part}, repetition, {"drops_per_s": value * noise_of(side, repetition)})
+            for part, one in enumerate((0.9, 0.9, 0.9, 0.9, 1.1))
+            for side, value in enumerate((one, 1.0))
+            for repetition in range(len(NOISE))
+        ]
+        claim = Claim("q", "w", "drops_per_s", [{"side": 0}, {"side": 1}], relation, each="x")
+        return judge("p/f", claim, Measured(Size(1.0, 4), runs))
+
+    for relation in (Less(effect=0.10), Less(0.9)):
+        found = of(relation)
+        assert found.outcome == "holds at another size"
+        assert found.measured == pytest.approx(0.937, abs=1e-3)
+        assert found.margin == pytest.approx((0.95, 1.05))
+
+
 def test_parts_of_welchs_test_are_corrected_for_their_number() -> None:
     """Holm (1979), by hand: of 20 parts the smallest one-sided p must be at most 0.025 / 20 = 0.00125, the next at most
     0.025 / 19. Welch's p has two sides: 0.0024 is 0.0012 on one, 0.0027 is 0.00135."""
@@ -341,6 +387,28 @@ def test_the_reason_says_how_many_pairs_of_runs_differ() -> None:
     claim = Claim("q", "w", "jain", [{"side": 1}, {"side": 0}], Greater())
     found = judge("p/f", claim, Measured(Size(1.0, 4), runs))
     assert found.reason.endswith("(4 repetitions; 4 of 8 pairs of runs differ)")
+
+
+def test_equal_pairs_have_values_on_both_sides() -> None:
+    """By hand: of three cells with four repetitions each, two are equal on both sides, and one repetition of the third
+    has no value on one. The three pairs that differ decide; one of twelve is without a value."""
+    runs = [
+        Run({"side": side, "cell": cell}, repetition, {"jain": value})
+        for side in (0, 1)
+        for cell in range(3)
+        for repetition in range(4)
+        for value in [None if side == 1 and cell == 2 and repetition == 3 else 0.5 + 0.01 * repetition]
+    ]
+    runs = [
+        replace(run, values={"jain": 0.9 - run.values["jain"] / 10})
+        if run.labels == {"side": 1, "cell": 2} and run.values["jain"] is not None
+        else run
+        for run in runs
+    ]
+    claim = Claim("q", "w", "jain", [{"side": 1}, {"side": 0}], Greater())
+    found = judge("p/f", claim, Measured(Size(1.0, 4), runs))
+    assert found.reason.startswith("3 of 11 pairs of runs differ; over these: ")
+    assert found.reason.endswith("(3 repetitions; 1 of 12 pairs of runs have no value on one side)")
 
 
 def test_parts_and_controls_without_values_are_no_error() -> None:

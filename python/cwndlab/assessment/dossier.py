@@ -145,7 +145,7 @@ class Dossier:
             for at, one in enumerate(row["measures"]):
                 lines[row["section"], at] = self._line(row, one, at == 0)
         values = [
-            {"section": row["section"], "word": row["word"], "what": one["what"], **_flat(one)}
+            {"section": row["section"], "word": row["word"], "what": one["what"], **_flat(self.algorithm, one)}
             for row, one, _ in self._measures()
         ]
         caption = f"{self.algorithm} in the place of CUBIC and of Reno, RFC 9743"
@@ -511,15 +511,15 @@ def _shown(value: float | None, factor: float) -> str:
     return "–" if value is None else number(value * factor)
 
 
-def _flat(one: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(algorithm: str, one: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {"family": one["family"], "metric": one["metric"]}
     names = ("finding", "mean", "low", "high", "least", "most")
     for base, found in one["against"].items():
         made |= {f"{name}_{base}": found.get(name) for name in names}
-    if "emulated" in one:
-        for base in BASELINES:
-            found = one["emulated"].get("against", {}).get(base, {})
-            made |= {f"emulated_{name}_{base}": found.get(name) for name in names[:4]}
-    return made | {
-        f"raw_{at}": each["mean"] for at, each in zip(("mine", *BASELINES), one["raw"].values(), strict=False)
-    }
+    for part in PARTS:
+        for base in BASELINES if part in one else ():
+            found = one[part].get("against", {}).get(base, {})
+            made |= {f"{part}_{name}_{base}": found.get(name) for name in names[:4]}
+    # The raw values of a baseline that is assessed are there once.
+    shown = {"mine": algorithm, **{base: base for base in BASELINES}}
+    return made | {f"raw_{at}": one["raw"][name]["mean"] for at, name in shown.items()}

@@ -122,9 +122,12 @@ def _values(found: Measurement, algorithm: str, metric: str) -> Values:
 
 
 def _pair(one: _Live, base: str) -> tuple[Values, Values]:
-    """The values of the algorithm and of a baseline at the servers that have both."""
+    """The values of the algorithm and of a baseline in the rounds in which both have one: that a server answered no
+    samples says nothing of the transfer."""
     mine, theirs = one.values[ASSESSED], one.values[base]
-    return {cell: values for cell, values in mine.items() if cell in theirs}, dict(theirs)
+    both = {cell: values.keys() & theirs[cell].keys() for cell, values in mine.items() if cell in theirs}
+    first, second = ({cell: {n: side[cell][n] for n in sorted(both[cell])} for cell in both} for side in (mine, theirs))
+    return first, second
 
 
 def _shown(one: _Live, against: Mapping[str, Any]) -> dict[str, Any]:

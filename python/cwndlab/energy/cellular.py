@@ -170,7 +170,8 @@ _NRF9160 = Cellular(
     paging_w=_NRF9160_LISTEN_W,
     idle_w=_NRF9160_IDLE_A * _NRF9160_V,
     sleep_w=2.7e-6 * _NRF9160_V,
-    timers=Timers(tail_s=20.0),
+    # One paging in each extended cycle, as in the source: the shortest window of LTE-M (3GPP TS 24.008, 10.5.5.32).
+    timers=Timers(tail_s=20.0, window_s=1.28),
     source="Nordic, nRF9160 Product Specification, Cat-M1, band 20, 3.7 V: 105 mA sending at 23 dBm, a tracking area "
     "update of 105 mJ in 1.5 s as the promotion, 18 and 6 µA in eDRX, 2.7 µA asleep; that listening takes as much as "
     "sending at 0 dBm (45 mA), 21 mW connected with the receiver off (Lauridsen et al., NB-IoT), the tail of 20 s and "

@@ -234,27 +234,49 @@ def sleep_waits(records: Records, power_save: PowerSave, radio: str | Wifi = "ns
 
 
 def _stations(records: Records) -> Iterator[_Station]:
-    """Every station of the run. The links of a medium are named ``FROM-TO``."""
+    """Every station of the run."""
     last = records.stations.sort("time_ns").group_by("medium", "station", maintain_order=True).last()
-    link_of = {name: link for link, name in records.links.select("link", "name").iter_rows()}
-    packets = dict(records.links.select("name", "sent_packets").iter_rows())
+    link_of = dict(records.links.select("name", "link").iter_rows())
+    packets = dict(records.links.select("link", "sent_packets").iter_rows())
+    named = _named(records.document)
+
+    def between(one: str, other: str) -> list[int]:
+        return [link_of[name] for name in (f"{one}-{other}", *named.get((one, other), ())) if name in link_of]
+
+    def sent(one: str, other: str) -> int:
+        return sum(packets[link] for link in between(one, other))
+
     flows = records.flows.select("flow", "route").iter_rows()
     routes = [(flow, [int(link) for link in route.split()]) for flow, route in flows]
     for (medium,), part in last.partition_by("medium", as_dict=True, maintain_order=True).items():
         air_s = {name: air / 1e9 for name, air in part.select("station", "airtime_ns").iter_rows()}
         for row in part.iter_rows(named=True):
             name = row["station"]
-            up, down = (
-                [link_of[link] for link in between if link in link_of]
-                for between in ([f"{name}-{other}" for other in air_s], [f"{other}-{name}" for other in air_s])
-            )
+            up = [link for other in air_s for link in between(name, other)]
+            down = [link for other in air_s for link in between(other, name)]
             own_s = sum(
-                air * packets.get(f"{other}-{name}", 0) / max(1, sum(packets.get(f"{other}-{to}", 0) for to in air_s))
-                for other, air in air_s.items()
+                air * sent(other, name) / max(1, sum(sent(other, to) for to in air_s)) for other, air in air_s.items()
             )
             others_s = sum(air_s.values()) - air_s[name] - own_s
             own = [flow for flow, route in routes if route and (route[0] in up or route[-1] in down)]
             yield _Station(str(medium), name, row, own_s, others_s, up, down, own)
+
+
+def _named(document: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
+    """The names that the document gives to links of media, by their ends; the other direction of a link, and a link
+    without a name, are called ``FROM-TO``. A link at a node with a count stands for several (docs/scenario.md)."""
+    counts = {node["name"]: node["count"] for node in document.get("node", ()) if "count" in node}
+    named: dict[tuple[str, str], list[str]] = {}
+    for link in document.get("link", ()):
+        if "name" not in link or "medium" not in link:
+            continue
+        ends, name = (link["from"], link["to"]), link["name"]
+        count = next((counts[end] for end in ends if end in counts), 0)
+        named.setdefault(ends, []).extend([] if count else [name])
+        for n in range(1, count + 1):
+            one, other = (f"{end}-{n}" if end in counts else end for end in ends)
+            named.setdefault((one, other), []).append(f"{name}-{n}")
+    return named
 
 
 def _sleeping(

@@ -101,13 +101,17 @@ def media(document: Mapping[str, Any], links: Sequence[tuple[int, str]]) -> dict
 
 
 def _media_of_graph(links: Sequence[Mapping[str, Any]], stations: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    stated = {(link.get("from"), link.get("to")) for link in links}
     for link in links:
-        there, back = f"{link.get('from')}-{link.get('to')}", f"{link.get('to')}-{link.get('from')}"
+        ends = link.get("from"), link.get("to")
         if link.get("medium"):
-            name = link.get("name", there)
-            for one in (name, f"{name}-reverse", *([back] if "name" not in link else [])):
-                yield one, str(link["medium"])
+            ways = (str(link["medium"]),) * 2
         elif cell := link.get("cell"):
-            ways = ("downlink", "uplink") if link.get("from") == stations.get(cell) else ("uplink", "downlink")
-            yield link.get("name", there), f"{ways[0]} of {cell}"
-            yield back, f"{ways[1]} of {cell}"
+            down = ends[0] == stations.get(cell)
+            ways = (f"{'down' if down else 'up'}link of {cell}", f"{'up' if down else 'down'}link of {cell}")
+        else:
+            continue
+        yield link.get("name", f"{ends[0]}-{ends[1]}"), ways[0]
+        # The other direction is called so whatever the name of the link is, unless it is a link of its own.
+        if ends[::-1] not in stated:
+            yield f"{ends[1]}-{ends[0]}", ways[1]

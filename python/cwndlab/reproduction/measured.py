@@ -23,7 +23,7 @@ class Line(NamedTuple):
 
 class Pairs(NamedTuple):
     """Two sides of a comparison, a value per repetition; ``left_out`` of ``cells`` had no value on one side, ``equal``
-    the same value on both."""
+    the same value on both, those apart that `Measured.only_differing` leaves out."""
 
     first: list[float]
     second: list[float]
@@ -103,9 +103,9 @@ class Measured:
         left_out = 0
         for (cell, repetition), a in sides[0].items():
             b = sides[1][cell, repetition]
-            if a is None or b is None or (self.only_differing and a == b):
+            if a is None or b is None:
                 left_out += 1
-            else:
+            elif not self.only_differing or a != b:
                 both.setdefault(repetition, []).append((a, b))
         order = sorted(both)
         means = [[fmean(pair[side] for pair in both[repetition]) for repetition in order] for side in (0, 1)]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from cwndlab.reproduction.claims import (
     COUNTED,
     OUTCOMES,
+    Claim,
     Finding,
     Less,
     Outcome,
@@ -18,6 +19,7 @@ from cwndlab.reproduction.claims import (
     ValueIn,
     Welch,
 )
+from cwndlab.reproduction.judged import Judged
 
 #: Outcomes of evidence from the weakest: a headline of several claims has the first of these that occurs. The last two
 #: tell nothing of the sentence and count only where nothing else is there.
@@ -42,13 +44,18 @@ OF_PARTS: tuple[Outcome, ...] = (
 )
 
 
-def favour(relation: Relation, measured: float | None) -> float | None:
+def favour(relation: Relation, outcome: Outcome, measured: float | None, measured_is: str) -> float | None:
     """How much what is measured speaks for a claim; greater is more. For a value it is minus the distance from the
-    published one, for a band the distance from its nearer end, positive inside."""
+    published one, for a band the distance from its nearer end, positive inside. For Welch's test it is 1 − p where the
+    claim holds, p − 1 where it is opposite, and 0 otherwise, since p has no direction; none where there is no p."""
     if measured is None or math.isnan(measured):
         return None
     match relation:
-        case Less() | Welch():
+        case Welch():
+            if measured_is != "p":
+                return None
+            return {"holds": 1 - measured, "opposite": measured - 1}.get(outcome, 0.0)
+        case Less():
             return -measured
         case RatioIn(low, high) | ValueIn(low, high):
             return min(measured - low, high - measured)
@@ -61,6 +68,20 @@ def favour(relation: Relation, measured: float | None) -> float | None:
 def weakest(outcomes: Sequence[Outcome], order: Sequence[Outcome] = WEAKEST) -> Outcome:
     """The outcome of a sentence for which these are evidence."""
     return next(outcome for outcome in order if outcome in outcomes)
+
+
+def weakest_part(among: Sequence[int], claims: Sequence[Claim], parts: Sequence[Judged]) -> int:
+    """The number of the weakest of some parts of a claim; of several with its outcome that of the least favourable one.
+    Those without a value have none to show."""
+    worst = weakest([parts[at].outcome for at in among], OF_PARTS)
+    placed: dict[int, float] = {}
+    for at in among:
+        part = parts[at]
+        if part.outcome == worst:
+            mean = None if part.measured is None else part.measured.mean
+            value = favour(claims[at].relation, part.outcome, mean, part.measured_is)
+            placed[at] = math.inf if value is None else value
+    return min(placed, key=lambda at: (placed[at], at))
 
 
 def tallied(outcomes: Sequence[Outcome]) -> str:

@@ -10,6 +10,7 @@ from cwndlab.reproduction.catalogue import find, spaces
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.kept import KeptResults, scenario_key
 from cwndlab.reproduction.multiverse.kept import stale as stale_space
+from cwndlab.reproduction.work import Work
 
 
 def stale_results(folder: Path | str, target: str = "") -> Iterator[str]:
@@ -58,7 +59,8 @@ def stale_results(folder: Path | str, target: str = "") -> Iterator[str]:
 
 def _difference(kept: KeptResults, one: Experiment, *, quick: bool) -> str:
     """What differs in the first case whose kept rows would not be used (`cwndlab.reproduction.run.restore`)."""
-    for case in one.cases(one.size(quick=quick)):
+    # Also the cases with a placebo, which decide outcomes; whether there may be more repetitions changes no case.
+    for case in Work(one, one.size(quick=quick), more=False).cases:
         for rows in kept.by_seed(scenario_key(case.scenario)).values():
             # Rows of another measure of the same scenario are none of this experiment's; one that has only been renamed
             # has another name there.

@@ -52,7 +52,7 @@ from cwndlab.reproduction.controls.parts import opposite_parts
 from cwndlab.reproduction.controls.starved import starved
 from cwndlab.reproduction.judged import Judged
 from cwndlab.reproduction.measured import Measured, Pairs
-from cwndlab.reproduction.ranking import OF_PARTS, favour, tallied, weakest
+from cwndlab.reproduction.ranking import OF_PARTS, tallied, weakest, weakest_part
 from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch, without_rounding
 from cwndlab.statistics.digits import effect_size, number
 
@@ -153,14 +153,7 @@ def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim
         for at, part in enumerate(parts)
     ]
     tally = tallied([part.outcome for part in parts])
-    worst = weakest([part.outcome for part in parts], OF_PARTS)
-    # Of several parts with this outcome the least favourable one; those without a value have none to show.
-    placed = {
-        at: math.inf if (value := _favour_of(claims[at], part)) is None else value
-        for at, part in enumerate(parts)
-        if part.outcome == worst
-    }
-    at = min(placed, key=lambda at: (placed[at], at))
+    at = weakest_part(range(len(parts)), claims, parts)
     first = parts[at]
     asked = _of_parts(parts)
     reason = f"of {len(parts)} parts: {tally}; shown: {names[at]}: {first.reason}"
@@ -173,18 +166,19 @@ def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim
     together = _whole(claim, measured, claims)
     if together is None:
         text += ", and the parts have no ratio together"
-        reason = f"of {len(parts)} parts: {tally}; {text}; shown: {names[at]}: {parts[at].reason}"
-        return replace(first, outcome="inconclusive", reason=reason, asked=[*asked, Asked("parts", False, text)])
-    if together.outcome == "opposite":
+        shown, place = replace(parts[at], outcome="inconclusive", part=names[at]), names[at]
+    elif together.outcome == "opposite":
         return first
-    text += ", but not all parts together"
-    reason = f"of {len(parts)} parts: {tally}; {text}; shown: all together: {together.reason}"
-    outcome: Outcome = "holds at another size" if together.outcome == "holds" else together.outcome
-    return replace(together, outcome=outcome, reason=reason, parts=tally, asked=[*asked, Asked("parts", False, text)])
-
-
-def _favour_of(claim: Claim, judged: Judged) -> float | None:
-    return favour(claim.relation, None if judged.measured is None else judged.measured.mean)
+    else:
+        text += ", but not all parts together"
+        outcome: Outcome = "holds at another size" if together.outcome == "holds" else together.outcome
+        shown, place = replace(together, outcome=outcome), "all together"
+    # A part that gets worse must not make the claim better: the others count as they do without it.
+    other = weakest_part([at for at in range(len(parts)) if at not in opposite], claims, parts)
+    if weakest([shown.outcome, parts[other].outcome], OF_PARTS) != shown.outcome:
+        shown, place = replace(parts[other], part=names[other]), names[other]
+    reason = f"of {len(parts)} parts: {tally}; {text}; shown: {place}: {shown.reason}"
+    return replace(shown, reason=reason, parts=tally, asked=[*asked, Asked("parts", False, text)])
 
 
 def _whole(claim: Claim, measured: Measured, parts: Sequence[Claim]) -> Judged | None:
@@ -197,7 +191,10 @@ def _whole(claim: Claim, measured: Measured, parts: Sequence[Claim]) -> Judged |
     if len(lengths) > 1 or 0 in lengths or any(min(*one.first, *one.second) <= 0 for one in pairs):
         return None
     logs = [[math.log(a / b) for a, b in zip(one.first, one.second, strict=True)] for one in pairs]
-    share = fmean(_share(margin(str(part.metric)), one) for part, one in zip(parts, pairs, strict=True))
+    size, effect = claim.relation.ratio, claim.relation.effect
+    share = fmean(
+        _relevant_share(margin(str(part.metric)), one, size, effect) for part, one in zip(parts, pairs, strict=True)
+    )
     return _placed(_mean_of(logs), share, None, TOLERANCE, up=not isinstance(claim.relation, Less))
 
 
@@ -304,9 +301,12 @@ def ratio(pairs: Pairs) -> Estimate:
     """First over second: geometric mean and Student's t on logarithms, since ratios multiply.
 
     Where some values are zero there is no logarithm: then the mean difference over the second side's mean, plus 1.
+    Sides that are equal in every repetition have a ratio of exactly 1, unless the repetitions are equal too.
     """
     if not pairs.first:
         return Estimate(math.nan, None, None, 0)
+    if pairs.first == pairs.second and any(pairs.first) and not estimate(pairs.first).is_constant:
+        return Estimate(1.0, 1.0, 1.0, len(pairs.first))
     if min(*pairs.first, *pairs.second) > 0:
         return _geometric([math.log(a / b) for a, b in zip(pairs.first, pairs.second, strict=True)])
     base = fmean(pairs.second)
@@ -340,6 +340,14 @@ def _share(relevant: Margin, pairs: Pairs) -> float:
     return relevant.around(base) / base if base > 0 else relevant.share
 
 
+def _relevant_share(relevant: Margin, pairs: Pairs, size: float | None, effect: float | None) -> float:
+    """The margin as a share of the second side, at most half of the effect that the paper reports: of ``size`` where
+    one is given, or ``effect``."""
+    reported = effect if size is None else abs(size - 1)
+    share = _share(relevant, pairs)
+    return share if reported is None else min(share, reported / 2)
+
+
 def directed(
     pairs: Pairs,
     relevant: Margin,
@@ -351,8 +359,7 @@ def directed(
 ) -> Judged:
     """First over second is above 1 (``up``) or below, at ``size`` where one is given. An ``effect`` that the paper
     reports is relevant to it: the margin is at most half of it."""
-    reported = effect if size is None else abs(size - 1)
-    share = _share(relevant, pairs) if reported is None else min(_share(relevant, pairs), reported / 2)
+    share = _relevant_share(relevant, pairs, size, effect)
     nothing = _without_ratio(pairs, relevant, up=up)
     if nothing is not None:
         return _on_axis(nothing, share, size, up=up)
@@ -443,7 +450,7 @@ def _without_ratio(pairs: Pairs, relevant: Margin, *, up: bool) -> Judged | None
     if pairs.first == pairs.second:
         if any(pairs.first) and (one := estimate(pairs.first)).is_constant:
             return Judged(replace(one, mean=1.0), "inconclusive", _note(_no_interval(one), pairs))
-        exact = Estimate(1.0, 1.0, 1.0, len(pairs.first)) if any(pairs.first) else None
+        exact = ratio(pairs) if any(pairs.first) else None
         same = Judged(exact, "no effect", _note("both sides are equal in every repetition", pairs))
         return _room(same, pairs, relevant, up)
     zero_first, zero_second = (all(one == 0 for one in side) for side in (pairs.first, pairs.second))

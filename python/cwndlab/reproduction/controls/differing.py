@@ -11,7 +11,7 @@ from cwndlab.reproduction.judged import Judged
 from cwndlab.reproduction.measured import Measured
 from cwndlab.statistics.digits import number
 
-#: From this share of equal pairs on, those that differ decide.
+#: With more than this share of equal pairs, those that differ decide.
 _MOST_EQUAL = 0.5
 
 
@@ -41,12 +41,13 @@ def where_they_differ(judge: Callable[[Claim, Measured], Judged], claim: Claim, 
     if not pairs.equal:
         return judged
     if pairs.equal == there:
-        if judged.outcome not in ("no effect", "holds"):
+        if judged.outcome not in ("no effect", "holds", "opposite"):
             return judged
         asked = Asked("where they differ", False, f"all {there} pairs of runs are equal: nothing tells the sides apart")
         reason = f"{asked.text}; {judged.reason}"
         return replace(judged, outcome="set-up cannot discriminate", reason=reason, asked=(asked,))
     share = (there - pairs.equal) / there
+    all_decide = share >= 1 - _MOST_EQUAL
     again = judge(claim, replace(measured, only_differing=True))
     found = again.measured
     text = f"{there - pairs.equal} of {there} pairs of runs differ"
@@ -57,9 +58,9 @@ def where_they_differ(judge: Callable[[Claim, Measured], Judged], claim: Claim, 
         if found.low is not None and found.high is not None:
             text += f" [{number(found.low)} … {number(found.high)}]"
     same = again.outcome == judged.outcome
-    asked = Asked("where they differ", same or share > 1 - _MOST_EQUAL, text)
+    asked = Asked("where they differ", same or all_decide, text)
     judged = replace(judged, differing=(share, *ends), asked=(*judged.asked, asked))
-    if same or share > 1 - _MOST_EQUAL:
+    if same or all_decide:
         return judged
     reason = f"{text}, by which it is judged: {again.reason}"
     return replace(judged, outcome=again.outcome, reason=reason)

@@ -21,6 +21,7 @@ from cwndlab.reproduction.claims import (
     Claim,
     Finding,
     Indiscriminate,
+    Order,
     Outcome,
     RatioIn,
     Shape,
@@ -62,8 +63,8 @@ def substitute(
 
     The tested algorithms are those whose names begin with one of ``tested``: of the first side, or of all sides where
     each has one. Where no side has one, it is the algorithm that the first side alone has; where the sides have the
-    same one and differ in something else, it is replaced on all. A claim of several algorithms at once, or of one that
-    the paper does not propose, has no placebo.
+    same one and differ in something else, it is replaced on all. A claim of several algorithms at once, such as an
+    order, or of one that the paper does not propose, has no placebo.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def substitute(
     -------
     The cases that replace those of the claim; nothing where it has no placebo.
     """
-    if declined(claim) or isinstance(claim.relation, Shape | Underspecified | Indiscriminate):
+    if declined(claim) or isinstance(claim.relation, Order | Shape | Underspecified | Indiscriminate):
         return None
     sides = [numbers(side, cases) for side in claim.sides]
     algorithms = [_algorithms(side, cases) for side in sides]

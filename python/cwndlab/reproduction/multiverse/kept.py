@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.files import atomic_write, json_text, parsed
-from cwndlab.reproduction.cases import Case
+from cwndlab.reproduction.cases import Case, Measure, measure_name
 from cwndlab.reproduction.catalogue import spaces
 from cwndlab.reproduction.claims import OUTCOMES, Claim, Finding
-from cwndlab.reproduction.kept import Probe
+from cwndlab.reproduction.kept import Probe, kind
 from cwndlab.reproduction.multiverse.robustness import TALLIES, Cell, Multiverse, robustness
 from cwndlab.reproduction.universes import Space
 
@@ -71,10 +71,11 @@ def _size_of(cell: Cell) -> int | None:
 
 
 def _probed(space: Space) -> list[Case]:
-    """The first case of each measure at the base assumptions, by which a change of behaviour is noticed."""
+    """The first case of each measure and set of algorithms at the base assumptions, by which a change of behaviour is
+    noticed."""
     first: dict[Any, Case] = {}
     for case in space.cases(space.base):
-        first.setdefault(case.measure, case)
+        first.setdefault((case.measure, kind(case.scenario)), case)
     return list(first.values())
 
 
@@ -134,19 +135,27 @@ def stale(folder: Path, space: Space) -> str:
 
 def _difference(space: Space, path: Path) -> str:
     content = _content(path)
-    cases = _probed(space)
     if content["repetitions"] != [space.repetitions, space.at_most]:
         return f"its repetitions are {content['repetitions']}, and now {[space.repetitions, space.at_most]}"
-    if len(content["probes"]) != len(cases):
-        return f"it has {len(content['probes'])} probes, and now {len(cases)}"
-    probes = [Probe(**one) for one in content["probes"]]
-    if what := next(filter(None, (one.difference(case.measure) for one, case in zip(probes, cases, strict=True))), ""):
+    cases, probes = _probed(space), [Probe(**one) for one in content["probes"]]
+    measures = dict.fromkeys(case.measure for case in cases)
+    # Earlier versions kept a probe for each measure, whatever its algorithms.
+    if not len(measures) <= len(probes) <= len(cases) or len({one.measure for one in probes}) != len(measures):
+        return f"it has {len(probes)} probes, and now {len(cases)}"
+    if what := next(filter(None, (_changed(one, measures) for one in probes)), ""):
         return what
     try:
         _loaded(space, path)
     except RecordsError as error:
         return error.faults[0].what
     return ""
+
+
+def _changed(probe: Probe, measures: Iterable[Measure]) -> str:
+    """What differs from the behaviour of a probe, with its measure or, if that was renamed, with any."""
+    known = list(measures)
+    own = [one for one in known if measure_name(one) == probe.measure] or known
+    return min((probe.difference(one) for one in own), key=bool)
 
 
 # What says of which size and version a file is.

@@ -116,7 +116,11 @@ class Robustness:
 
     def ranked(self) -> list[Cell]:
         """The universes from the least to the most favourable to the claim; those without a value are left out."""
-        placed = [(favour(self.claim.relation, cell.finding.measured), cell) for cell in self.cells]
+        placed = [
+            (favour(self.claim.relation, one.outcome, one.measured, one.measured_is), cell)
+            for cell in self.cells
+            for one in (cell.finding,)
+        ]
         return [cell for _, cell in sorted(((f, c) for f, c in placed if f is not None), key=lambda pair: pair[0])]
 
 
