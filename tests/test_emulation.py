@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from cwndlab.emulation import Settings, Substitution, deviations, emulate, substitutions
 from cwndlab.records import Records
 from cwndlab.reports.run import runs_page
+from cwndlab.scenario.workloads import AdaptiveVideo, Cbr
 
 
 def scenario(algorithm: str, **changes: str) -> cwndlab.Scenario:
@@ -91,6 +93,66 @@ def test_arrivals_are_those_of_the_simulator() -> None:
     columns = ["flow", "transfer", "start_ns", "size_bytes"]
     simulated, real = cwndlab.run(question, seed=1).transfers, emulated(question).transfers
     assert real.select(columns).equals(simulated.select(columns))
+
+
+#: Runs the scenario of its first argument with 60 file descriptors more than it has, and prints the transfers and the
+#: causes of what was refused.
+_FEW_DESCRIPTORS = """
+import json, os, resource, sys
+from cwndlab.emulation import emulate
+most = len(os.listdir("/proc/self/fd")) + 60
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+try:
+    records = emulate(json.loads(sys.argv[1]), seed=1, accept_late=True)
+except Exception as error:
+    sys.exit(str(error))
+refused = [row["cause"] for row in records.rows("events") if row["kind"] == "refused"]
+print(json.dumps([len(records.rows("transfers")), refused]))
+"""
+
+
+def test_arrivals_without_a_file_descriptor_are_refused() -> None:
+    """getrlimit(2), RLIMIT_NOFILE: no process has more descriptors. By hand: the line carries 62 transfers of 20 kB in
+    the first second, in which 200 arrive; all of them end within 4 s, or are refused."""
+    workload = {"kind": "arrivals", "per_second": 200, "size": "20 kB", "count": 200}
+    changes: dict[str, Any] = {"flow[0].workload": workload, "dumbbell.bottleneck.rate": "10 Mbps"}
+    question = scenario("cubic", duration="8 s").with_(changes)
+    emulated(scenario("cubic", duration="100 ms"))
+    done = subprocess.run(
+        [sys.executable, "-c", _FEW_DESCRIPTORS, question.to_json()], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    transfers, refused = json.loads(done.stdout)
+    assert set(refused) == {"descriptors"}
+    assert transfers + len(refused) == 200
+
+
+def test_flows_over_udp_are_those_of_the_simulator() -> None:
+    """They run on computed times in both engines: all that is recorded of them is the same, with the last datagram,
+    which is due at the end of the run; what the path does afterwards is not recorded. The window of SCReAM holds
+    packets back until feedback arrives; none is sent before. The run's perturbations are the same."""
+    flows = [
+        cwndlab.Flow(rtt="80 ms", transport="udp", workload=AdaptiveVideo(control="scream2")),
+        cwndlab.Flow(rtt="80 ms", transport="udp", workload=Cbr(rate="1 Mbps", packet="500 B")),
+        cwndlab.Flow(rtt="80 ms", transport="udp", workload=Cbr(rate="1 Mbps"), stop="1 s"),
+    ]
+    line = cwndlab.Link(rate="10 Mbps", delay="20 ms", queue=cwndlab.DropTail("50 packets"))
+    question = cwndlab.Scenario(
+        duration="2 s", sample_interval="10 ms", perturb=True, dumbbell=cwndlab.Dumbbell(line), flows=flows
+    )
+    ours, theirs = cwndlab.run(question, seed=1), emulated(question)
+    for table in ("flows", "samples", "links", "link_samples"):
+        one, other = getattr(ours, table), getattr(theirs, table)
+        differing = [name for name in one.columns if not one[name].equals(other[name])]
+        assert (one.height, differing) == (other.height, []), table
+
+
+def test_nothing_arrives_after_the_end_of_the_run() -> None:
+    """At most 1448/1500 of 20 Mbit/s for 1 s, less the base one-way delay: the last sample is that of the end."""
+    records = emulated(scenario("cubic", duration="1 s", sample_interval="10 ms"))
+    flow = records.flows.row(0, named=True)
+    assert flow["delivered_bytes"] <= 20e6 / 8 * 1448 / 1500
+    assert records.link_samples["time_ns"].max() == 1_000_000_000
 
 
 def test_a_transfer_over_a_connection_of_its_own_begins_with_the_handshake() -> None:

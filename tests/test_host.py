@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import struct
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -53,6 +58,31 @@ def test_a_fixed_window_gives_the_throughput_of_its_round_trips() -> None:
     last = records.samples.row(-1, named=True)
     assert (last["cwnd_bytes"], last["in_flight_bytes"]) == (10_000, 10_000)
     assert last["rtt_ns"] == flow["min_rtt_ns"]
+
+
+#: A stack in Python that does nothing.
+_IDLE = "from cwndlab_stack import Stack, serve\nclass Idle(Stack):\n    def start(self, *_): pass\nserve(Idle())"
+
+
+def test_ctrl_c_ends_a_stack_in_python_without_a_traceback() -> None:
+    """A terminal sends SIGINT to all processes of the group; signal(7): its default ends the process."""
+    folder = ROOT / "tools" / "stacks" / "hosted" / "python"
+    call = struct.pack("<BBBQHHH", 1, 1, 0, 1, 1200, 0, 0)
+    stack = subprocess.Popen(
+        [sys.executable, "-c", _IDLE],
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert stack.stdin is not None
+    assert stack.stdout is not None
+    stack.stdin.write(struct.pack("<I", len(call)) + call)
+    stack.stdin.flush()
+    stack.stdout.read(4)
+    stack.send_signal(signal.SIGINT)
+    _, errors = stack.communicate(timeout=60)
+    assert (stack.returncode, errors) == (-signal.SIGINT, b"")
 
 
 def test_a_transfer_ends_when_the_sender_has_all_acknowledgements() -> None:

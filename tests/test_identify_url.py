@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -88,6 +90,31 @@ def test_a_busy_server_is_asked_again_over_the_same_path(
     monkeypatch.setattr(behind, "_uplink", busy_uplink)
     assert download(web, tmp_path / "capture", 100_000)["ended"] == "complete"
     assert [method for method, path in web.seen if path == "/file"] == ["HEAD", "GET", "GET"]
+
+
+def test_downloads_at_a_time_leave_the_forwarding_as_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """ip-sysctl.rst: `ip_forward` is one setting of the machine. It is 0 before; a second download that begins during
+    the first has it until its own end, and then it is 0."""
+    forwarding = tmp_path / "ip_forward"
+    forwarding.write_text("0")
+    monkeypatch.setattr(behind, "_FORWARDING", forwarding)
+    monkeypatch.setattr(behind, "_LOCK", tmp_path / "run" / "lock")
+    begins, seen = threading.Event(), []
+
+    def second() -> None:
+        begins.set()
+        with behind._forwarding():
+            seen.append((is_first_over, forwarding.read_text()))
+
+    thread, is_first_over = threading.Thread(target=second), False
+    with behind._forwarding():
+        thread.start()
+        begins.wait()
+        time.sleep(0.1)
+        assert forwarding.read_text() == "1"
+        is_first_over = True
+    thread.join()
+    assert (seen, forwarding.read_text()) == ([(True, "1")], "0")
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -74,9 +74,10 @@ def scenario(*algorithms: str, duration: str = "4 s", queue: str = "80 packets")
 class Pair:
     """A connection over loopback whose receiver takes all."""
 
-    def __init__(self, algorithm: str) -> None:
-        listener = socket.create_server(("127.0.0.1", 0))
-        self.near = socket.socket()
+    def __init__(self, algorithm: str, host: str = "127.0.0.1") -> None:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, 0), family=family)
+        self.near = socket.socket(family)
         self.choose(algorithm)
         self.near.connect(listener.getsockname())
         self.far, _ = listener.accept()
@@ -129,6 +130,24 @@ def wait(is_done: Callable[[], bool], within_s: float = 20.0) -> None:
     while not is_done():
         assert time.monotonic() < until, "it did not come"
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize(("host", "named"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
+def test_a_connection_has_its_peer_and_what_was_acknowledged(host: str, named: str) -> None:
+    """The peer is that of getpeername(2), of IPv6 in brackets (RFC 3986, section 3.2.2); a SYN is no data."""
+    if host == "::1" and not Path("/proc/net/if_inet6").exists():
+        pytest.skip("this kernel has no IPv6")
+    with attached("reno") as datapath:
+        pair = Pair("cwndlab_reno", host)
+        try:
+            pair.send(100_000)
+            local, remote = pair.near.getsockname()[1], pair.near.getpeername()[1]
+            flow = next(flow for flow in datapath.flows if flow["local_port"] == local)
+            assert flow["remote"] == f"{named}:{remote}"
+            wait(lambda: datapath.flows[0]["delivered_bytes"] >= 100_000)
+            assert datapath.flows[0]["delivered_bytes"] == 100_000
+        finally:
+            pair.close()
 
 
 def test_a_name_is_the_kernels_as_long_as_it_is_attached() -> None:

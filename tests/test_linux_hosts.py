@@ -77,6 +77,23 @@ def test_a_capture_has_the_packets_that_pass() -> None:
         assert one[40:52] == header
 
 
+def test_each_connection_has_a_port_of_its_own_in_a_capture() -> None:
+    """hosted.c: the six bits beside ECN have the number of the connection modulo 64, and client n has the port
+    5000 + n. By hand: connection 64 begins after 63, beside which 63 still receives."""
+    segment = bytes([0, 0, 0, 9, 0, 0, 0, 5, 0x80, 0x10, 1, 2]) + bytes(12)
+    file = BytesIO()
+    capture = launcher().Capture(file)
+    passed = [(True, number) for number in range(65)] + [(False, 63), (False, 64), (True, 63)]
+    for is_sent, number in passed:
+        item = bytes([0x12 if is_sent else 0x04, number % 64 * 4 + 2]) + struct.pack("<H", 24) + segment
+        capture.note(item)
+    written = file.getvalue()[24:]
+    packets = [written[at : at + 68] for at in range(0, len(written), 68)]
+    ports = [(5000 + number, 5001) if is_sent else (5001, 5000 + number) for is_sent, number in passed]
+    assert [struct.unpack(">HH", one[36:40]) for one in packets] == ports
+    assert {one[17] for one in packets} == {2}
+
+
 @pytest.mark.parametrize(
     ("first", "what"),
     [

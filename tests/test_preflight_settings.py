@@ -57,6 +57,19 @@ def test_the_settings_of_linux_are_its_sysctls(tmp_path: Path) -> None:
         preflight.linux_settings(tmp_path / "nothing")
 
 
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [("0", "off"), ("1", "classic"), ("2", "off"), ("3", "accurate"), ("4", "classic"), ("5", "off")],
+)
+def test_the_form_of_ecn_is_that_which_connections_request(value: str, form: str, tmp_path: Path) -> None:
+    """`include/net/tcp_ecn.h`: 1 (TCP_ECN_IN_ECN_OUT_ECN) and 4 (TCP_ECN_IN_ACCECN_OUT_ECN) request classic ECN, 3
+    (TCP_ECN_IN_ACCECN_OUT_ACCECN) Accurate ECN, 2 and 5 (OUT_NOECN) none."""
+    folder = tmp_path / "ipv4"
+    folder.mkdir()
+    (folder / "tcp_ecn").write_text(f"{value}\n")
+    assert preflight.profile_of(preflight.linux_settings(tmp_path))["ecn"] == form
+
+
 def test_a_profile_is_a_stack_that_a_scenario_takes() -> None:
     for settings in (preflight.windows_settings(INTERNET)[0], preflight.linux_settings()):
         scenario = {

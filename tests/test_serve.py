@@ -69,6 +69,10 @@ def test_a_range_is_part_of_the_stream(server: Server) -> None:
         status, headers, body = request(client, "/bytes/100000", method="HEAD")
         assert (status, headers["content-length"], body) == (200, "100000", b"")
         assert "cwndlab-transfer" not in headers
+        # A range has a meaning in GET alone (RFC 9110, 14.2).
+        for ignored in ("bytes=0-9", "bytes=100000-"):
+            status, headers, body = request(client, "/bytes/100000", method="HEAD", Range=ignored)
+            assert (status, headers["content-length"], body) == (200, "100000", b"")
         # The condition names another stream, so the response is the complete stream (RFC 9110, 13.1.5).
         assert request(client, "/bytes/10", Range="bytes=5-", If_Range='"other"')[2] == payload(0, 10)
         etag = headers["etag"].replace("100000", "10")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import struct
@@ -144,6 +145,7 @@ def emulate_with_timing(
     algorithms = [flow["algorithm"] for flow in document.get("flow", []) if flow.get("algorithm")]
     entries = document.get("algorithms", {}).items()
     policies = {name: entry["policy"] for name, entry in entries if "policy" in entry}
+    _raise_descriptor_limit()
     with serving(algorithms, policies, classes) as remarks:
         records, timing = engine.emulate(
             text,
@@ -169,6 +171,7 @@ def emulate_many(
     Yields (index of the job, (records, timing)) in the order in which runs end. Each run has separate namespaces; runs
     share the processor only.
     """
+    _raise_descriptor_limit()
 
     def work(
         job: tuple[ScenarioLike, int, Settings], cancel: engine.Cancel
@@ -180,6 +183,13 @@ def emulate_many(
     with closing(engine.dispatch_all(work, jobs, workers, progress)) as results:
         for index, (records, timing) in results:
             yield index, (Records(records), timing)
+
+
+def _raise_descriptor_limit() -> None:
+    """Raises the limit of file descriptors to the largest that this process may have (getrlimit(2)): each active
+    transfer of ``arrivals`` takes two."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def refuse_late(timing: dict[str, Any]) -> None:

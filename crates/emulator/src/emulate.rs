@@ -19,7 +19,7 @@ use crate::endpoints::application::Application;
 use crate::endpoints::connection::{listener, set_priority, Endpoint, FlowState, RunClock};
 use crate::endpoints::tcp_sampler::TcpSampler;
 use crate::locking::lock;
-use crate::path::Path;
+use crate::path::{cancelled, Path};
 use crate::session::{Options, Quality, Session};
 
 /// Interval of `TCP_INFO` reads. It must be shorter than a recovery, which lasts a round trip.
@@ -76,7 +76,8 @@ pub fn emulate(
         algorithms.push(algorithm::of_flow(id, flow, datapath)?);
     }
     let options = Options { algorithm: ProgramAlgorithm::Program, programs: false, ..options.clone() };
-    let mut session = Session::open(Arc::clone(&plan), seed, &options)?;
+    let mut session = Session::open(plan, seed, &options, cancel)?;
+    let plan = Arc::clone(session.plan()); // with the run's perturbations
     let lifetimes = Lifetimes::new(session.plan(), seed);
     let mut flows = create_flows(&session, algorithms, &lifetimes)?;
     let (sampled, failure) = run_endpoints(&session, &mut flows, seed, cancel);
@@ -85,7 +86,7 @@ pub fn emulate(
         return Err(fault);
     }
     if cancel.load(Ordering::Relaxed) {
-        return Err(Fault::new("emulate", "the run was cancelled before its end", ""));
+        return Err(cancelled());
     }
     let (records, quality) = session.path_records(&mut path, Time::from_nanos(plan.duration.as_nanos()));
     let mut records = Records { samples: sampled.samples, events: sampled.events, ..records };

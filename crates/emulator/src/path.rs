@@ -36,6 +36,11 @@ const STOP_CHECK: Duration = Duration::from_millis(20);
 /// A time after the end of every run.
 const NEVER: Time = Time::from_nanos(u64::MAX);
 
+/// The error of a run that was stopped before its end.
+pub(crate) fn cancelled() -> Fault {
+    Fault::new("emulate", "the run was cancelled before its end", "")
+}
+
 /// A delivery during calibration: the index of the receiving side, and the time.
 type Delivery = (usize, Time);
 
@@ -50,6 +55,8 @@ pub struct Path {
     /// Counters and samples.
     pub counters: PathCounters,
     start: Instant,
+    /// End of the run; [`NEVER`] where programs end it. Nothing later passes, is sampled or is counted.
+    end: Time,
     next_sample: Time,
     /// The path samples the flows. False where another thread reads their `TCP_INFO`.
     samples_flows: bool,
@@ -72,7 +79,7 @@ fn observed_network(plan: &Plan, seed: u64) -> Network {
 
 impl Path {
     /// Builds the plan's network between the senders' and the receivers' device. With `samples_flows` it samples the
-    /// traffic of each flow.
+    /// traffic of each flow, until it is stopped; otherwise it ends with the plan.
     #[must_use]
     pub fn new(plan: Arc<Plan>, seed: u64, devices: [Tun; 2], start: Instant, samples_flows: bool) -> Self {
         let interval = plan.sample_interval.as_nanos();
@@ -82,6 +89,7 @@ impl Path {
             store: PacketStore::default(),
             counters: PathCounters::new(plan.flows.len()),
             start,
+            end: if samples_flows { NEVER } else { Time::ZERO + plan.duration },
             next_sample: if interval == 0 { NEVER } else { Time::from_nanos(interval) },
             samples_flows,
             seed,
@@ -95,6 +103,10 @@ impl Path {
 
     /// Measures the routes of the first flows with probes, then restarts with an empty path. Returns the measurements
     /// and the time of the restart. Must be called by the thread that runs the path.
+    ///
+    /// # Errors
+    ///
+    /// A device that fails, or `stop` before the end of the measurements.
     pub fn calibrate(
         &mut self,
         stop: &AtomicBool,
@@ -103,13 +115,14 @@ impl Path {
         self.begin_waiting();
         self.delivered = Some(Vec::new());
         let next_sample = std::mem::replace(&mut self.next_sample, NEVER);
+        let end = std::mem::replace(&mut self.end, NEVER);
         let mut rows = Vec::new();
         for flow in self.plan.flows.ids().take(calibration::MEASURED_FLOWS) {
             rows.extend(self.measure_base_rtt(flow, stop, drops)?);
             rows.extend(self.measure_train(flow, stop, drops)?);
         }
         self.delivered = None;
-        self.next_sample = next_sample;
+        (self.next_sample, self.end) = (next_sample, end);
         self.network = observed_network(&self.plan, self.seed);
         if !self.samples_flows {
             self.sources = UdpSources::from_plan(&self.plan, self.seed, &mut self.network);
@@ -162,7 +175,7 @@ impl Path {
         for _ in 0..train.packets {
             self.receive(now, 0, &packet);
         }
-        self.record_losses(drops);
+        self.record_losses(now, drops);
         let duration = Duration::from_nanos(train.expected_arrivals * train.size as u64 * 8_000_000_000 / train.rate);
         let is_complete = |deliveries: &[Delivery]| deliveries.len() as u64 >= train.packets;
         let deliveries = self.run_probe(now + duration + self.probe_timeout(flow), stop, drops, is_complete)?;
@@ -180,7 +193,10 @@ impl Path {
     ) -> Result<Vec<Delivery>, Fault> {
         let mut buffer = vec![0u8; MAX_PACKET];
         let is_done = |path: &Self| path.delivered.as_deref().is_some_and(&is_complete);
-        while self.now() < until && !stop.load(Ordering::Relaxed) && !is_done(self) {
+        while self.now() < until && !is_done(self) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(cancelled());
+            }
             self.step(&mut buffer, drops)?;
         }
         Ok(self.delivered.replace(Vec::new()).unwrap_or_default())
@@ -196,31 +212,40 @@ impl Path {
         Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// Runs until `stop`.
+    /// Runs until `stop`, and at least until the end of the run if that has come.
     pub fn run(&mut self, stop: &AtomicBool, drops: &DropCounters) -> Result<(), Fault> {
         self.begin_waiting();
         let mut buffer = vec![0u8; MAX_PACKET];
         while !stop.load(Ordering::Relaxed) {
             self.step(&mut buffer, drops)?;
         }
+        self.advance(drops);
         Ok(())
     }
 
     /// Processes events and packets that are due, then sleeps until the next.
     fn step(&mut self, buffer: &mut [u8], drops: &DropCounters) -> Result<(), Fault> {
-        self.advance_to(self.now());
+        self.advance_to(self.now(), drops);
         for side in 0..2 {
             for _ in 0..BATCH {
                 let Some(length) = self.devices[side].read(buffer)? else { break };
                 let now = self.now();
-                self.advance_to(now);
-                self.receive(now, side, &buffer[..length]);
+                self.advance_to(now, drops);
+                if now <= self.end {
+                    self.receive(now, side, &buffer[..length]);
+                }
             }
         }
-        self.record_losses(drops);
-        self.sample();
+        self.advance(drops);
         self.wait();
         Ok(())
+    }
+
+    /// Processes all events and samples that are due, and publishes the drop counters.
+    fn advance(&mut self, drops: &DropCounters) {
+        let now = self.now();
+        self.advance_to(now, drops);
+        self.record_losses(now, drops);
     }
 
     /// The flow of a packet from `side`; `None` if the packet belongs to no flow, or to a flow over UDP, whose packets
@@ -261,8 +286,19 @@ impl Path {
         self.network.forward(now, packet);
     }
 
-    /// Processes all events that are due by `now`, each at its own time.
-    fn advance_to(&mut self, now: Time) {
+    /// Processes all events and samples that are due by `now` or the end of the run, each at its own time.
+    fn advance_to(&mut self, now: Time, drops: &DropCounters) {
+        let now = now.min(self.end);
+        while self.next_sample <= now {
+            self.process_until(self.next_sample);
+            self.record_losses(self.next_sample, drops);
+            self.sample();
+        }
+        self.process_until(now);
+    }
+
+    /// Processes all events that are due by `now`.
+    fn process_until(&mut self, now: Time) {
         loop {
             let at = self.network.next_event();
             if self.sources.next <= at.min(now) {
@@ -314,10 +350,10 @@ impl Path {
         }
     }
 
-    /// Updates the packet store for lost and duplicated packets, and publishes the drop counters.
-    fn record_losses(&mut self, drops: &DropCounters) {
+    /// Updates the packet store for lost and duplicated packets, and publishes the drop counters of `now`.
+    fn record_losses(&mut self, now: Time, drops: &DropCounters) {
         self.record_copies();
-        let counted = self.network.count_losses_until(self.now());
+        let counted = self.network.count_losses_until(now.min(self.end));
         let Some(observed) = &mut self.network.observed else { return };
         if !counted && observed.lost.is_empty() {
             return;
@@ -328,30 +364,30 @@ impl Path {
         drops.set(&self.network.losses);
     }
 
+    /// Samples links and flows, whose events until then are processed.
     fn sample(&mut self) {
-        let now = self.now();
-        while self.next_sample <= now {
-            for (link, plan) in self.plan.links.enumerate().filter(|(_, plan)| plan.sampled) {
-                let row = self.network.link_snapshot(now, link, plan).row(self.next_sample, link);
-                self.counters.link_samples.push(row);
-            }
-            for flow in self.plan.flows.ids() {
-                let losses = self.network.losses[flow.into()];
-                self.counters.flow_samples.extend(self.sources.sample(self.next_sample, flow, losses));
-            }
-            if self.samples_flows {
-                for (flow, traffic) in self.counters.traffic.enumerate().filter(|(_, one)| one.first.is_some()) {
-                    let losses = self.network.losses[flow.into()];
-                    self.counters.flow_samples.push(traffic.sample(self.next_sample, flow, losses));
-                }
-            }
-            self.next_sample += self.plan.sample_interval;
+        let now = self.next_sample;
+        for (link, plan) in self.plan.links.enumerate().filter(|(_, plan)| plan.sampled) {
+            let row = self.network.link_snapshot(now, link, plan).row(now, link);
+            self.counters.link_samples.push(row);
         }
+        for flow in self.plan.flows.ids() {
+            let losses = self.network.losses[flow.into()];
+            self.counters.flow_samples.extend(self.sources.sample(now, flow, losses));
+        }
+        if self.samples_flows {
+            for (flow, traffic) in self.counters.traffic.enumerate().filter(|(_, one)| one.first.is_some()) {
+                let losses = self.network.losses[flow.into()];
+                self.counters.flow_samples.push(traffic.sample(now, flow, losses));
+            }
+        }
+        self.next_sample += self.plan.sample_interval;
     }
 
     /// Waits until an event is due or a packet arrives.
     fn wait(&mut self) {
         let next = self.network.next_event().min(self.next_sample).min(self.sources.next);
+        let next = if next > self.end { NEVER } else { next };
         let descriptors = [self.devices[0].descriptor(), self.devices[1].descriptor()];
         let start = self.start;
         self.waiting.wait(next, STOP_CHECK, descriptors, || Time::from_nanos(start.elapsed().as_nanos() as u64));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Arc};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration as Wait, Instant};
 
 use cwndlab_linux::namespace::Namespace;
 use cwndlab_linux::netlink::Route;
@@ -25,11 +25,13 @@ use crate::algorithm::ProgramAlgorithm;
 use crate::counters::{DropCounters, FlowTraffic};
 use crate::inbox::Inboxes;
 use crate::lateness::Lateness;
-use crate::path::Path;
+use crate::path::{cancelled, Path};
 use crate::program_sampler::ProgramSampler;
 
 /// The name of the TUN device in both namespaces.
 const DEVICE: &str = "path0";
+/// Interval at which the start of a session checks whether it is cancelled.
+const CANCEL_CHECK: Wait = Wait::from_millis(20);
 /// RFC 791: every host accepts datagrams of 576 bytes.
 const MIN_MTU: Bytes = Bytes(576);
 /// RFC 8200, section 5: every link of IPv6 has at least this MTU. The kernel has no IPv6 on a device with less.
@@ -353,12 +355,14 @@ fn create_side(plan: &Plan, side: Side, options: &Options) -> Result<(Namespace,
 }
 
 impl Session {
-    /// Creates the two sides, calibrates the path and starts it. `seed` determines losses, as in the simulator.
+    /// Creates the two sides, calibrates the path and starts it. `seed` determines losses, as in the simulator. `cancel`
+    /// ends the calibration; it has no effect afterwards.
     ///
     /// # Errors
     ///
-    /// A plan that records packets or named values, a flow over QUIC, one over IPv6 where the path has none, or a failed system call.
-    pub fn open(plan: Arc<Plan>, seed: u64, options: &Options) -> Result<Self, Fault> {
+    /// A plan that records packets or named values, a flow over QUIC, one over IPv6 where the path has none, a failed
+    /// system call, or a calibration that `cancel` ended.
+    pub fn open(plan: Arc<Plan>, seed: u64, options: &Options, cancel: &AtomicBool) -> Result<Self, Fault> {
         check_plan(&plan, options)?;
         let plan = if plan.perturb { Arc::new(plan.perturbed(seed).into_owned()) } else { plan };
         let (left, left_tun) = create_side(&plan, Side::Senders, options)?;
@@ -394,7 +398,16 @@ impl Session {
             inboxes,
             start,
         };
-        match started.recv() {
+        let calibrated = loop {
+            match started.recv_timeout(CANCEL_CHECK) {
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    session.shared.stop.fetch_or(cancel.load(Ordering::Relaxed), Ordering::Relaxed);
+                }
+                outcome => break outcome,
+            }
+        };
+        match calibrated {
+            Ok(_) if session.shared.stop.load(Ordering::Relaxed) => Err(cancelled()),
             Ok((calibration, start)) => {
                 (session.calibration, session.start) = (calibration, start);
                 if options.programs {
@@ -426,7 +439,7 @@ impl Session {
 
     /// The plan.
     #[must_use]
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
     }
 

@@ -44,7 +44,7 @@ impl Source {
     /// The end of the flow: that of an exchange, which may be later than its stop.
     fn end(&self) -> Option<Time> {
         match &self.application {
-            Application::Datagrams(_) => (self.next == NEVER).then_some(self.stop),
+            Application::Datagrams(_) => Some(self.stop).filter(|&stop| stop != NEVER && self.next == NEVER),
             Application::Exchange(exchange, _) => exchange.ended(),
         }
     }
@@ -97,7 +97,6 @@ impl UdpSources {
             if !matches!(one.workload.application_kind(), ApplicationKind::Datagrams | ApplicationKind::Exchange) {
                 return None; // its endpoints have its application
             }
-            let stop = stop.min(Time::ZERO + plan.duration);
             let application = match one.workload.application(&one.context(flow, seed, stop)) {
                 traffic::Application::Datagrams(mut datagrams) => {
                     if duplicates {
@@ -117,7 +116,7 @@ impl UdpSources {
                 }
                 _ => return None,
             };
-            Some(Source { application, start, next: start.min(stop), stop })
+            Some(Source { application, start, next: start, stop })
         });
         let by_flow = by_flow.collect();
         let mut sources = Self { by_flow, backward, next: Time::ZERO };
@@ -165,7 +164,7 @@ impl UdpSources {
                 // It ends by itself: what it sent before its stop may have to be sent again.
                 Application::Exchange(exchange, backward) => {
                     exchange.on_timer(now, |from, datagram| forward(network, now, flow, *backward, from, &datagram));
-                    exchange.due()
+                    exchange.due().max(now)
                 }
             };
         }
@@ -191,7 +190,8 @@ impl UdpSources {
                 for (since, size) in exchange.delivered.drain(..) {
                     inboxes.forward(flow, since, size);
                 }
-                one.next = exchange.due();
+                // What this datagram permits may have been due before, as by the pacing of a window that was full.
+                one.next = exchange.due().max(at);
                 self.update_next();
             }
         }
@@ -219,6 +219,7 @@ impl UdpSources {
             sent_bytes: counters.sent_bytes.0,
             queue_drops: losses.queue,
             wire_losses: losses.wire,
+            rtt_sum_ns: Some(0),
             delay_ns: (delays.count > 0).then_some(delays.last.as_nanos()),
             delay_sum_ns: fitting(delays.sum),
             delay_count: Some(delays.count),

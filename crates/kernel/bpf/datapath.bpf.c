@@ -178,8 +178,7 @@ static __always_inline void begin_sums(const struct tcp_sock *tp, struct flow *f
 	f->cwnd = tp->snd_cwnd;
 	f->srtt_us = tp->srtt_us >> 3;
 	f->min_rtt_us = rtt_min == ~0U ? 0 : rtt_min; // no sample yet
-	f->delivered = tp->delivered;
-	f->mss = tp->mss_cache;
+	f->acked_bytes = tp->bytes_acked - f->acked_first;
 	f->state = state;
 }
 
@@ -425,7 +424,14 @@ void BPF_PROG(init, struct sock *sk)
 	f->sent_seen = tp->data_segs_out;
 	f->delivered_first = tp->delivered;
 	f->round_end = tp->snd_nxt;
-	f->address = sk->__sk_common.skc_daddr;
+	f->acked_first = tp->bytes_acked;
+	if (sk->__sk_common.skc_family == AF_INET6) {
+		for (int word = 0; word < 4; word++)
+			f->address[word] = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[word];
+	} else { // an IPv4-mapped address (RFC 4291, section 2.5.5.2)
+		f->address[2] = __builtin_bswap32(0xffff);
+		f->address[3] = sk->__sk_common.skc_daddr;
+	}
 	f->local_port = sk->__sk_common.skc_num;
 	f->remote_port = sk->__sk_common.skc_dport;
 	tp->inet_conn.icsk_ca_priv[0] = slot | (__u64)generation << 32;

@@ -30,6 +30,8 @@ enum { CA_ACK_ECE = 1 << 2 };
 enum { FLAG_DATA_ACKED = 0x04, FLAG_SND_UNA_ADVANCED = 0x400 };
 // include/linux/tcp.h, from 6.18 on: Accurate ECN (RFC 9768) is negotiated. Earlier kernels do not use this bit.
 enum { TCP_ECN_MODE_ACCECN = 1 << 4 };
+// address families, include/linux/socket.h
+enum { AF_INET6 = 10 };
 // enum sk_pacing, include/net/sock.h
 enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1 };
 // flags of struct tcp_congestion_ops: unprivileged users and child namespaces may select the algorithm
@@ -49,10 +51,18 @@ typedef struct {
 	struct net *net;
 } KERNEL possible_net_t;
 
+struct in6_addr {
+	union {
+		__be32 u6_addr32[4];
+	} in6_u;
+} KERNEL;
+
 struct sock_common {
 	__be32 skc_daddr;
 	__be16 skc_dport;
 	__u16 skc_num;
+	unsigned short skc_family;
+	struct in6_addr skc_v6_daddr;
 	possible_net_t skc_net;
 } KERNEL;
 
@@ -92,6 +102,7 @@ struct tcp_sock {
 	__u32 snd_ssthresh;
 	__u32 prr_out;
 	__u32 data_segs_out;
+	__u64 bytes_acked;
 	__u32 packets_out;
 	__u32 retrans_out;
 	__u32 sacked_out;

@@ -84,6 +84,8 @@ struct flow {
 	__u64 idle_ns; // last idle period
 	__u64 pacing_Bps;
 	__u64 rate_Bps; // for monitoring; 32 bits would end at 34 Gbit/s
+	__u64 acked_first; // bytes that the connection had acknowledged before, with its SYN
+	__u64 acked_bytes; // acknowledged since, for monitoring
 	__u32 window;   // of the last decision
 	__u32 ssthresh; // of the last decision; 0: none
 	__u32 prr_delivered;
@@ -107,11 +109,9 @@ struct flow {
 	__u32 cwnd;
 	__u32 srtt_us;
 	__u32 min_rtt_us;
-	__u32 delivered;
-	__u32 mss;
 	__u32 fallbacks;
 	__u32 state;
-	__u32 address; // remote, network order
+	__u32 address[4]; // remote, of IPv6; network order
 	__u16 local_port;
 	__u16 remote_port; // network order
 };
@@ -190,36 +190,36 @@ OFFSET(flow, first_ns, 40);
 OFFSET(flow, idle_ns, 48);
 OFFSET(flow, pacing_Bps, 56);
 OFFSET(flow, rate_Bps, 64);
-OFFSET(flow, window, 72);
-OFFSET(flow, ssthresh, 76);
-OFFSET(flow, prr_delivered, 80);
-OFFSET(flow, prior_cwnd, 84);
-OFFSET(flow, round_end, 88);
-OFFSET(flow, flags, 92);
-OFFSET(flow, acked, 96);
-OFFSET(flow, acks, 100);
-OFFSET(flow, ce_seen, 104);
-OFFSET(flow, lost_seen, 108);
-OFFSET(flow, sent_seen, 112);
-OFFSET(flow, prior_in_flight, 116);
-OFFSET(flow, rtt_us, 120);
-OFFSET(flow, rate_delivered, 124);
-OFFSET(flow, rate_interval_us, 128);
-OFFSET(flow, rate_prior_delivered, 132);
-OFFSET(flow, ece, 136);
-OFFSET(flow, delivered_first, 140);
-OFFSET(flow, missed, 144);
-OFFSET(flow, cwnd, 148);
-OFFSET(flow, srtt_us, 152);
-OFFSET(flow, min_rtt_us, 156);
-OFFSET(flow, delivered, 160);
-OFFSET(flow, mss, 164);
-OFFSET(flow, fallbacks, 168);
-OFFSET(flow, state, 172);
-OFFSET(flow, address, 176);
-OFFSET(flow, local_port, 180);
-OFFSET(flow, remote_port, 182);
-SIZE(flow, 184);
+OFFSET(flow, acked_first, 72);
+OFFSET(flow, acked_bytes, 80);
+OFFSET(flow, window, 88);
+OFFSET(flow, ssthresh, 92);
+OFFSET(flow, prr_delivered, 96);
+OFFSET(flow, prior_cwnd, 100);
+OFFSET(flow, round_end, 104);
+OFFSET(flow, flags, 108);
+OFFSET(flow, acked, 112);
+OFFSET(flow, acks, 116);
+OFFSET(flow, ce_seen, 120);
+OFFSET(flow, lost_seen, 124);
+OFFSET(flow, sent_seen, 128);
+OFFSET(flow, prior_in_flight, 132);
+OFFSET(flow, rtt_us, 136);
+OFFSET(flow, rate_delivered, 140);
+OFFSET(flow, rate_interval_us, 144);
+OFFSET(flow, rate_prior_delivered, 148);
+OFFSET(flow, ece, 152);
+OFFSET(flow, delivered_first, 156);
+OFFSET(flow, missed, 160);
+OFFSET(flow, cwnd, 164);
+OFFSET(flow, srtt_us, 168);
+OFFSET(flow, min_rtt_us, 172);
+OFFSET(flow, fallbacks, 176);
+OFFSET(flow, state, 180);
+OFFSET(flow, address, 184);
+OFFSET(flow, local_port, 200);
+OFFSET(flow, remote_port, 202);
+SIZE(flow, 208);
 
 OFFSET(totals, reports, 0);
 OFFSET(totals, lost, 8);

@@ -185,10 +185,14 @@ struct Part {
 }
 
 impl Part {
-    /// The part of a stream of `size` bytes that the headers `Range` and `If-Range` select.
+    /// The part of a stream of `size` bytes that the headers `Range` and `If-Range` select. They have a meaning in GET
+    /// alone (RFC 9110, section 14.2).
     fn from_request(request: &Parts, size: u64) -> Result<Self, Box<Reply>> {
         let tag = format!("\"splitmix64-0-{size}\"");
         let whole = |tag| Self { size, first: 0, length: size, partial: false, tag };
+        if request.method != Method::GET {
+            return Ok(whole(tag));
+        }
         let mut values = request.headers.get_all(header::RANGE).iter();
         let Some(value) = values.next() else { return Ok(whole(tag)) };
         // The client has a part of another stream and needs the complete new one (RFC 9110, section 13.1.5).

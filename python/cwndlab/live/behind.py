@@ -7,6 +7,7 @@ sender, and the capture on the senders' side is one in the network, before the b
 
 from __future__ import annotations
 
+import fcntl
 import ipaddress
 import os
 import shutil
@@ -35,6 +36,8 @@ BOTTLENECK: dict[str, Any] = {
 #: Networks of devices under test (RFC 2544, appendix C.2.2), of which each process uses one with two hosts.
 _NETWORKS = ipaddress.ip_network("198.18.0.0/15")
 _FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+#: The lock of the process that has changed the forwarding of this machine.
+_LOCK = Path("/run/cwndlab/forwarding.lock")
 _PROGRAMS = {"ip": "iproute2", "nft": "nftables"}
 
 
@@ -51,7 +54,8 @@ def download_behind(
     progress: Callable[[int], bool] = lambda _: True,
 ) -> dict[str, Any]:
     """Downloads the start of a file over an emulated path and captures the packets before its bottleneck. Takes Linux,
-    root, and the programs ``ip`` and ``nft``. Forwarding of IPv4 is on for the time of the download.
+    root, and the programs ``ip`` and ``nft``. Forwarding of IPv4 is on for the time of the download, and a second
+    download on this machine waits for the first.
 
     Parameters
     ----------
@@ -136,6 +140,21 @@ def _run(program: str, *arguments: str) -> None:
 
 
 @contextmanager
+def _forwarding() -> Iterator[None]:
+    """Forwards IPv4 between the devices of this machine. The setting is one for all processes: the next one waits, so
+    that none finds that of another one, or restores it too early."""
+    _LOCK.parent.mkdir(parents=True, exist_ok=True)
+    with _LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        before = _FORWARDING.read_text()
+        try:
+            _FORWARDING.write_text("1")
+            yield
+        finally:
+            _FORWARDING.write_text(before)
+
+
+@contextmanager
 def _uplink(path: EmulatedPath, server: str, port: int) -> Iterator[None]:
     """Connects the senders' side with this machine's network: connections to its address go to a server.
 
@@ -147,7 +166,6 @@ def _uplink(path: EmulatedPath, server: str, port: int) -> Iterator[None]:
     if ipaddress.ip_address(server).is_loopback:
         server = hosts[0]  # the loopback device of a namespace is its own
     outward = f"chain out {{ type nat hook postrouting priority 100; ip saddr {hosts[1]} masquerade; }}"
-    before = _FORWARDING.read_text()
     space = path.call("sender", lambda: os.open("/proc/thread-self/ns/net", os.O_RDONLY))
     try:
         there = f"/proc/{os.getpid()}/fd/{space}"
@@ -156,11 +174,10 @@ def _uplink(path: EmulatedPath, server: str, port: int) -> Iterator[None]:
         _run("ip", "link", "set", device, "up")
         path.call("sender", lambda: _forward(hosts, path.address("sender"), server, port))
         _run("nft", f"table ip {device} {{ {outward}; }}")
-        _FORWARDING.write_text("1")
-        yield
+        with _forwarding():
+            yield
     finally:
         os.close(space)
-        _FORWARDING.write_text(before)
         with suppress(RunError):
             _run("nft", "delete", "table", "ip", device)
         with suppress(RunError):

@@ -57,7 +57,7 @@ fn flow_dict<'py>(py: Python<'py>, flow: &Flow, texts: &[String]) -> PyResult<Bo
     let dict = PyDict::new(py);
     dict.set_item("algorithm", &texts[flow.registration])?;
     dict.set_item("local_port", flow.local_port)?;
-    dict.set_item("remote", format!("{}:{}", flow.remote.0, flow.remote.1))?;
+    dict.set_item("remote", flow.remote.to_string())?;
     dict.set_item("cwnd_segments", flow.cwnd)?;
     dict.set_item("window_segments", flow.window)?;
     dict.set_item("pacing_rate_bps", flow.pacing.map(|rate| rate.0))?;

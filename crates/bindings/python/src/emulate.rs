@@ -150,8 +150,10 @@ impl EmulatedPath {
             }
         };
         let options = Options { algorithm, max_lateness: Duration::from_nanos(late_ns), programs: true, settings };
-        let session =
-            py.detach(|| Session::open(Arc::new(plan), seed, &options)).map_err(|fault| run_error(py, fault))?;
+        let stop = Arc::default();
+        let inner = Arc::clone(&stop);
+        let opened = run_in_thread(py, &stop, move || Session::open(Arc::new(plan), seed, &options, &inner))?;
+        let session = opened.map_err(|fault| run_error(py, fault))?;
         Ok(Self { session: Mutex::new(Some((session, header))) })
     }
 

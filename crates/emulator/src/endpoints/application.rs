@@ -67,7 +67,8 @@ impl<'a> Application<'a> {
         let result = match self {
             Self::Stream(endpoint, source) => stream::send(endpoint, &mut lock(source)),
             Self::Dialogue(dialogue) => dialogue.run_client(),
-            Self::Arrivals(arrivals) => arrivals.run_client(),
+            // Its process ends with the run, so that a transfer's failure would not be seen.
+            Self::Arrivals(arrivals) => return arrivals.run_client().map_err(|error| endpoint.fault(error)),
         };
         if endpoint.run.is_over() {
             return Ok(()); // the server may have closed first

@@ -4,9 +4,10 @@
 //! each connection by its port before it sends data, so that the server knows which transfer it receives.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread::{Builder, Scope};
 
 use cwndlab_records::rows::{EventRow, TransferRow};
@@ -15,12 +16,21 @@ use cwndlab_traffic::NEVER;
 use cwndlab_units::{Duration, Time};
 
 use super::connection::{read, set_priority, Endpoint, ACCEPT_INTERVAL, DRAIN_INTERVAL, STOP_CHECK};
-use super::writer::Writer;
+use super::writer::{Writer, NO_OTHERS};
 use crate::addresses::Side;
 use crate::locking::lock;
 
 /// Stack of a transfer's thread, bytes. Thousands of them exist at a time.
 const STACK: usize = 256 << 10;
+
+/// Errors of a machine without free file descriptors: `ENFILE` and `EMFILE` of `asm-generic/errno-base.h`.
+const NO_DESCRIPTORS: [i32; 2] = [23, 24];
+
+/// Whether the machine has no file descriptor or no port for another connection.
+fn is_exhaustion(error: &std::io::Error) -> bool {
+    error.raw_os_error().is_some_and(|number| NO_DESCRIPTORS.contains(&number))
+        || error.kind() == ErrorKind::AddrNotAvailable
+}
 
 /// Both endpoints of a flow with random arrivals.
 #[derive(Debug)]
@@ -70,10 +80,10 @@ impl<'a> ArrivalEndpoints<'a> {
     fn admit<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, arrival: Arrival, at: Time, limit: usize) {
         let transfer = move || {
             set_priority();
-            if let Err(error) = self.transfer(arrival, at) {
-                if !self.endpoint.run.is_over() {
-                    lock(&self.failure).get_or_insert(error);
-                }
+            match self.transfer(arrival, at) {
+                Err(error) if is_exhaustion(&error) => self.refuse(at, "descriptors"),
+                Err(error) if !self.endpoint.run.is_over() => drop(lock(&self.failure).get_or_insert(error)),
+                _ => {}
             }
             self.active.fetch_sub(1, Ordering::Relaxed);
         };
@@ -89,7 +99,7 @@ impl<'a> ArrivalEndpoints<'a> {
         self.active.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Records a transfer that was not admitted.
+    /// Records a transfer that was not admitted, or for which the machine has no connection.
     fn refuse(&self, at: Time, cause: &'static str) {
         lock(&self.endpoint.state.events).push(EventRow {
             time_ns: at.as_nanos(),
@@ -105,12 +115,13 @@ impl<'a> ArrivalEndpoints<'a> {
     /// Runs one transfer at the client, from the handshake to the last acknowledgement.
     fn transfer(&self, arrival: Arrival, at: Time) -> std::io::Result<()> {
         let endpoint = &self.endpoint;
-        let Some(socket) = endpoint.connect(Side::Senders)? else { return Ok(()) };
+        let Some(socket) = endpoint.connect(Side::Senders, || false)? else { return Ok(()) };
         lock(&self.expected).insert(socket.local_addr()?.port(), (arrival, at));
-        let mut writer = Writer::new(endpoint, endpoint.state.open(socket));
+        let socket = endpoint.state.open(socket);
+        let mut writer = Writer::new(endpoint, Arc::clone(&socket));
         writer.append(arrival.bytes);
         let sent = self.send(&mut writer);
-        endpoint.state.close(writer.socket());
+        endpoint.state.close(&socket);
         sent
     }
 
@@ -118,8 +129,8 @@ impl<'a> ArrivalEndpoints<'a> {
     fn send(&self, writer: &mut Writer) -> std::io::Result<()> {
         let run = self.endpoint.run;
         while !run.is_over() && !writer.is_drained() {
-            writer.write(run)?;
-            writer.wait(if writer.is_empty() { DRAIN_INTERVAL } else { Duration::MAX }, false, None);
+            writer.write(&self.endpoint)?;
+            writer.wait(if writer.is_empty() { DRAIN_INTERVAL } else { Duration::MAX }, false, NO_OTHERS);
         }
         Ok(())
     }

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
+use std::thread::{Builder, Scope};
 use std::time::{Duration as Wait, Instant};
 
 use cwndlab_linux::realtime::{set_realtime, Policy};
@@ -15,7 +17,7 @@ use cwndlab_path::lifetimes::Lifetime;
 use cwndlab_records::rows::{EventRow, TransferRow};
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_traffic::message_log::MessageLog;
-use cwndlab_units::{Bytes, Duration, Fault, FlowId, Rate, SenderState, Time};
+use cwndlab_units::{Bytes, Duration, Fault, FlowId, Rate, SenderCounters, SenderState, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
 use crate::inbox::Inboxes;
@@ -70,11 +72,34 @@ pub struct FlowState {
     pub(crate) events: Mutex<Vec<EventRow>>,
 }
 
+/// An open connection.
+#[derive(Debug)]
+struct OpenConnection {
+    number: u64,
+    socket: Arc<TcpStream>,
+    /// Counters at the end of the handshake: the kernel counts SYNs among acknowledged bytes, retransmissions and timeouts.
+    handshake: SenderCounters,
+    /// The state when all data were acknowledged, after which the connection sends a FIN alone; `None` before.
+    finished: Option<TcpInfo>,
+}
+
+impl OpenConnection {
+    /// The state, with the counters of data alone; `None` if it cannot be read.
+    fn info(&self) -> Option<TcpInfo> {
+        if self.finished.is_some() {
+            return self.finished;
+        }
+        let info = TcpInfo::read(self.socket.as_raw_fd())?;
+        let counters = info.sender.counters.combined(&self.handshake, u64::saturating_sub);
+        Some(TcpInfo { sender: SenderState { counters, ..info.sender }, ..info })
+    }
+}
+
 /// The connections of a flow.
 #[derive(Debug, Default)]
 struct Connections {
-    /// The open connections by number, in the order of their starts.
-    open: Vec<(u64, Arc<TcpStream>)>,
+    /// The open connections, in the order of their starts.
+    open: Vec<OpenConnection>,
     /// Number of connections so far.
     count: u64,
     /// The final state of the connection that closed last, with counters and minimum RTT over all closed connections.
@@ -117,7 +142,7 @@ impl FlowState {
     #[must_use]
     pub fn info(&self) -> Option<FlowInfo> {
         let connections = lock(&self.connections);
-        let read = |(number, socket): &(u64, Arc<TcpStream>)| Some((*number, TcpInfo::read(socket.as_raw_fd())?));
+        let read = |one: &OpenConnection| Some((one.number, one.info()?));
         let open: Vec<_> = connections.open.iter().filter_map(read).collect();
         let states = connections.closed.into_iter().chain(open.iter().map(|(_, info)| *info));
         Some(FlowInfo { total: states.reduce(|older, newer| accumulated(&older, &newer))?, open })
@@ -128,21 +153,33 @@ impl FlowState {
         let _ = self.ended.compare_exchange(u64::MAX, now.as_nanos(), Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Adds the socket to the open connections.
+    /// Adds the socket to the open connections, before it sends data.
     pub(crate) fn open(&self, socket: TcpStream) -> Arc<TcpStream> {
+        let handshake = TcpInfo::read(socket.as_raw_fd()).unwrap_or_default().sender.counters;
         let socket = Arc::new(socket);
         let mut connections = lock(&self.connections);
         let number = connections.count;
         connections.count += 1;
-        connections.open.push((number, Arc::clone(&socket)));
+        connections.open.push(OpenConnection { number, socket: Arc::clone(&socket), handshake, finished: None });
         socket
     }
 
-    /// Stores the final state of a connection and drops the reference to its socket.
+    /// Ends the data of a connection, all of which are acknowledged: its state remains as it is, whatever becomes of the
+    /// FIN.
+    pub(crate) fn finish(&self, socket: &Arc<TcpStream>) {
+        let mut connections = lock(&self.connections);
+        if let Some(one) = connections.open.iter_mut().find(|one| Arc::ptr_eq(&one.socket, socket)) {
+            one.finished = one.info();
+        }
+        let _ = socket.shutdown(Shutdown::Write);
+    }
+
+    /// Stores the final state of an open connection and drops the reference to its socket.
     pub(crate) fn close(&self, socket: &Arc<TcpStream>) {
         let mut connections = lock(&self.connections);
-        connections.open.retain(|(_, one)| !Arc::ptr_eq(one, socket));
-        let states = connections.closed.into_iter().chain(TcpInfo::read(socket.as_raw_fd()));
+        let Some(at) = connections.open.iter().position(|one| Arc::ptr_eq(&one.socket, socket)) else { return };
+        let last = connections.open.remove(at).info();
+        let states = connections.closed.into_iter().chain(last);
         connections.closed = states.reduce(|older, newer| accumulated(&older, &newer));
     }
 }
@@ -210,8 +247,9 @@ impl Endpoint<'_> {
         Fault::new(format!("flow {}", self.plan.name), error.to_string(), "")
     }
 
-    /// Connects from `side` with the flow's algorithm; `None` if the run ends before the handshake.
-    pub(crate) fn connect(&self, side: Side) -> std::io::Result<Option<TcpStream>> {
+    /// Connects from `side` with the flow's algorithm; `None` if the run ends before the handshake, or `gives_up` returns
+    /// true.
+    pub(crate) fn connect(&self, side: Side, gives_up: impl Fn() -> bool) -> std::io::Result<Option<TcpStream>> {
         let family = Family::of_headers(self.plan.stack.header);
         let at = |side: Side, port| SocketAddr::new(side.address(self.flow, family), port);
         // TCP_MAXSEG includes TCP options; timestamps take 12 bytes (RFC 7323, appendix A).
@@ -221,7 +259,26 @@ impl Endpoint<'_> {
             max_segment: self.plan.stack.mss + timestamps,
             write_timeout: STOP_CHECK,
         };
-        socket::connect(at(side, 0), at(side.other(), PORT), options, || self.run.is_over())
+        socket::connect(at(side, 0), at(side.other(), PORT), options, || self.run.is_over() || gives_up())
+    }
+
+    /// Connects from `side` in a thread of its own.
+    pub(crate) fn begin_handshake<'scope>(
+        &self,
+        side: Side,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> std::io::Result<Handshake>
+    where
+        Self: 'scope,
+    {
+        let is_given_up = Arc::new(AtomicBool::new(false));
+        let (sender, result) = mpsc::channel();
+        let (endpoint, inner) = (*self, Arc::clone(&is_given_up));
+        Builder::new().spawn_scoped(scope, move || {
+            // Without a receiver the socket closes.
+            let _ = sender.send(endpoint.connect(side, || inner.load(Ordering::Relaxed)));
+        })?;
+        Ok(Handshake { side, result, outcome: None, is_given_up })
     }
 
     /// Keeps a message that was generated at this time.
@@ -256,6 +313,37 @@ impl Endpoint<'_> {
     }
 }
 
+/// A handshake for whose end another thread waits, so that the application's timer continues. Dropping it gives the
+/// connection up.
+#[derive(Debug)]
+pub(crate) struct Handshake {
+    /// The side of the client.
+    pub(crate) side: Side,
+    result: Receiver<std::io::Result<Option<TcpStream>>>,
+    outcome: Option<std::io::Result<Option<TcpStream>>>,
+    is_given_up: Arc<AtomicBool>,
+}
+
+impl Handshake {
+    /// Waits for the end of the handshake, for `time` at most.
+    pub(crate) fn wait(&mut self, time: Wait) {
+        if self.outcome.is_none() {
+            self.outcome = self.result.recv_timeout(time).ok();
+        }
+    }
+
+    /// The connection, once, when the handshake is complete.
+    pub(crate) fn take(&mut self) -> std::io::Result<Option<TcpStream>> {
+        self.outcome.take().or_else(|| self.result.try_recv().ok()).unwrap_or(Ok(None))
+    }
+}
+
+impl Drop for Handshake {
+    fn drop(&mut self) {
+        self.is_given_up.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Whether the error is a timeout or an interruption, after which the call is repeated.
 pub(crate) fn is_timeout(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
@@ -286,4 +374,36 @@ pub fn listener(flow: FlowId, plan: &FlowPlan, side: Side, algorithm: &str) -> R
     }
     listener.set_nonblocking(true).map_err(failed)?;
     Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    /// RFC 9293, section 3.4: SYN and FIN take a sequence number each, which the kernel counts as acknowledged; 12 bytes of
+    /// data are 12.
+    #[test]
+    fn the_acknowledged_bytes_are_those_of_the_data() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let state = FlowState::default();
+        let socket = state.open(TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens"));
+        let (mut peer, _) = listener.accept().expect("a connection");
+        let acked = || state.info().expect("a connection").total.sender.counters.acked_bytes;
+        assert_eq!(acked(), 0);
+        (&*socket).write_all(b"twelve bytes").expect("it has room");
+        while socket::unacknowledged(&socket) > Bytes::ZERO {
+            std::thread::yield_now();
+        }
+        assert_eq!(acked(), 12);
+        state.finish(&socket);
+        assert_eq!(peer.read_to_end(&mut Vec::new()).expect("the end of the stream"), 12);
+        drop(peer);
+        let _ = (&*socket).read(&mut [0]);
+        assert_eq!(acked(), 12);
+        state.close(&socket);
+        state.close(&socket);
+        assert_eq!(acked(), 12);
+    }
 }

@@ -1,7 +1,8 @@
 //! One-way data over TCP: the sender's thread, which executes the actions of a byte source, and the receiver's thread.
 
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
+use std::thread::Scope;
 
 use cwndlab_linux::socket;
 use cwndlab_scenario::plan::Workload;
@@ -10,26 +11,29 @@ use cwndlab_traffic::byte_source::{ByteSource, Drained};
 use cwndlab_units::{Bytes, Time};
 
 use super::connection::{is_timeout, Endpoint, PendingTransfer, ACCEPT_INTERVAL, DRAIN_INTERVAL, STOP_CHECK};
-use super::writer::Writer;
+use super::writer::{Writer, NO_OTHERS};
 use crate::addresses::Side;
 use crate::locking::lock;
 
 /// Runs the sender of a flow from the start of the flow until the end of the run.
 pub(crate) fn send(endpoint: &Endpoint<'_>, source: &mut ByteSource) -> std::io::Result<()> {
-    let due = endpoint.lifetime.start;
-    let mut sender =
-        StreamSender { endpoint, source, writer: None, due, written: 0, in_transfer: false, is_done: false };
-    sender.run()?;
-    let Some(writer) = sender.writer else { return Ok(()) };
-    // The final TCP_INFO is read at the end of the run.
-    endpoint.run.sleep_until(Time::MAX);
-    endpoint.state.close(writer.socket());
-    Ok(())
+    std::thread::scope(|scope| {
+        let due = endpoint.lifetime.start;
+        let mut sender =
+            StreamSender { endpoint, scope, source, writer: None, due, written: 0, in_transfer: false, is_done: false };
+        sender.run()?;
+        // The final TCP_INFO is read at the end of the run.
+        endpoint.run.sleep_until(Time::MAX);
+        sender.close();
+        Ok(())
+    })
 }
 
 /// A byte source and its connection.
-struct StreamSender<'a> {
-    endpoint: &'a Endpoint<'a>,
+struct StreamSender<'a, 'scope, 'env> {
+    endpoint: &'a Endpoint<'scope>,
+    /// The scope of the threads that wait for handshakes.
+    scope: &'scope Scope<'scope, 'env>,
     source: &'a mut ByteSource,
     writer: Option<Writer>,
     /// Due time of the source's timer.
@@ -42,7 +46,7 @@ struct StreamSender<'a> {
     is_done: bool,
 }
 
-impl StreamSender<'_> {
+impl StreamSender<'_, '_, '_> {
     /// Executes the actions of the source until all its data are acknowledged or the run is over.
     fn run(&mut self) -> std::io::Result<()> {
         let run = self.endpoint.run;
@@ -57,11 +61,11 @@ impl StreamSender<'_> {
                 run.sleep_until(self.due);
                 continue;
             };
-            writer.write(run)?;
+            writer.write(self.endpoint)?;
             if !(self.in_transfer || self.is_done) || !writer.is_empty() {
-                writer.wait(rest, false, None);
+                writer.wait(rest, false, NO_OTHERS);
             } else if !writer.is_drained() {
-                writer.wait(rest.min(DRAIN_INTERVAL), false, None);
+                writer.wait(rest.min(DRAIN_INTERVAL), false, NO_OTHERS);
             } else if self.on_drained() {
                 return Ok(());
             }
@@ -71,15 +75,14 @@ impl StreamSender<'_> {
 
     /// Handles the source's timer, which is due.
     fn on_timer(&mut self) -> std::io::Result<()> {
-        let start = self.endpoint.run.now();
-        let (action, next) = self.source.on_timer(self.due);
+        let start = self.due;
+        let (action, next) = self.source.on_timer(start);
         self.due = next;
         match action {
             // A transfer over a new connection begins with the handshake, as in the simulator.
             Action::Open(bytes) | Action::Reopen(bytes) => {
-                if self.connect()? {
-                    self.append(bytes, start)?;
-                }
+                self.connect()?;
+                self.append(bytes, start)?;
             }
             Action::Write(bytes) => self.append(bytes, start)?,
             Action::Supply(bytes) => self.writer.iter_mut().for_each(|writer| writer.append(bytes)),
@@ -93,14 +96,19 @@ impl StreamSender<'_> {
         Ok(())
     }
 
-    /// Replaces the connection by a new one; returns false if the run ends before the handshake.
-    fn connect(&mut self) -> std::io::Result<bool> {
-        if let Some(last) = self.writer.take() {
-            self.endpoint.state.close(last.socket());
+    /// Replaces the connection by a new one.
+    fn connect(&mut self) -> std::io::Result<()> {
+        self.close();
+        let handshake = self.endpoint.begin_handshake(Side::Senders, self.scope)?;
+        self.writer = Some(Writer::opening(self.endpoint, handshake, true));
+        Ok(())
+    }
+
+    /// Closes the connection, if there is one.
+    fn close(&mut self) {
+        if let Some(socket) = self.writer.take().as_ref().and_then(Writer::socket) {
+            self.endpoint.state.close(socket);
         }
-        let Some(opened) = self.endpoint.connect(Side::Senders)? else { return Ok(false) };
-        self.writer = Some(Writer::new(self.endpoint, self.endpoint.state.open(opened)));
-        Ok(true)
     }
 
     /// Appends a transfer of `bytes` that started at `start`; `None`: an endless supply until the next timer.
@@ -132,9 +140,9 @@ impl StreamSender<'_> {
                 Drained::Nothing => {}
             }
         }
-        if let Some(writer) = self.writer.as_ref().filter(|_| self.is_done) {
+        if let Some(socket) = self.writer.as_ref().and_then(Writer::socket).filter(|_| self.is_done) {
             self.endpoint.state.end(now);
-            let _ = writer.socket().shutdown(Shutdown::Write);
+            self.endpoint.state.finish(socket);
         }
         self.is_done
     }

@@ -24,7 +24,8 @@ use cwndlab_linux::poll::{wait_for, Interest};
 use cwndlab_linux::socket;
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
-use super::connection::{is_timeout, Endpoint, RunClock, STOP_CHECK};
+use super::connection::{is_timeout, Endpoint, Handshake, STOP_CHECK};
+use crate::addresses::Side;
 
 /// The data of a write.
 static PAYLOAD: [u8; 1 << 16] = [0; 1 << 16];
@@ -33,6 +34,8 @@ static PAYLOAD: [u8; 1 << 16] = [0; 1 << 16];
 const MAX_SEGMENTS: u64 = 10;
 /// Minimum of the limit in segments, of equation (1).
 const MIN_SEGMENTS: u64 = 2;
+/// No descriptors of [`Writer::wait`]: poll(2) ignores negative ones.
+pub(crate) const NO_OTHERS: [RawFd; 2] = [-1; 2];
 /// Time whose data may be unsent, of equation (1).
 const HORIZON: Duration = Duration::from_millis(8);
 /// Part of the line on which a flow with the limit of equation (1) sends all data by the end of the supply.
@@ -89,7 +92,11 @@ fn take(writes: &mut VecDeque<u64>, bytes: u64) {
 /// A connection and the data that the application has written to it.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    socket: Arc<TcpStream>,
+    /// The connection; `None` before the end of the handshake.
+    socket: Option<Arc<TcpStream>>,
+    handshake: Option<Handshake>,
+    /// The application turns Nagle's algorithm off.
+    nodelay: bool,
     backlog: Backlog,
     /// Sizes of what is left of the application's writes, each of which the kernel gets on its own.
     writes: VecDeque<u64>,
@@ -101,13 +108,48 @@ pub(crate) struct Writer {
 impl Writer {
     /// A connection of the endpoint, without data.
     pub(crate) fn new(endpoint: &Endpoint<'_>, socket: Arc<TcpStream>) -> Self {
-        let limit = SupplyLimit { mss: endpoint.plan.stack.mss, rate: endpoint.line_rate };
-        Self { socket, backlog: Backlog::default(), writes: VecDeque::new(), limit, current: None }
+        Self::with(endpoint, Some(socket), None, true)
     }
 
-    /// The socket.
-    pub(crate) fn socket(&self) -> &Arc<TcpStream> {
-        &self.socket
+    /// A connection of the endpoint, without data, whose handshake is under way. `nodelay`: Nagle's algorithm is off, but
+    /// for an endless supply.
+    pub(crate) fn opening(endpoint: &Endpoint<'_>, handshake: Handshake, nodelay: bool) -> Self {
+        Self::with(endpoint, None, Some(handshake), nodelay)
+    }
+
+    fn with(
+        endpoint: &Endpoint<'_>,
+        socket: Option<Arc<TcpStream>>,
+        handshake: Option<Handshake>,
+        nodelay: bool,
+    ) -> Self {
+        let limit = SupplyLimit { mss: endpoint.plan.stack.mss, rate: endpoint.line_rate };
+        let (backlog, writes) = (Backlog::default(), VecDeque::new());
+        Self { socket, handshake, nodelay, backlog, writes, limit, current: None }
+    }
+
+    /// The socket; `None` before the end of the handshake.
+    pub(crate) fn socket(&self) -> Option<&Arc<TcpStream>> {
+        self.socket.as_ref()
+    }
+
+    /// Takes the connection when its handshake is complete. On the senders' side it is one of the flow's senders.
+    pub(crate) fn connect(&mut self, endpoint: &Endpoint<'_>) -> std::io::Result<()> {
+        let Some(handshake) = &mut self.handshake else { return Ok(()) };
+        let Some(socket) = handshake.take()? else { return Ok(()) };
+        socket.set_nodelay(self.nodelay && self.backlog.supply_end.is_none())?;
+        socket.set_nonblocking(true)?;
+        self.socket = Some(match handshake.side {
+            Side::Senders => endpoint.state.open(socket),
+            Side::Receivers => Arc::new(socket),
+        });
+        self.handshake = None;
+        Ok(())
+    }
+
+    /// Turns Nagle's algorithm on or off, now or at the end of the handshake.
+    fn set_nodelay(&self, nodelay: bool) -> std::io::Result<()> {
+        self.socket.as_ref().map_or(Ok(()), |socket| socket.set_nodelay(nodelay))
     }
 
     /// Appends a number of bytes.
@@ -121,13 +163,13 @@ impl Writer {
     /// receive window ends within a segment (`tcp_mss_split_point`).
     pub(crate) fn begin_supply(&mut self, end: Time) -> std::io::Result<()> {
         self.backlog.supply_end = Some(end);
-        self.socket.set_nodelay(false)
+        self.set_nodelay(false)
     }
 
     /// Ends the endless supply. Finite data that the application has written remain, and the kernel sends all it has.
     pub(crate) fn end_supply(&mut self) -> std::io::Result<()> {
         self.backlog.supply_end = None;
-        self.socket.set_nodelay(true)
+        self.set_nodelay(true)
     }
 
     /// Whether the kernel has taken all data.
@@ -137,29 +179,33 @@ impl Writer {
 
     /// Whether the remote endpoint has acknowledged all data.
     pub(crate) fn is_drained(&self) -> bool {
-        self.is_empty() && socket::unacknowledged(&self.socket) == Bytes::ZERO
+        let is_acknowledged = |socket: &Arc<TcpStream>| socket::unacknowledged(socket) == Bytes::ZERO;
+        self.is_empty() && self.socket.as_ref().is_some_and(is_acknowledged)
     }
 
     /// The number of bytes that the kernel may take now; 0 where the limit is reached.
-    fn room(&mut self, now: Time) -> std::io::Result<u64> {
+    fn room(&mut self, socket: &TcpStream, now: Time) -> std::io::Result<u64> {
         let Some(end) = self.backlog.supply_end else { return Ok(self.backlog.finite) };
         if end == Time::MAX {
             return Ok(u64::MAX);
         }
         let limit = self.limit.at(end.saturating_since(now));
         if self.current != Some(limit) {
-            socket::set_unsent_limit(&self.socket, limit)?;
+            socket::set_unsent_limit(socket, limit)?;
             self.current = Some(limit);
         }
-        let room = limit.0.saturating_sub(socket::unsent(&self.socket).0);
+        let room = limit.0.saturating_sub(socket::unsent(socket).0);
         Ok(room / self.limit.mss.0 * self.limit.mss.0)
     }
 
-    /// Passes as much data to the kernel as it takes at once.
-    pub(crate) fn write(&mut self, run: RunClock<'_>) -> std::io::Result<()> {
+    /// Passes as much data to the kernel as it takes at once: none before the end of the handshake.
+    pub(crate) fn write(&mut self, endpoint: &Endpoint<'_>) -> std::io::Result<()> {
+        self.connect(endpoint)?;
+        let Some(socket) = self.socket.clone() else { return Ok(()) };
+        let run = endpoint.run;
         if self.current.is_some() && self.backlog.supply_end.is_none() && self.backlog.finite > 0 {
             // Finite data were written at once: the kernel may hold all of them.
-            socket::set_unsent_limit(&self.socket, Bytes::MAX)?;
+            socket::set_unsent_limit(&socket, Bytes::MAX)?;
             self.current = None;
         }
         while !self.is_empty() && !run.is_over() {
@@ -168,11 +214,11 @@ impl Writer {
                 return Ok(()); // the application's timer is due, at which it ends the supply
             }
             let next = self.writes.front().copied().unwrap_or(u64::MAX);
-            let room = self.room(now)?.min(next).min(PAYLOAD.len() as u64) as usize;
+            let room = self.room(&socket, now)?.min(next).min(PAYLOAD.len() as u64) as usize;
             if room == 0 {
                 return Ok(());
             }
-            match socket::write_now(&self.socket, &PAYLOAD[..room]) {
+            match socket::write_now(&socket, &PAYLOAD[..room]) {
                 Ok(written) => {
                     self.backlog.take(written.0);
                     take(&mut self.writes, written.0);
@@ -185,21 +231,23 @@ impl Writer {
         Ok(())
     }
 
-    /// Sleeps for `time` at most: until the kernel takes data again where some are left, and, with `reads`, until data can
-    /// be read here or from `other`.
-    pub(crate) fn wait(&self, time: Duration, reads: bool, other: Option<RawFd>) {
+    /// Sleeps for `time` at most: until the end of the handshake or until the kernel takes data again where some are left,
+    /// and, with `reads`, until data can be read here or from `others`.
+    pub(crate) fn wait(&mut self, time: Duration, reads: bool, others: [RawFd; 2]) {
         let time = time.min(Duration::from_nanos(STOP_CHECK.as_nanos() as u64));
+        let socket = match (&self.socket, &mut self.handshake) {
+            (Some(socket), _) => socket.as_raw_fd(),
+            (None, Some(handshake)) => return handshake.wait(Wait::from_nanos(time.as_nanos())),
+            (None, None) => return,
+        };
         let interest = match (self.is_empty(), reads) {
             (true, false) => return std::thread::sleep(Wait::from_nanos(time.as_nanos())),
             (true, true) => Interest::Readable,
             (false, true) => Interest::Either,
             (false, false) => Interest::Writable,
         };
-        let socket = (self.socket.as_raw_fd(), interest);
-        let _ = match other {
-            None => wait_for([socket], time),
-            Some(other) => wait_for([socket, (other, Interest::Readable)], time),
-        };
+        let [one, other] = others.map(|fd| (fd, Interest::Readable));
+        let _ = wait_for([(socket, interest), one, other], time);
     }
 }
 

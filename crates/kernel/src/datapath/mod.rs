@@ -11,7 +11,7 @@ mod shared;
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::net::Ipv4Addr;
+use std::net::SocketAddr;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,7 +67,7 @@ pub struct Flow {
     /// Its local port.
     pub local_port: u16,
     /// The remote address and port.
-    pub remote: (Ipv4Addr, u16),
+    pub remote: SocketAddr,
     /// The window in force after the last ACK or decision, segments.
     pub cwnd: u32,
     /// The window of the last decision that the program applied, segments.
@@ -80,7 +80,7 @@ pub struct Flow {
     pub min_rtt_ns: u64,
     /// Last delivery rate.
     pub rate: Rate,
-    /// Delivered so far, bytes.
+    /// Payload acknowledged cumulatively by the last report, bytes.
     pub delivered_bytes: u64,
     /// Reports so far.
     pub reports: u32,
@@ -377,14 +377,14 @@ impl Datapath {
             flows.extend(open.map(|flow| Flow {
                 registration,
                 local_port: flow.local_port,
-                remote: (Ipv4Addr::from(flow.address.to_ne_bytes()), u16::from_be(flow.remote_port)),
+                remote: flow.remote(),
                 cwnd: flow.cwnd,
                 window: flow.window,
                 pacing: (flow.pacing_bytes > 0).then_some(Rate(flow.pacing_bytes * 8)),
                 srtt_ns: u64::from(flow.srtt_us) * 1_000,
                 min_rtt_ns: u64::from(flow.min_rtt_us) * 1_000,
                 rate: Rate(flow.rate_bytes * 8),
-                delivered_bytes: u64::from(flow.delivered) * u64::from(flow.mss),
+                delivered_bytes: flow.acked_bytes,
                 reports: flow.number,
                 fallback: flow.fallback != 0,
                 fallbacks: flow.fallbacks,

@@ -1,6 +1,7 @@
 //! The memory that the eBPF program and this process share: the types of `bpf/shared.h`, and mappings of the kernel's
 //! arrays.
 
+use std::net::{Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{fence, Ordering};
 
@@ -95,6 +96,8 @@ pub(super) struct RawFlow {
     idle_ns: u64,
     pub(super) pacing_bytes: u64,
     pub(super) rate_bytes: u64,
+    acked_first: u64,
+    pub(super) acked_bytes: u64,
     pub(super) window: u32,
     ssthresh: u32,
     prr_delivered: u32,
@@ -117,13 +120,22 @@ pub(super) struct RawFlow {
     pub(super) cwnd: u32,
     pub(super) srtt_us: u32,
     pub(super) min_rtt_us: u32,
-    pub(super) delivered: u32,
-    pub(super) mss: u32,
     pub(super) fallbacks: u32,
     pub(super) state: u32,
-    pub(super) address: u32,
+    pub(super) address: [u32; 4],
     pub(super) local_port: u16,
     pub(super) remote_port: u16,
+}
+
+impl RawFlow {
+    /// The remote address and port. Addresses of IPv4 are mapped (RFC 4291, section 2.5.5.2).
+    pub(super) fn remote(&self) -> SocketAddr {
+        let mut octets = [0; 16];
+        for (part, word) in octets.chunks_exact_mut(4).zip(self.address) {
+            part.copy_from_slice(&word.to_ne_bytes());
+        }
+        SocketAddr::new(Ipv6Addr::from(octets).to_canonical(), u16::from_be(self.remote_port))
+    }
 }
 
 /// `struct totals`.
@@ -202,7 +214,7 @@ layout! {
         "number" number 32,
         "unused" unused 36,
     ;
-    RawFlow is "flow", 184:
+    RawFlow is "flow", 208:
         "used" used 0,
         "generation" generation 4,
         "number" number 8,
@@ -215,35 +227,35 @@ layout! {
         "idle_ns" idle_ns 48,
         "pacing_Bps" pacing_bytes 56,
         "rate_Bps" rate_bytes 64,
-        "window" window 72,
-        "ssthresh" ssthresh 76,
-        "prr_delivered" prr_delivered 80,
-        "prior_cwnd" prior_cwnd 84,
-        "round_end" round_end 88,
-        "flags" flags 92,
-        "acked" acked 96,
-        "acks" acks 100,
-        "ce_seen" ce_seen 104,
-        "lost_seen" lost_seen 108,
-        "sent_seen" sent_seen 112,
-        "prior_in_flight" prior_in_flight 116,
-        "rtt_us" rtt_us 120,
-        "rate_delivered" rate_delivered 124,
-        "rate_interval_us" rate_interval_us 128,
-        "rate_prior_delivered" rate_prior_delivered 132,
-        "ece" ece 136,
-        "delivered_first" delivered_first 140,
-        "missed" missed 144,
-        "cwnd" cwnd 148,
-        "srtt_us" srtt_us 152,
-        "min_rtt_us" min_rtt_us 156,
-        "delivered" delivered 160,
-        "mss" mss 164,
-        "fallbacks" fallbacks 168,
-        "state" state 172,
-        "address" address 176,
-        "local_port" local_port 180,
-        "remote_port" remote_port 182,
+        "acked_first" acked_first 72,
+        "acked_bytes" acked_bytes 80,
+        "window" window 88,
+        "ssthresh" ssthresh 92,
+        "prr_delivered" prr_delivered 96,
+        "prior_cwnd" prior_cwnd 100,
+        "round_end" round_end 104,
+        "flags" flags 108,
+        "acked" acked 112,
+        "acks" acks 116,
+        "ce_seen" ce_seen 120,
+        "lost_seen" lost_seen 124,
+        "sent_seen" sent_seen 128,
+        "prior_in_flight" prior_in_flight 132,
+        "rtt_us" rtt_us 136,
+        "rate_delivered" rate_delivered 140,
+        "rate_interval_us" rate_interval_us 144,
+        "rate_prior_delivered" rate_prior_delivered 148,
+        "ece" ece 152,
+        "delivered_first" delivered_first 156,
+        "missed" missed 160,
+        "cwnd" cwnd 164,
+        "srtt_us" srtt_us 168,
+        "min_rtt_us" min_rtt_us 172,
+        "fallbacks" fallbacks 176,
+        "state" state 180,
+        "address" address 184,
+        "local_port" local_port 200,
+        "remote_port" remote_port 202,
     ;
     RawTotals is "totals", 3768:
         "reports" reports 0,

@@ -74,7 +74,7 @@ def _word(**words: str | bool) -> _Reading:
 
 
 def _ecn(text: str) -> str | None:
-    return {"0": "off", "1": "classic", "2": "off", "3": "accurate", "4": "off", "5": "off"}.get(text)
+    return {"0": "off", "1": "classic", "2": "off", "3": "accurate", "4": "classic", "5": "off"}.get(text)
 
 
 #: Sysctls that matter for congestion control: what a scenario calls them, how they read there, what they say.

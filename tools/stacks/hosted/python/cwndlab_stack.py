@@ -5,6 +5,7 @@ This file depends on the standard library alone; copy it beside your stack.
 
 from __future__ import annotations
 
+import signal
 import struct
 import sys
 from typing import BinaryIO
@@ -142,7 +143,8 @@ def _frame(source: BinaryIO) -> bytes | None:
 
 
 def serve(stack: Stack) -> None:
-    """Answers calls until standard input ends."""
+    """Answers calls until standard input ends. Ctrl-C ends the process without a traceback."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     handle = _start
     while (frame := _frame(source)) is not None:
