@@ -9,7 +9,7 @@
 //! - [`emulate()`]: a run with the emulator's own endpoints;
 //! - [`path`]: the network on the wall clock; [`packet_store`], [`counters`], [`lateness`], [`udp_sources`], `waiting`: its parts;
 //! - [`calibration`]: probes before a run;
-//! - `inbox`: messages that brokers send on; `locking`: locks; `program_sampler`: samples of the TCP connections of programs;
+//! - `inbox`: messages that brokers send on; `locking`: locks; `requirements`: what an emulation requires; `program_sampler`: samples of the TCP connections of programs;
 //! - [`addresses`], [`ip`]: addresses of the flows, headers of packets;
 //! - [`endpoints`]: senders, receivers and the sampling of their connections;
 //! - [`algorithm`]: the kernel's names of congestion controls.
@@ -27,6 +27,7 @@ mod locking;
 pub mod packet_store;
 pub mod path;
 mod program_sampler;
+mod requirements;
 pub mod session;
 pub mod udp_sources;
 mod waiting;

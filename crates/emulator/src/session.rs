@@ -17,7 +17,6 @@ use cwndlab_path::findings;
 use cwndlab_path::lifetimes::Lifetimes;
 use cwndlab_records::rows::{CalibrationRow, FlowRow, LatenessRow, Records};
 use cwndlab_scenario::plan::{Ecn, FlowPlan, Plan};
-use cwndlab_traffic::workloads::Workload;
 use cwndlab_units::{Bytes, Duration, Fault, FlowId, Time};
 
 use crate::addresses::{has_timestamps, Family, Side};
@@ -27,15 +26,12 @@ use crate::inbox::Inboxes;
 use crate::lateness::Lateness;
 use crate::path::{cancelled, Path};
 use crate::program_sampler::ProgramSampler;
+use crate::requirements::{check_plan, path_mtu, require_ipv6};
 
 /// The name of the TUN device in both namespaces.
 const DEVICE: &str = "path0";
 /// Interval at which the start of a session checks whether it is cancelled.
 const CANCEL_CHECK: Wait = Wait::from_millis(20);
-/// RFC 791: every host accepts datagrams of 576 bytes.
-const MIN_MTU: Bytes = Bytes(576);
-/// RFC 8200, section 5: every link of IPv6 has at least this MTU. The kernel has no IPv6 on a device with less.
-const MIN_MTU_V6: Bytes = Bytes(1280);
 /// The default of [`Options::max_lateness`].
 pub const MAX_LATENESS: Duration = Duration::from_millis(1);
 
@@ -261,76 +257,6 @@ fn write_settings6() -> Result<(), Fault> {
     Ok(())
 }
 
-/// The MTU of the path: the largest segment of the flows with its headers.
-fn path_mtu(plan: &Plan) -> Bytes {
-    let largest = plan.flows.iter().map(|flow| flow.stack.mss + flow.stack.header).max();
-    largest.unwrap_or(Bytes(1500)).max(MIN_MTU)
-}
-
-/// Fails where the path has no IPv6. `place` is the option or the field that asks for it.
-fn require_ipv6(plan: &Plan, place: &str) -> Result<(), Fault> {
-    let mtu = path_mtu(plan);
-    if mtu < MIN_MTU_V6 {
-        let what = format!("IPv6 needs an MTU of {} bytes, the path has {}", MIN_MTU_V6.0, mtu.0);
-        let hint = "a flow's stack.mss and stack.header make the MTU: write larger ones, or use IPv4";
-        return Err(Fault::new(place, what, hint));
-    }
-    if sysctl::read("net.ipv6.conf.all.disable_ipv6").is_none() {
-        return Err(Fault::new(place, "this kernel has no IPv6", "boot it without ipv6.disable=1, or use IPv4"));
-    }
-    Ok(())
-}
-
-/// Fails for a flow over QUIC, which kernels do not have.
-fn check_transports(plan: &Plan) -> Result<(), Fault> {
-    match plan.flows.iter().position(|flow| flow.workload.is_quic()) {
-        Some(index) => {
-            let hint = "write 'http = \"2\"', or run the scenario in the simulator";
-            Err(Fault::new(
-                format!("flow[{index}].workload.http"),
-                "the kernel has no QUIC, which HTTP/3 runs over",
-                hint,
-            ))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Fails for a plan that records what an emulation does not see, or does what a socket cannot.
-fn check_records(plan: &Plan) -> Result<(), Fault> {
-    if let Some(flow) = plan.flows.iter().find(|flow| matches!(flow.workload, Workload::Call(_))) {
-        let what = "a socket of the kernel has no streams with priorities";
-        return Err(Fault::new(format!("flow {}", flow.name), what, "run the scenario in the simulator"));
-    }
-    if plan.packets {
-        let hint = "remove it; capture on the device path0 instead";
-        return Err(Fault::new("packets", "the emulator does not record packets", hint));
-    }
-    if plan.named_values.is_some() {
-        let what = "a kernel does not report the variables of its algorithms";
-        return Err(Fault::new("named_values", what, "remove it, or run the scenario in the simulator"));
-    }
-    Ok(())
-}
-
-/// Fails for a plan that cannot be emulated.
-fn check_plan(plan: &Plan, options: &Options) -> Result<(), Fault> {
-    check_records(plan)?;
-    if !options.programs {
-        check_transports(plan)?;
-    }
-    check_families(plan)
-}
-
-/// Fails for the first TCP flow over IPv6 where the path has no IPv6.
-fn check_families(plan: &Plan) -> Result<(), Fault> {
-    let is_ipv6 = |flow: &FlowPlan| Family::of_headers(flow.stack.header) == Family::V6;
-    match plan.flows.iter().position(is_ipv6) {
-        Some(index) => require_ipv6(plan, &format!("flow[{index}].stack.header")),
-        None => Ok(()),
-    }
-}
-
 /// Creates the namespace of a side. Its prefixes are local, as that of a loopback device is; packets to the other side
 /// leave through the TUN device. IPv6 is absent where the kernel or the MTU does not allow it.
 fn create_side(plan: &Plan, side: Side, options: &Options) -> Result<(Namespace, Tun), Fault> {
@@ -363,7 +289,7 @@ impl Session {
     /// A plan that records packets or named values, a flow over QUIC, one over IPv6 where the path has none, a failed
     /// system call, or a calibration that `cancel` ended.
     pub fn open(plan: Arc<Plan>, seed: u64, options: &Options, cancel: &AtomicBool) -> Result<Self, Fault> {
-        check_plan(&plan, options)?;
+        check_plan(&plan, options.programs)?;
         let plan = if plan.perturb { Arc::new(plan.perturbed(seed).into_owned()) } else { plan };
         let (left, left_tun) = create_side(&plan, Side::Senders, options)?;
         let (right, right_tun) = create_side(&plan, Side::Receivers, options)?;
