@@ -61,17 +61,22 @@ fn checksum_line(digest: &str, table: &str) -> String {
 /// writers at once, too: of two runs the first one is kept, and the other is the error.
 pub fn write(tables: &Tables, folder: &Path) -> Result<(), Fault> {
     let created = create(folder)?;
-    let staging = Staging::new(folder);
-    let written = reject_other_run(&tables.header, folder)
-        .and_then(|()| stage(tables, &staging))
-        .and_then(|()| commit(tables, &staging));
+    let written = write_by(tables, &Staging::new(folder));
+    if written.is_err() && created {
+        let _ = fs::remove_dir(folder);
+    }
+    written
+}
+
+/// Writes the tables by these temporary files, of which none is left.
+fn write_by(tables: &Tables, staging: &Staging<'_>) -> Result<(), Fault> {
+    let written = reject_other_run(&tables.header, staging.folder)
+        .and_then(|()| stage(tables, staging))
+        .and_then(|()| commit(tables, staging));
     if written.is_err() {
         for name in TABLES.iter().map(|table| table_file(table.name)).chain([CHECKSUMS.to_owned()]) {
             // A file may not have been staged before the error.
             let _ = fs::remove_file(staging.file(&name));
-        }
-        if created {
-            let _ = fs::remove_dir(folder);
         }
     }
     written

@@ -159,9 +159,7 @@ fn of_two_writers_of_different_runs_the_first_is_kept() {
 #[test]
 fn a_writer_that_is_refused_leaves_none_of_its_tables() {
     let folder = Folder::new();
-    let mut first = tables(1, 3);
-    let emptied = TABLES.iter().position(|table| table.name == "findings").unwrap();
-    first.batches[emptied] = vec![RecordBatch::new_empty(arrow_schema(&TABLES[emptied]))];
+    let first = Tables::new(tables(1, 3).header, Records::default());
     write(&first, &folder.0).unwrap();
     let before = folder.files();
     let second = tables(2, 3);
@@ -370,8 +368,9 @@ fn a_full_disk_is_an_error_and_leaves_no_file() {
     let folder = Folder::new();
     let inside = folder.0.join("out");
     fs::create_dir(&inside).unwrap();
-    std::os::unix::fs::symlink("/dev/full", staged(&inside, "samples.parquet")).unwrap();
-    let error = write(&tables(7, 1000), &inside).unwrap_err();
+    let staging = Staging::new(&inside);
+    std::os::unix::fs::symlink("/dev/full", staging.file("samples.parquet")).unwrap();
+    let error = write_by(&tables(7, 1000), &staging).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
