@@ -239,6 +239,48 @@ def test_the_printed_command_of_a_class_in_a_file_finds_it(
     assert status == 0
 
 
+def test_a_place_that_takes_no_file_is_told_before_the_search(
+    cli: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def search(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(cwndlab.study.attack, "attack", search)
+    (tmp_path / "file").write_text("")
+    status, out, err = cli("attack", "vegas", "--save", tmp_path / "file" / "find.toml")
+    assert (status, out) == (1, "")
+    assert err.startswith(f"{tmp_path / 'file' / 'find.toml'}: cannot be written"), err
+
+
+def test_the_printed_command_of_a_file_with_a_space_is_one_word(
+    cli: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    place = tmp_path / "a find.toml"
+    _, _, err = cli("attack", "vegas", "--trials", "4", "--set", "duration=4 s", "--save", place)
+    assert f"cwndlab debug '{place}' --next" in err
+
+
+def test_changes_of_the_default_path_are_those_of_a_file(cli: Callable[..., tuple[int, str, str]]) -> None:
+    """A table, a Boolean and every flow, as `--set` of a scenario in a file takes them."""
+    changes = ("dumbbell.bottleneck.queue={ kind = 'codel' }", "packets=true", "flow[*].rtt=30 ms", "duration=4 s")
+    words = [word for change in changes for word in ("--set", change)]
+    status, _, err = cli("attack", "vegas", "--trials", "1", *words)
+    assert status == 0, err
+
+
+@pytest.mark.parametrize("rate", ["none", "1 Tbps"])
+def test_a_fast_reverse_direction_is_a_rate_without_an_exponent(rate: str) -> None:
+    """A line without a rate is one of 1 Tbit/s, a million Mbit/s; a tenth of 1 kbit/s is 0.0001 Mbit/s."""
+    document = json.loads(json.dumps(PATH))
+    document["dumbbell"]["reverse"] = {"rate": rate, "delay": "10 ms"}
+    made = World.of(scenario_of(document), beside=False).scenario("reno", [Event(2, 4, "ack-loss", 0.5)])
+    assert made["dumbbell"]["reverse"]["schedule"][0]["rate"] == "1000000 Mbps"
+    check(json.dumps(made), "json")
+    document["dumbbell"]["bottleneck"]["rate"] = "1 kbps"
+    slow = World.of(scenario_of(document), beside=False).scenario("reno", [Event(2, 4, "rate", 0.1)])
+    assert slow["dumbbell"]["bottleneck"]["schedule"][1]["rate"] == "0.0001 Mbps"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

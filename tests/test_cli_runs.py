@@ -289,6 +289,13 @@ def test_every_flow_is_changed(cli: Cli) -> None:
     assert [flow["base_rtt_ns"] for flow in json.loads(out)["flows"]] == [70_000_000] * 2
 
 
+def test_every_flow_is_also_one_that_was_added(cli: Cli) -> None:
+    changes = ("--set", "flow[+].start=0 s", "--set", "flow[*].rtt=80 ms", "--set", "duration=1 s")
+    status, out, _ = cli("run", "single", "--format", "json", *changes)
+    assert status == 0
+    assert [flow["base_rtt_ns"] for flow in json.loads(out)["flows"]] == [80_000_000] * 2
+
+
 def test_run_writes_the_page_of_the_run(cli: Cli, tmp_path: Path) -> None:
     status, _, err = cli("run", "single", "--seed", 1, "--report", tmp_path / "page.html")
     assert (status, f"report: {tmp_path / 'page.html'}" in err) == (0, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,43 @@ def test_a_file_of_several_classes_stands_for_all_of_them_but_not_for_one(tmp_pa
     with pytest.raises(ScenarioError, match="has 2 algorithms: first, second"):
         selected_one(str(two))
     assert selected_one("second", [two])[0] == "second"
+
+
+#: The methods of a class with a fixed window.
+_BODY = "    def on_ack(self, ack): ...\n    def on_congestion(self, event): ...\n    def cwnd(self): return 8\n"
+
+
+def test_a_file_with_two_names_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(f"class Mine:\n    def __init__(self, path): ...\n{_BODY}")
+    monkeypatch.chdir(tmp_path)
+    names, classes = selected(["./mine.py"], ["mine.py"])
+    assert (names, list(classes)) == (["mine"], ["mine"])
+
+
+def test_a_file_is_run_as_python_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Annotations are values unless the file says otherwise, and it may change the folder and the path of modules."""
+    (tmp_path / "other").mkdir()
+    text = "import os, sys\nos.chdir('other')\nsys.path.pop(0)\n"
+    text += f"class Mine:\n    x: int = 3\n    def __init__(self, path): ...\n{_BODY}"
+    (tmp_path / "mine.py").write_text(f"{text}assert Mine.__annotations__['x'] is int\n")
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    assert list(cwndlab.custom.load("mine.py")) == ["mine"]
+    assert sys.path == before
+
+
+@pytest.mark.parametrize("value", ["math.inf", "math.nan"])
+def test_a_default_that_is_not_finite_stays_that_of_the_class(tmp_path: Path, value: str) -> None:
+    """As a default that is a text does; docs/add-an-algorithm.md: an infinite threshold is no limit."""
+    file = tmp_path / "mine.py"
+    file.write_text(f"import math\nclass Mine:\n    def __init__(self, path, ssthresh={value}, beta=0.5): ...\n{_BODY}")
+    classes = cwndlab.custom.load(file)
+    base = cwndlab.presets.load("single").with_(duration="1 s", algorithms=classes)
+    one = base.with_({"flow[0].algorithm": "mine(beta=0.7)"})
+    assert one.document["algorithms"]["mine"]["parameters"] == {"beta": 0.5}
+    assert cwndlab.run(one, seed=1).flows["delivered_bytes"][0] > 0
+    with pytest.raises(ScenarioError, match="mine has no parameter called 'ssthresh'"):
+        base.with_({"flow[0].algorithm": "mine(ssthresh=2)"})
 
 
 def test_a_missing_file_is_named_by_every_command(cli: Cli, log: Path, tmp_path: Path) -> None:

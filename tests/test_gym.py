@@ -291,6 +291,25 @@ def test_an_episode_is_truncated_at_the_end_of_its_scenario_and_never_terminated
     assert 20 <= steps <= 30
 
 
+def test_the_step_at_the_end_has_no_interval() -> None:
+    """Of an episode that has ended only the time is a number (`Episodes.measured`)."""
+    environment = CongestionEnv(LinkPaths(rate_mbps=12, rtt_ms=20, round_trips=5, loss=0.0))
+    environment.reset(seed=1)
+    truncated = False
+    while not truncated:
+        _, _, _, truncated, info = environment.step(np.zeros(1, dtype=np.float32))
+    numbers = {name: info[name] for name in ("throughput", "rtt", "loss_ratio", "cwnd")}
+    assert all(math.isnan(value) for value in numbers.values()), numbers
+    assert info["time"] == pytest.approx(0.1)
+
+
+def test_an_interval_is_that_of_a_policy_to_the_last_digit() -> None:
+    """Seven intervals of 1/0.7 ms are 10 ms; with six digits they were 9.99999 ms."""
+    text = Episodes(LinkPaths(rate_mbps=12, rtt_ms=20), every="interval", interval_ms=1 / 0.7).algorithm
+    assert float(text.partition("interval_ms=")[2].rstrip(")")) == 1 / 0.7
+    assert Episodes(LinkPaths(rate_mbps=12, rtt_ms=20), every="interval").algorithm.endswith("interval_ms=10)")
+
+
 def test_a_step_without_an_episode_names_what_to_call() -> None:
     """The convention of gymnasium's own environments: `ResetNeeded`, and `ClosedEnvironmentError` after `close`."""
     action = np.zeros(1, dtype=np.float32)
@@ -468,6 +487,19 @@ def test_flows_that_would_share_one_policys_decisions_are_refused() -> None:
         (
             lambda: Policy.from_document({"schema_version": 1, "layers": []}),
             "observation: is missing\n  hint: `Policy.save` writes all parts",
+        ),
+        (
+            lambda: Policy.from_document({**small().to_document(), "x": 1}),
+            "x: is no part of a policy\n  hint: leave it out",
+        ),
+        *(
+            (
+                lambda part=part: Policy.from_document(
+                    {name: value for name, value in small().to_document().items() if name != part}
+                ),
+                f"{part}: is missing\n  hint: `Policy.save` writes all parts",
+            )
+            for part in ("every", "interval_ms", "normalisation")
         ),
     ],
 )

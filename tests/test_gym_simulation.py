@@ -15,7 +15,7 @@ import cwndlab
 import numpy as np
 import pytest
 from cwndlab import Scenario, engine
-from cwndlab.errors import RunError, ScenarioError
+from cwndlab.errors import ArgumentError, RunError, ScenarioError
 from cwndlab.gym import Decision, Simulation
 from hypothesis import given
 from hypothesis import strategies as st
@@ -202,6 +202,13 @@ class Fixed:
     def on_congestion(self, event: Any) -> None: ...
     def cwnd(self) -> float:
         return 10.0
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_seed_is_a_number_of_64_bits(seed: int) -> None:
+    """As in `cwndlab.run`."""
+    with pytest.raises(ArgumentError, match=f"seed: '{seed}' is not a whole number from 0"):
+        Simulation(cwndlab.presets.load("single"), seed)
 
 
 def test_a_class_in_python_is_refused_with_another_way() -> None:

@@ -578,3 +578,11 @@ def test_stacks_of_two_authors_transfer_to_each_other() -> None:
         assert first.flows["delivered_bytes"].to_list() == [300_000]
         assert first.flows["profile"].item().startswith(sender)
         assert first.hash() == second.hash()
+
+
+def test_changes_of_the_default_path_are_those_of_a_file(cli: Callable[..., tuple[int, str, str]]) -> None:
+    """A table and every flow, as `--set` of a scenario in a file takes them: the fault left is that of the stack."""
+    changes = ("--set", "dumbbell.bottleneck.queue={ kind = 'codel' }", "--set", "flow[*].rtt=30 ms")
+    status, _, err = cli("host", "no-such-stack", *changes)
+    assert status == 1
+    assert "no-such-stack" in err.splitlines()[0], err

@@ -64,7 +64,7 @@ def test_tables_are_compared_by_the_parts_that_differ(cli: Callable[..., Called]
         ),
         (["--over", "flow[0].rtt=20 ms", "--against", "reno"], "--against: there is a field to compare by --over, too"),
         (["--over", f"{KIND}=droptail,codell"], "dumbbell.bottleneck.queue.kind: "),
-        (["--over", "flo[*].rtt=20 ms,40 ms"], "flo[*].rtt: 'flo' is not a list"),
+        (["--over", "flo[*].rtt=20 ms,40 ms"], "flo: no such field\n  hint: did you mean 'flow'?"),
     ],
 )
 def test_what_cannot_be_compared_is_named(

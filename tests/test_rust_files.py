@@ -8,14 +8,16 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import cwndlab
 import pytest
-from cwndlab import ScenarioError, engine
+from cwndlab import Scenario, ScenarioError, Sweep, engine
 from cwndlab.custom import load
 from cwndlab.errors import AlgorithmError
+from cwndlab.study.tuning import Tuning
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -270,10 +272,30 @@ def test_a_build_without_a_library_is_an_error(tmp_path: Path, monkeypatch: pyte
 
 @needs_cargo
 @pytest.mark.timeout(600)
-def test_a_parameter_out_of_its_range_is_an_error_of_the_constructor() -> None:
+def test_a_parameter_out_of_its_range_is_told_before_the_run() -> None:
     """The range of the example's entry is 1 to 10."""
-    with pytest.raises(AlgorithmError, match=r"g.*20"):
-        cwndlab.run(scenario("delay-aimd(g=20)", load(EXAMPLE)), seed=1)
+    classes = load(EXAMPLE)
+    with pytest.raises(ScenarioError) as error:
+        scenario("delay-aimd(g=20)", classes)
+    assert str(error.value).splitlines() == [
+        "flow[0].algorithm: delay-aimd: g = 20 is out of range",
+        "  hint: g ranges from 1 to 10",
+    ]
+    again = Scenario.from_json(scenario("delay-aimd(g=10)", classes).to_json())
+    with pytest.raises(ScenarioError, match="g = 11 is out of range"):
+        again.with_({"flow[0].algorithm": "delay-aimd(g=11)"})
+
+
+@needs_cargo
+@pytest.mark.timeout(600)
+def test_a_search_takes_the_range_of_the_file() -> None:
+    """The range of the example's entry is 1 to 10."""
+    side = Sweep(base=scenario("delay-aimd", load(EXAMPLE)), seeds=[1])
+    asked = partial(Tuning, algorithm="delay-aimd", objective="goodput_bps", train=side, test=side)
+    found = asked(parameters={"g": {}}).ranges["delay-aimd.g"]
+    assert (found.low, found.high) == (1.0, 10.0)
+    with pytest.raises(ScenarioError, match=r"1\.0 to 20 leaves 1 … 10"):
+        asked(parameters={"g": {"high": 20}})
 
 
 @needs_cargo

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import pickle
 from pathlib import Path
+from typing import Any
 
 import cwndlab
+import numpy as np
 import pytest
 from cwndlab import (
     Access,
@@ -210,6 +212,29 @@ def test_a_field_may_be_changed_to_a_table(scenario: Scenario) -> None:
     assert changed.packets is True
 
 
+def test_a_field_that_is_set_to_none_has_its_default(scenario: Scenario) -> None:
+    """As in the constructor, where a field left at None takes the schema's default."""
+    named = scenario.with_({"flow[0].name": "up"}, title="a title", packets=True)
+    plain = named.with_({"flow[up].name": None}, title=None, packets=None)
+    assert plain.title is None
+    assert plain == scenario.with_({"flow[0].name": None}, packets=None)
+    with pytest.raises(ScenarioError, match=r"^titel: no such field\n  hint: did you mean 'title'\?$"):
+        scenario.with_(titel=None)
+    with pytest.raises(ScenarioError, match=r"^duration: is missing"):
+        scenario.with_(duration=None)
+
+
+def test_numbers_of_numpy_and_paths_are_plain_values(scenario: Scenario, tmp_path: Path) -> None:
+    trace: Any = tmp_path / "trace.txt"
+    count: Any = np.int64(2)
+    trace.write_text("1\n")
+    dumbbell = Dumbbell(Link(trace=trace, delay="10 ms"))
+    made = Scenario(duration="1 s", dumbbell=dumbbell, flows=[Flow("cubic", rtt="40 ms", count=count)])
+    assert made.document["flow"][0]["count"] == 2
+    assert made.document["dumbbell"]["bottleneck"]["trace"] == {"text": "1\n"}
+    assert scenario.with_({"flow[0].count": count}) == scenario.with_({"flow[0].count": 2})
+
+
 def test_values_are_frozen(scenario: Scenario) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         scenario.flows[0].algorithm = "reno"  # type: ignore[misc]
@@ -272,8 +297,26 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
         assert str(told.value) == f"{file}: {what}{hint}"
 
 
-def test_a_list_of_losses_is_read_from_its_file(tmp_path: Path, scenario: Scenario) -> None:
-    (tmp_path / "drops.csv").write_text("packet_index\n3\n8\n")
+def test_a_line_of_recorded_delays_is_named_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "delays.txt").write_text("3\n\n")
+    document = tmp_path / "scenario.toml"
+    line = 'rate = "10 Mbps", delay = "10 ms", delay_trace = { file = "delays.txt", interval = "1 s" }'
+    document.write_text(
+        f'schema_version = 1\nduration = "1 s"\n[dumbbell]\nbottleneck = {{ {line} }}\n'
+        '[[flow]]\nalgorithm = "reno"\nrtt = "40 ms"\n'
+    )
+    with pytest.raises(ScenarioError) as told:
+        Scenario.load(document)
+    assert str(told.value) == (
+        "dumbbell.bottleneck.delay_trace.file: delays.txt:2: the line is empty\n"
+        "  hint: one integer number of milliseconds per line"
+    )
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_list_of_losses_is_read_from_its_file(tmp_path: Path, mark: str) -> None:
+    """With the byte order mark of spreadsheets, too."""
+    (tmp_path / "drops.csv").write_text(f"{mark}packet_index\n3\n8\n", encoding="utf-8")
     document = tmp_path / "scenario.toml"
     document.write_text(
         'schema_version = 1\nduration = "1 s"\n[dumbbell]\n'

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import cwndlab
 import pytest
 from cwndlab.errors import ScenarioError
 from cwndlab.study import sweeps
-from cwndlab.study.fields import places
 from small_sweeps import described
 
 Called = tuple[int, str, str]
@@ -40,11 +41,135 @@ def test_a_sweep_is_the_product_of_its_fields_and_zips(file: Path) -> None:
     assert document["dumbbell"]["bottleneck"]["rate"] == "20 Mbps"
 
 
-def test_a_star_is_every_one_of_a_list(file: Path) -> None:
-    assert places("flow[*].rtt", {"flow": [{}, {}]}) == ["flow[0].rtt", "flow[1].rtt"]
+def test_a_star_is_every_one_of_a_list() -> None:
+    base = cwndlab.presets.load("two-flows")
+    assert [flow.rtt for flow in base.with_({"flow[*].rtt": "70 ms"}).flows] == ["70 ms", "70 ms"]
     with pytest.raises(ScenarioError) as error:
-        places("flows[*].rtt", {"flow": [{}, {}]})
-    assert texts(error) == ["flows[*].rtt: 'flows' is not a list", "  hint: did you mean 'flow'?"]
+        base.with_({"flows[*].rtt": "70 ms"})
+    assert texts(error) == ["flows: no such field", "  hint: did you mean 'flow'?"]
+
+
+QUEUE = "dumbbell.bottleneck.queue"
+RATE = "dumbbell.bottleneck.rate"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            {"product": {f"{QUEUE}.capacity": ["10 packets", "200 packets"], QUEUE: [{"kind": "codel"}]}},
+            f"{QUEUE}.capacity: '{QUEUE}.capacity' and '{QUEUE}' both set it",
+        ),
+        (
+            {"product": {RATE: ["9 Mbps"], "dumbbell.bottleneck": [{"rate": "5 Mbps", "delay": "5 ms"}]}},
+            f"{RATE}: '{RATE}' and 'dumbbell.bottleneck' both set it",
+        ),
+        (
+            {"product": {"flow[up].rtt": ["20 ms", "100 ms"], "flow[0].rtt": ["30 ms"]}},
+            "flow[0].rtt: 'flow[up].rtt' and 'flow[0].rtt' both set it",
+        ),
+        (
+            {
+                "alternatives": {"remedy": {"none": {}, "deep": {f"{QUEUE}.capacity": "500 packets"}}},
+                "product": {QUEUE: [{"kind": "droptail", "capacity": "10 packets"}]},
+            },
+            f"{QUEUE}.capacity: 'remedy' and '{QUEUE}' both set it",
+        ),
+        (
+            {"alternatives": {"rival": {"vegas": {"flow[+].algorithm": "vegas"}}}, "algorithms": ["reno"]},
+            "flow[1].algorithm: 'rival' and 'algorithm' both set it",
+        ),
+    ],
+)
+def test_axes_that_set_a_field_under_two_names_are_an_error(given: dict[str, Any], told: str) -> None:
+    """The label of the earlier axis would be that of a value that was not run."""
+    base = cwndlab.presets.load("single").with_({"flow[0].name": "up"})
+    with pytest.raises(ScenarioError) as error:
+        sweeps.Sweep(base=base, **given).points()
+    assert texts(error) == [f"{told}, so that one of the values would be lost", *texts(error)[1:]]
+
+
+def test_an_axis_may_change_a_field_of_a_table_that_an_earlier_one_sets() -> None:
+    """By hand: every pair of a discipline and a capacity."""
+    product: dict[str, list[Any]] = {
+        QUEUE: [{"kind": "droptail"}, {"kind": "codel"}],
+        f"{QUEUE}.capacity": ["10 packets", "20 packets"],
+    }
+    points = sweeps.Sweep(base=cwndlab.presets.load("single"), product=product).points()
+    queues = [json.loads(point.document)["dumbbell"]["bottleneck"]["queue"] for point in points]
+    kinds = ["droptail", "droptail", "codel", "codel"]
+    assert [(queue["kind"], queue["capacity"]) for queue in queues] == [
+        *zip(kinds, ["10 packets", "20 packets"] * 2, strict=True)
+    ]
+
+
+def test_a_flow_that_an_alternative_adds_has_the_values_of_every_flow() -> None:
+    """docs/sweeps.md: all flows use each of the algorithms in turn, and `flow[*].rtt` is the RTT of every flow."""
+    asked = sweeps.Sweep(
+        base=cwndlab.presets.load("single"),
+        alternatives={"n": {"alone": {}, "rival": {"flow[+].start": "1 s"}}},
+        algorithms=["reno", "vegas"],
+        product={"flow[*].rtt": ["80 ms"]},
+    )
+    flows = [json.loads(asked.checked(index).document)["flow"] for index in range(4)]
+    assert [[flow["algorithm"] for flow in one] for one in flows] == [
+        ["reno"],
+        ["vegas"],
+        ["reno", "reno"],
+        ["vegas", "vegas"],
+    ]
+    assert {flow["rtt"] for one in flows for flow in one} == {"80 ms"}
+
+
+def test_changes_of_every_flow_reach_alternatives_with_a_scenario_of_their_own(tmp_path: Path) -> None:
+    """`single` has one flow, `two-flows` two; in TOML by the table `set` and by `--set`, in Python by `--set`."""
+    toml, python = tmp_path / "a.toml", tmp_path / "a.py"
+    toml.write_text(
+        '[sweep]\nbase = "two-flows"\n[sweep.set]\n"flow[*].rtt" = "60 ms"\n'
+        '[sweep.alternatives.path.a]\n[sweep.alternatives.path.b]\nbase = "single"\n'
+    )
+    python.write_text(
+        "import cwndlab\nsweep = cwndlab.Sweep(base=cwndlab.presets.load('two-flows'),"
+        " alternatives={'path': {'a': {}, 'b': 'single'}})\n"
+    )
+    for file, changes, rtt in (
+        (toml, (), "60 ms"),
+        (toml, [("flow[*].rtt", "33 ms")], "33 ms"),
+        (python, [("flow[*].rtt", "33 ms")], "33 ms"),
+    ):
+        documents = [json.loads(point.document) for point in sweeps.read(file, changes=changes).points()]
+        assert [[flow["rtt"] for flow in one["flow"]] for one in documents] == [[rtt, rtt], [rtt]]
+
+
+def test_a_base_in_json_takes_changes(tmp_path: Path) -> None:
+    (tmp_path / "base.json").write_text(cwndlab.presets.load("single").to_json())
+    file = tmp_path / "a.toml"
+    file.write_text('[sweep]\nbase = "base.json"\n[sweep.set]\n"flow[0].rtt" = "30 ms"\n')
+    assert sweeps.read(file).base == cwndlab.presets.load("single").with_({"flow[0].rtt": "30 ms"}, start_jitter="rtt")
+
+
+def test_a_sweep_in_python_may_import_a_module_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "beside_the_sweep.py").write_text("RATES = ['5 Mbps', '10 Mbps']\n")
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import cwndlab\nfrom beside_the_sweep import RATES\n"
+        f"sweep = cwndlab.Sweep(base=cwndlab.presets.load('single'), product={{'{RATE}': RATES}})\n"
+    )
+    before = list(sys.path)
+    assert len(sweeps.read(file)) == 2
+    assert sys.path == before
+
+
+def test_an_interval_outside_of_a_cells_run_is_told_before_the_first_run() -> None:
+    """The metrics begin after 5 s, and one of the runs lasts 1 s."""
+    asked = sweeps.Sweep(base=cwndlab.presets.load("single"), product={"duration": ["10 s", "1 s"]}, start_s=5.0)
+    with pytest.raises(ScenarioError) as error:
+        asked.study()
+    assert texts(error)[0] == (
+        "cell 1 (duration = 1 s): sweep.start_s, sweep.end_s: 5 s to 1 s is not an interval of the run"
+    )
+    whole = sweeps.Sweep(base=cwndlab.presets.load("single"), product={"duration": ["10 s"]}, start_s=5.0, end_s=10.0)
+    assert len(whole.points()) == 1
 
 
 def test_a_field_that_does_not_exist_is_told_with_the_nearest_name(file: Path, cli: Callable[..., Called]) -> None:
@@ -83,6 +208,11 @@ def test_faults_of_all_cells_are_told_with_the_cell(file: Path, cli: Callable[..
             "seeds = 2",
             'seeds = 2\nuntil = "goodput within 2 %"\nat_most = 9',
             "sweep.until: no metric is called 'goodput'",
+        ),
+        (
+            "seeds = 2",
+            'seeds = 1\nuntil = "goodput_bps within 2 %"\nat_most = 1',
+            "sweep.at_most: one run has no interval",
         ),
         (
             "seeds = 2",

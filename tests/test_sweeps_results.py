@@ -73,6 +73,14 @@ def test_rows_land_wherever_fsspec_leads() -> None:
     assert sweep(small_sweep(), out="memory://sweeps/one").outcome.ran == 0
 
 
+def test_a_folder_may_have_colons_in_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what has `://` is a URL; fsspec takes `::` for a chain of them."""
+    monkeypatch.chdir(tmp_path)
+    assert sweep(small_sweep(), out="o::1").outcome.ran == 6
+    assert [path.name for path in tmp_path.iterdir()] == ["o::1"]
+    assert len(Result.read("o::1").runs) == 6
+
+
 def test_more_columns_by_a_function(tmp_path: Path) -> None:
     def measure(records: cwndlab.Records) -> dict[str, float]:
         return {"flows": float(len(records.flows))}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import cwndlab
 import pytest
+from custom_classes import Fixed
 from cwndlab.errors import RecordsError, RunError, ScenarioError
 from cwndlab.metrics import COLUMNS
 from cwndlab.study import tuning
@@ -104,6 +105,25 @@ def test_terminal_page_and_notebook_show_the_same_of_a_search(
     (out / "tuning.json").write_text("{}")
     with pytest.raises(RecordsError, match=r"tuning\.json: is not the result of a search"):
         cwndlab.load(out)
+
+
+def test_a_file_in_place_of_the_folder_is_refused(file: Path) -> None:
+    with pytest.raises(RecordsError, match="is a file, not a folder"):
+        tuning.tune(tuning.load(file), out=file)
+
+
+def test_a_parameter_of_a_class_in_python_may_be_negative() -> None:
+    """docs/tuning.md: its parameters have no range of their own."""
+    base = cwndlab.presets.load("single").with_({"flow[*].algorithm": "fixed"}, algorithms={"fixed": Fixed})
+    side = cwndlab.Sweep(base=base, seeds=[1])
+    asked = tuning.Tuning(
+        algorithm="fixed",
+        objective="goodput_bps",
+        parameters={"segments": {"low": -5, "high": 5}},
+        train=side,
+        test=side,
+    )
+    assert (asked.ranges["fixed.segments"].low, asked.ranges["fixed.segments"].high) == (-5.0, 5.0)
 
 
 def test_the_same_seed_finds_the_same_and_another_search_is_refused(file: Path) -> None:

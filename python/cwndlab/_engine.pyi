@@ -98,9 +98,9 @@ def check(
     format: _Format,
     *,
     folder: str | PathLike[str] | None = None,
-    changes: Sequence[tuple[str, str]] = ...,
+    changes: Sequence[tuple[str, str | None]] = ...,
     algorithms: Sequence[tuple[str, str]] = ...,
-) -> tuple[str, str, str, list[str]]: ...
+) -> tuple[str, str, str, list[str], list[list[str]]]: ...
 def conformance(
     text: str,
     *,
@@ -520,7 +520,7 @@ class RustLibrary:
     @property
     def needs(self) -> list[str]: ...
     @property
-    def parameters(self) -> list[tuple[str, float | None, str | None]]: ...
+    def parameters(self) -> list[tuple[str, tuple[float, float, float] | None, str | None]]: ...
     def create(self, path: Path, text: str) -> RustControl: ...
 
 @final

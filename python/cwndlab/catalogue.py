@@ -152,10 +152,13 @@ def _class_entry(algorithm: CustomAlgorithm) -> Algorithm:
             name=name,
             unit="",
             default=str(default).lower() if isinstance(default, bool) else float(default),
+            low=low,
+            high=high,
             words=("false", "true") if isinstance(default, bool) else (),
             doc="of the class's constructor",
         )
         for name, default in algorithm.parameters.items()
+        for low, high in [algorithm.ranges.get(name, (None, None))]
     )
     return Algorithm(
         name=algorithm.name,

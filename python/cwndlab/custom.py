@@ -12,9 +12,11 @@ import hashlib
 import inspect
 import json
 import linecache
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path as File
@@ -87,9 +89,28 @@ class CustomAlgorithm:
 
     @cached_property
     def parameters(self) -> dict[str, float | bool]:
-        """The constructor's parameters with a number, or true or false, as default; others keep their default."""
+        """The constructor's parameters with a finite number, or true or false, as default; others, such as infinite
+        thresholds, keep their default."""
         named = list(inspect.signature(self.kind).parameters.values())[1:]
-        return {one.name: one.default for one in named if isinstance(one.default, int | float)}
+        return {
+            one.name: one.default
+            for one in named
+            if isinstance(one.default, int) or (isinstance(one.default, float) and math.isfinite(one.default))
+        }
+
+    @property
+    def ranges(self) -> Mapping[str, tuple[float, float]]:
+        """The least and the largest value of parameters that declare them, which only those of a Rust file do."""
+        return self.kind.ranges if issubclass(self.kind, RustAlgorithm) else {}
+
+    @cached_property
+    def described_parameters(self) -> dict[str, Any]:
+        """The parameters in the description of the class: a number with a range is a table."""
+        ranges = self.ranges
+        return {
+            name: {"default": default, "low": ranges[name][0], "high": ranges[name][1]} if name in ranges else default
+            for name, default in self.parameters.items()
+        }
 
     @property
     def is_rust(self) -> bool:
@@ -114,7 +135,7 @@ class CustomAlgorithm:
             **({"kind": "media"} if self.is_media else {"kind": "model"} if self.model_based else {}),
             "file": _place(self.kind),
             "sha256": _sha256(self.kind),
-            "parameters": self.parameters,
+            "parameters": self.described_parameters,
         }
 
     def make(self, path: Path | MediaSession, **given: Any) -> object:
@@ -342,14 +363,16 @@ def selected(texts: Iterable[str], files: Iterable[str | File] = ()) -> tuple[li
     (['cubic', 'reno(a=2)'], {})
     """
     texts = list(texts)
-    loaded: dict[str, Classes] = {}
+    loaded: dict[File, Classes] = {}
     faults: list[Fault] = []
-    for file in dict.fromkeys([*map(str, files), *filter(is_file, texts)]):
-        with collected(faults):
-            loaded[file] = load(file)
+    for file in map(File, [*files, *filter(is_file, texts)]):
+        if file.resolve() not in loaded:
+            with collected(faults):
+                loaded[file.resolve()] = load(file)
     if faults:
         raise ScenarioError(*faults)
-    return [name for text in texts for name in loaded.get(text, [text])], merged(loaded.values())
+    names = [name for text in texts for name in (loaded[File(text).resolve()] if is_file(text) else [text])]
+    return names, merged(loaded.values())
 
 
 def selected_one(text: str, files: Iterable[str | File] = ()) -> tuple[str, dict[str, type]]:
@@ -405,7 +428,7 @@ def classes_named(
 def bound(algorithms: Mapping[str, CustomAlgorithm]) -> list[Bound]:
     """The classes for an engine that creates their objects."""
     return [
-        (name, one.entry["class"], one.entry["file"], json.dumps(one.parameters), one.model_based, one.make)
+        (name, one.entry["class"], one.entry["file"], json.dumps(one.described_parameters), one.model_based, one.make)
         for name, one in algorithms.items()
     ]
 
@@ -457,15 +480,17 @@ def load(file: str | File) -> dict[str, type]:
     # Tracebacks and hashes are of what was run, even if the file changes meanwhile.
     linecache.cache[str(file)] = (len(text), None, text.splitlines(keepends=True), str(file))
     sys.modules[module.__name__] = module
-    sys.path.insert(0, str(file.resolve().parent))
+    folder = str(file.resolve().parent)
+    sys.path.insert(0, folder)
     try:
-        exec(compile(text, str(file), "exec"), vars(module))
+        exec(compile(text, str(file), "exec", dont_inherit=True), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
         what = f"cannot be imported: {type(error).__name__}: {error}".rstrip(": ")
         raise ScenarioError(Fault(line_of(file, error), what, f"`python {file}` shows details")) from error
     finally:
-        sys.path.remove(str(file.resolve().parent))
+        with suppress(ValueError):  # the file may have taken it out
+            sys.path.remove(folder)
     mine = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
     has_one = [one for one in mine if hasattr(one, "on_ack") or hasattr(one, "on_feedback")]
     classes = by_name(one for one in has_one if not one.__name__.startswith("_"))

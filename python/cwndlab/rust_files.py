@@ -47,6 +47,8 @@ class RustAlgorithm:
     source_sha256: ClassVar[str]
     #: It has a model of the path.
     model_based: ClassVar[bool]
+    #: The least and the largest value of each parameter with a number.
+    ranges: ClassVar[Mapping[str, tuple[float, float]]]
     _library: ClassVar[engine.RustLibrary]
     _switches: ClassVar[frozenset[str]]
 
@@ -100,12 +102,14 @@ def load(file: File) -> dict[str, type]:
         hint = "put the file into the tree (docs/add-an-algorithm.md, section 2), or leave the need out of its entry"
         raise ScenarioError(Fault(str(file), what, hint))
     defaults: dict[str, float | bool] = {}
+    ranges: dict[str, tuple[float, float]] = {}
     for name, number, word in library.parameters:
         if not name.isidentifier() or keyword.iskeyword(name) or name in ("cls", "path", "self"):
             what = f"'{name}' cannot be the name of a parameter: constructors in Python do not take it"
             raise ScenarioError(Fault(str(file), what, f"rename it, such as '{re.sub('[^a-z0-9]+', '_', name)}_value'"))
         if number is not None:
-            defaults[name] = number
+            defaults[name], *bounds = number
+            ranges[name] = (bounds[0], bounds[1])
         elif word in ("on", "off"):
             defaults[name] = word == "on"
     body: dict[str, Any] = {
@@ -114,6 +118,7 @@ def load(file: File) -> dict[str, type]:
         "source_file": str(file),
         "source_sha256": hashlib.sha256(text.encode()).hexdigest(),
         "model_based": library.model_based,
+        "ranges": ranges,
         "_library": library,
         "_switches": frozenset(name for name, default in defaults.items() if isinstance(default, bool)),
     }

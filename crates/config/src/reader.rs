@@ -165,10 +165,11 @@ impl<'a> Reader<'a> {
         if let Value::String(text) = value {
             return Some(text);
         }
-        let hint = if value.is_number() {
-            format!("write it as text with its unit, as \"{value} …\"")
-        } else {
-            String::new()
+        let hint = match self.field(key).kind {
+            _ if !value.is_number() => String::new(),
+            Kind::Text | Kind::Lines => format!("write \"{value}\""),
+            Kind::Words(words) => one_of(words.iter().map(|(word, _)| *word)),
+            _ => format!("write it as text with its unit, as \"{value} …\""),
         };
         faults.add(self.at(key), format!("expected a text, got {}", kind_of(value)), hint);
         None
@@ -228,7 +229,12 @@ impl<'a> Reader<'a> {
             faults.add(
                 self.at(key),
                 "the rate is zero",
-                "a link with rate zero carries no packets; write \"none\" for one that serialises in no time",
+                match self.field(key).kind {
+                    Kind::Either(_) => {
+                        "a link with rate zero carries no packets; write \"none\" for one that serialises in no time"
+                    }
+                    _ => "write a rate above zero",
+                },
             );
             return None;
         }
@@ -454,11 +460,14 @@ fn declared<T>(table: &Table, field: &Field, parsed: Result<T, Fault>) -> T {
     parsed.unwrap_or_else(|fault| panic!("the default of '{}' in '{}': {}", field.name, table.name, fault.what))
 }
 
+fn one_of<'w>(words: impl Iterator<Item = &'w str>) -> String {
+    format!("one of {}", words.collect::<Vec<_>>().join(", "))
+}
+
 /// Adds the fault of a text that is not among the valid ones.
 pub fn wrong_word<'w>(path: &str, text: &str, words: impl Iterator<Item = &'w str> + Clone, faults: &mut Faults) {
-    let hint = match nearest(text, words.clone()) {
-        Some(near) => format!("did you mean '{near}'?"),
-        None => format!("one of {}", words.collect::<Vec<_>>().join(", ")),
-    };
+    // A number is no misspelt word.
+    let near = nearest(text, words.clone()).filter(|_| text.parse::<f64>().is_err());
+    let hint = near.map_or_else(|| one_of(words), |near| format!("did you mean '{near}'?"));
     faults.0.push(Fault::new(path, format!("'{text}' is not a valid value"), hint));
 }

@@ -115,6 +115,9 @@ fn read(text: &str) -> Result<Written<'_>, Fault> {
         let Some((key, value)) = pair.split_once('=') else {
             return fault(format!("'{}' is not a parameter", pair.trim()), "write 'name=value'");
         };
+        if arguments.iter().any(|(known, _)| *known == key.trim()) {
+            return fault(format!("'{}' has two values", key.trim()), "leave out one of them");
+        }
         arguments.push((key.trim(), value.trim()));
     }
     Ok(Written { name: name.trim(), arguments })

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
 use std::sync::Once;
 
-use cwndlab_control::{Catalogue, CongestionControl, Need, Spec, Value};
+use cwndlab_control::{Catalogue, CongestionControl, Domain, Need, Spec, Value};
 
 use crate::abi::{CAck, CCongestion, CEvent, COutputs, CPath, CSent, CWindow, Text};
 use crate::table::{CParameter, Handle, Put, Sizes, Table, VERSION};
@@ -82,7 +82,11 @@ unsafe extern "C" fn parameter<G: Guest>(index: u32, out: *mut CParameter) -> bo
         Value::Number(number) => (number, Text::NONE),
         Value::Word(word) => (0.0, Text::new(word)),
     };
-    unsafe { out.write(CParameter { name: Text::new(one.name), number, word }) };
+    let (low, high) = match one.domain {
+        Domain::Range(low, high) => (low, high),
+        Domain::Words(_) => (0.0, 0.0),
+    };
+    unsafe { out.write(CParameter { name: Text::new(one.name), number, low, high, word }) };
     true
 }
 

@@ -25,8 +25,8 @@ unsafe impl Sync for Plugin {}
 /// The default of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Default {
-    /// A number.
-    Number(f64),
+    /// A number, the least and the largest one.
+    Number(f64, f64, f64),
     /// A word.
     Word(&'static str),
 }
@@ -80,13 +80,14 @@ impl Plugin {
     /// Names and defaults of its parameters.
     pub fn parameters(&self) -> impl Iterator<Item = (&'static str, Default)> + '_ {
         (0..self.table.parameters).filter_map(|index| {
-            let mut one = CParameter { name: Text::NONE, number: 0.0, word: Text::NONE };
+            let mut one = CParameter { name: Text::NONE, number: 0.0, low: 0.0, high: 0.0, word: Text::NONE };
             // SAFETY: the place is one of its type, and its texts exist as long as the process.
             unsafe {
                 if !(self.table.parameter)(index, &raw mut one) {
                     return None;
                 }
-                Some((one.name.get()?, one.word.get().map_or(Default::Number(one.number), Default::Word)))
+                let number = Default::Number(one.number, one.low, one.high);
+                Some((one.name.get()?, one.word.get().map_or(number, Default::Word)))
             }
         })
     }

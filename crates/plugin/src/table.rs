@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use crate::abi::{CAck, CCongestion, CEvent, COutputs, CPath, CSent, CWindow, Text};
 
 /// The version of the interface; a change of any meaning is another one.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The name of the function that a library exports.
 pub const ENTRY: &[u8] = b"cwndlab_algorithm";
@@ -41,6 +41,10 @@ pub struct CParameter {
     pub name: Text,
     /// The default of a number.
     pub number: f64,
+    /// The least number.
+    pub low: f64,
+    /// The largest number.
+    pub high: f64,
     /// The default of a word.
     pub word: Text,
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use ::parquet::arrow::ArrowWriter;
@@ -56,19 +57,26 @@ fn checksum_line(digest: &str, table: &str) -> String {
 /// Writes the tables into `folder`, which is created if necessary: all of them or, on any error, none.
 ///
 /// The same simulation (scenario, seed, version) in the folder is overwritten; a different run is an error. An emulation
-/// and the run of another engine differ from every run, also from those of the same scenario.
+/// and the run of another engine differ from every run, also from those of the same scenario. That holds for several
+/// writers at once, too: of two runs the first one is kept, and the other is the error.
 pub fn write(tables: &Tables, folder: &Path) -> Result<(), Fault> {
     let created = create(folder)?;
-    let written = reject_other_run(&tables.header, folder)
-        .and_then(|()| stage(tables, folder))
-        .and_then(|()| commit(tables, folder));
+    let written = write_by(tables, &Staging::new(folder));
+    if written.is_err() && created {
+        let _ = fs::remove_dir(folder);
+    }
+    written
+}
+
+/// Writes the tables by these temporary files, of which none is left.
+fn write_by(tables: &Tables, staging: &Staging<'_>) -> Result<(), Fault> {
+    let written = reject_other_run(&tables.header, staging.folder)
+        .and_then(|()| stage(tables, staging))
+        .and_then(|()| commit(tables, staging));
     if written.is_err() {
         for name in TABLES.iter().map(|table| table_file(table.name)).chain([CHECKSUMS.to_owned()]) {
             // A file may not have been staged before the error.
-            let _ = fs::remove_file(staged(folder, &name));
-        }
-        if created {
-            let _ = fs::remove_dir(folder);
+            let _ = fs::remove_file(staging.file(&name));
         }
     }
     written
@@ -132,9 +140,22 @@ fn is_same_simulation(one: &Header, other: &Header) -> bool {
     simulated(one) && simulated(other) && identity(one) == identity(other)
 }
 
-/// The temporary file that is renamed to `name` on success.
-fn staged(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!(".{name}.{}", std::process::id()))
+/// The temporary files of one call of [`write`], which other calls of this and other processes do not use.
+struct Staging<'a> {
+    folder: &'a Path,
+    call: u64,
+}
+
+impl<'a> Staging<'a> {
+    fn new(folder: &'a Path) -> Self {
+        static CALLS: AtomicU64 = AtomicU64::new(0);
+        Self { folder, call: CALLS.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// The temporary file that is renamed to `name` on success.
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(format!(".{name}.{}.{}", std::process::id(), self.call))
+    }
 }
 
 /// A file in writing, with the hash state of its content so far.
@@ -155,7 +176,7 @@ impl Write for HashingWriter<'_> {
     }
 }
 
-fn stage(tables: &Tables, folder: &Path) -> Result<(), Fault> {
+fn stage(tables: &Tables, staging: &Staging<'_>) -> Result<(), Fault> {
     let header = &tables.header;
     let entries = [
         (SCHEMA, SCHEMA_VERSION.to_string()),
@@ -173,12 +194,12 @@ fn stage(tables: &Tables, folder: &Path) -> Result<(), Fault> {
         .build();
     let mut checksums = String::new();
     for (table, batches) in tables.present() {
-        match stage_table(&staged(folder, &table_file(table.name)), table, batches, properties.clone()) {
+        match stage_table(&staging.file(&table_file(table.name)), table, batches, properties.clone()) {
             Ok(digest) => checksums += &checksum_line(&digest, table.name),
-            Err(cause) => return write_error(&file(folder, table.name), &system_error(cause)),
+            Err(cause) => return write_error(&file(staging.folder, table.name), &system_error(cause)),
         }
     }
-    fs::write(staged(folder, CHECKSUMS), checksums).or_else(|cause| write_error(&folder.join(CHECKSUMS), &cause))
+    fs::write(staging.file(CHECKSUMS), checksums).or_else(|cause| write_error(&staging.folder.join(CHECKSUMS), &cause))
 }
 
 /// The I/O error that caused a Parquet error, if any.
@@ -209,16 +230,38 @@ fn stage_table(
     Ok(hex(state.finalize()))
 }
 
-/// Renames the staged files, the checksums last.
-fn commit(tables: &Tables, folder: &Path) -> Result<(), Fault> {
-    let written = tables.present().rev().map(|(table, _)| table_file(table.name));
-    for name in written.chain([CHECKSUMS.to_owned()]) {
-        let path = folder.join(&name);
-        if let Err(cause) = fs::rename(staged(folder, &name), &path) {
-            return write_error(&path, &cause);
+/// Gives the staged files their names, the checksums last.
+///
+/// Writers of different runs go through the tables in one order and meet at the first one that both have. A link to a
+/// name that exists fails, a renaming does not: only one of them creates the file, and the other takes back its own.
+fn commit(tables: &Tables, staging: &Staging<'_>) -> Result<(), Fault> {
+    let mut linked = Vec::new();
+    for (table, _) in tables.present().rev() {
+        let (from, path) = (staging.file(&table_file(table.name)), file(staging.folder, table.name));
+        match fs::hard_link(&from, &path) {
+            Ok(()) => {
+                linked.push(path);
+                // Where it cannot be removed, only a second name stays.
+                let _ = fs::remove_file(&from);
+                continue;
+            }
+            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+                if let Err(other) = reject_other_run(&tables.header, staging.folder) {
+                    for path in linked {
+                        let _ = fs::remove_file(path);
+                    }
+                    return Err(other);
+                }
+            }
+            Err(_) => {} // some file systems have no links
         }
+        rename(&from, &path)?;
     }
-    Ok(())
+    rename(&staging.file(CHECKSUMS), &staging.folder.join(CHECKSUMS))
+}
+
+fn rename(from: &Path, path: &Path) -> Result<(), Fault> {
+    fs::rename(from, path).or_else(|cause| write_error(path, &cause))
 }
 
 /// Reads the run in `folder`.

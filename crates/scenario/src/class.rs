@@ -6,7 +6,7 @@ use std::fmt;
 use cwndlab_config::{fields, words, Custom, Faults, FieldType, Kind, Reader};
 use cwndlab_control::Kind as AlgorithmKind;
 use cwndlab_traffic::media::controls::is_of_the_tree;
-use serde_json::{Map, Value};
+use serde_json::{json, Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::schema::table::tables;
@@ -19,10 +19,36 @@ tables! {
 /// The file of a policy, or its contents.
 static POLICY_FORM: Custom = Custom {
     accepts: "a file of `cwndlab.gym.Policy`, `\"policy.json\"`, or its contents",
-    schema: || serde_json::json!({ "type": ["string", "object"] }),
+    schema: || json!({ "type": ["string", "object"] }),
     canonical: Value::clone,
     python: "str | Mapping[str, Any]",
 };
+
+/// Names and defaults of parameters.
+static PARAMETERS_FORM: Custom = Custom {
+    accepts: "values by name; a number with a range is a table with `default`, `low` and `high`",
+    schema: || {
+        let number = json!({ "type": "number" });
+        let ranged = json!({
+            "type": "object",
+            "properties": { "default": number, "low": number, "high": number },
+            "required": ["default", "low", "high"],
+            "additionalProperties": false,
+        });
+        json!({ "type": "object", "additionalProperties": { "anyOf": [{ "type": ["number", "boolean"] }, ranged] } })
+    },
+    canonical: Value::clone,
+    python: "Mapping[str, Any]",
+};
+
+/// The keys of a number with a range.
+const RANGED: [&str; 3] = ["default", "low", "high"];
+
+fn is_ranged(default: &Value) -> bool {
+    default.as_object().is_some_and(|table| {
+        table.len() == RANGED.len() && RANGED.iter().all(|key| table.get(*key).is_some_and(Value::is_number))
+    })
+}
 
 /// The description of a user-defined algorithm.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +63,7 @@ pub struct Class {
     pub file: String,
     /// SHA-256 of the source, in hex.
     pub sha256: String,
-    /// Names and defaults of the parameters: numbers or Booleans.
+    /// Names and defaults of the parameters: numbers, with a range or without, or Booleans.
     pub parameters: Map<String, Value>,
     /// It has a model of the path, instead of a window that losses drive.
     pub model_based: bool,
@@ -127,14 +153,15 @@ pub(crate) enum Parameters {}
 impl FieldType for Parameters {
     type Value = Map<String, Value>;
 
-    const KIND: Kind = Kind::Values;
+    const KIND: Kind = Kind::Custom(&PARAMETERS_FORM);
 
     fn read(table: &Reader<'_>, name: &str, faults: &mut Faults) -> Option<Map<String, Value>> {
         let Some(given) = table.get(name)?.as_object() else {
             faults.add(table.at(name), "expected a table", "write 'parameters = { a = 1.0 }'");
             return None;
         };
-        for (key, _) in given.iter().filter(|(_, default)| !default.is_number() && !default.is_boolean()) {
+        let is_valid = |default: &Value| default.is_number() || default.is_boolean() || is_ranged(default);
+        for (key, _) in given.iter().filter(|(_, default)| !is_valid(default)) {
             faults.add(format!("{}.{key}", table.at(name)), "expected a number, true or false", "");
         }
         Some(given.clone())
@@ -209,8 +236,6 @@ fn read_one(name: &str, entry: &Value, faults: &mut Faults) -> Option<Class> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -128,21 +128,39 @@ impl Scenario {
 
     /// Changes one field, such as `flow[1].rtt` or `dumbbell.bottleneck.rate`. The value is parsed as TOML if possible,
     /// otherwise it is text. `flow[upload].rtt` is a field of the flow with this name, and `flow[+].algorithm` changes a
-    /// new flow, a copy of the last one without its name.
+    /// new flow, a copy of the last one without its name. `flow[*].rtt` is the field of every flow that there is now;
+    /// flows over UDP have no algorithm. Returns the paths of the changed fields, with the indices of items.
     ///
     /// # Errors
     /// An unknown field or list item, or an unreadable file.
-    pub fn set(&mut self, path: &str, value: &str) -> Result<(), Vec<Fault>> {
+    pub fn set(&mut self, path: &str, value: &str) -> Result<Vec<String>, Vec<Fault>> {
         let parsed = toml::from_str::<Value>(&format!("v = {value}")).ok().and_then(|table| table.get("v").cloned());
-        let field = field_path::find(&mut self.document, path).map_err(|fault| vec![fault])?;
-        *field = parsed.unwrap_or_else(|| Value::String(value.to_owned()));
+        let parsed = parsed.unwrap_or_else(|| Value::String(value.to_owned()));
+        let mut changed = Vec::new();
+        for place in field_path::expand(&mut self.document, path).map_err(|fault| vec![fault])? {
+            let (field, place) = field_path::find(&mut self.document, &place).map_err(|fault| vec![fault])?;
+            *field = parsed.clone();
+            changed.push(place);
+        }
         // A relative file name in a changed field refers to the working directory.
         let mut faults = Faults::default();
         read_files(&mut self.document, "", None, &mut faults);
         if faults.0.is_empty() {
-            Ok(())
+            Ok(changed)
         } else {
             Err(faults.0)
         }
+    }
+
+    /// Removes a field, which then has its default; its path is as in [`set`](Self::set).
+    ///
+    /// # Errors
+    /// An unknown field or list item, or an item of a list itself.
+    pub fn unset(&mut self, path: &str) -> Result<Vec<String>, Vec<Fault>> {
+        let mut changed = Vec::new();
+        for place in field_path::expand(&mut self.document, path).map_err(|fault| vec![fault])? {
+            changed.push(field_path::remove(&mut self.document, &place).map_err(|fault| vec![fault])?);
+        }
+        Ok(changed)
     }
 }

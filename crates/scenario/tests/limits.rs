@@ -205,6 +205,8 @@ fn values_beyond_the_range_of_counters_are_rejected() {
     assert_eq!(queue("4294967295 packets"), "");
     assert!(queue("99999999999999999999 packets").contains("is more than 4294967295 packets"));
     assert!(queue("1e9 bdp").contains("1000000000 bdp are more than 4294967295 packets"), "{}", queue("1e9 bdp"));
+    // Beyond 2⁶⁴ packets, too.
+    assert!(queue("1e18 bdp").contains("bdp are more than 4294967295 packets"), "{}", queue("1e18 bdp"));
     let mut long = dumbbell(cubic());
     long["duration"] = json!("9000 h");
     assert!(messages(&long).starts_with("duration: "), "{}", messages(&long));

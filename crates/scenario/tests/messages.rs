@@ -128,6 +128,23 @@ fn each_fault_has_its_message() {
             format!("{HEAD}{NET}{FLOW}profile = \"linus\"\n"),
             "flow[0].profile: no profile is called 'linus'\n  hint: did you mean 'linux'?",
         ),
+        (
+            format!("{HEAD}{NET}{FLOW}dscp = 46\nname = 5\n"),
+            "flow[0].name: expected a text, got a number\n  hint: write \"5\"\n\
+             flow[0].dscp: expected a text, got a number\n  hint: one of DF",
+        ),
+        (
+            format!("{HEAD}{}{FLOW}", NET.replace("delay", "token_bucket = { rate = \"0 Mbps\", burst = \"9 kB\" }, delay")),
+            "dumbbell.bottleneck.token_bucket.rate: the rate is zero\n  hint: write a rate above zero",
+        ),
+        (
+            format!("{HEAD}{}{FLOW}", NET.replace("rate = \"10 Mbps\"", "trace = { file = \"3g\", text = \"1\" }")),
+            "dumbbell.bottleneck.trace: has both a file and a text\n  hint: leave out one of them",
+        ),
+        (
+            format!("{HEAD}{NET}{}", FLOW.replace("cubic", "cubic(beta=0.7, c=0.4, beta=0.8)")),
+            "flow[0].algorithm: 'beta' has two values\n  hint: leave out one of them",
+        ),
         (format!("{HEAD}[dumbbell\n"), "line 3, column 10: this is not TOML: unclosed table, expected `]`"),
     ];
     for (text, message) in cases {
@@ -251,10 +268,46 @@ fn set_adds_a_flow() {
             ("flow1".to_owned(), "reno+standard/rack", Duration::from_millis(80), start),
         ]
     );
-    let fault = scenario.set("flow[*].rtt", "1 s").unwrap_err()[0].to_string();
-    assert_eq!(fault, "flow[*].rtt: is not a field\n  hint: write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'");
     let fault = scenario.set("dumbbell[+].rate", "1 Mbps").unwrap_err()[0].to_string();
     assert_eq!(fault, "dumbbell: is not a list\n  hint: write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'");
+}
+
+/// A star is every item that the list has when the change is made; a flow over UDP has no algorithm.
+#[test]
+fn set_changes_every_flow() {
+    let mut scenario = Scenario::from_toml(&format!("{HEAD}{NET}{FLOW}"), None).unwrap();
+    assert_eq!(scenario.set("flow[+].start", "1 s").unwrap(), ["flow[1].start"]);
+    assert_eq!(scenario.set("flow[*].rtt", "80 ms").unwrap(), ["flow[0].rtt", "flow[1].rtt"]);
+    let udp = "{ transport = 'udp', rtt = '80 ms', workload = { kind = 'cbr', rate = '1 Mbps' } }";
+    assert_eq!(scenario.set("flow[+]", udp).unwrap(), ["flow[2]"]);
+    assert_eq!(scenario.set("flow[*].algorithm", "reno").unwrap(), ["flow[0].algorithm", "flow[1].algorithm"]);
+    let plan = scenario.plan(&catalogue()).unwrap().0;
+    assert!(plan.flows.iter().all(|flow| flow.base_rtt == Duration::from_millis(80)));
+    let message = |scenario: &mut Scenario, path: &str| scenario.set(path, "1 s").unwrap_err()[0].to_string();
+    assert_eq!(message(&mut scenario, "flo[*].rtt"), "flo: no such field\n  hint: did you mean 'flow'?");
+    assert_eq!(
+        message(&mut scenario, "dumbbell[*].rtt"),
+        "dumbbell: is not a list\n  hint: write 'flow[1].rtt' or 'dumbbell.bottleneck.rate'"
+    );
+}
+
+/// A removed field has its default, as one that was never written.
+#[test]
+fn unset_restores_the_default() {
+    let mut scenario = Scenario::from_toml(&format!("{HEAD}{NET}{FLOW}"), None).unwrap();
+    let before = scenario.hash().unwrap();
+    scenario.set("title", "a title").unwrap();
+    scenario.set("flow[0].start", "1 s").unwrap();
+    assert_eq!(scenario.unset("title").unwrap(), ["title"]);
+    assert_eq!(scenario.unset("flow[*].start").unwrap(), ["flow[0].start"]);
+    assert_eq!(scenario.unset("flow[0].name").unwrap(), ["flow[0].name"]);
+    assert_eq!(scenario.hash().unwrap(), before);
+    let message = |scenario: &mut Scenario, path: &str| scenario.unset(path).unwrap_err()[0].to_string();
+    assert_eq!(message(&mut scenario, "flow[0].strat"), "flow[0].strat: no such field\n  hint: did you mean 'start'?");
+    assert_eq!(
+        message(&mut scenario, "flow[0]"),
+        "flow[0]: is an item of a list and has no default\n  hint: write the list without it"
+    );
 }
 
 /// Equivalent documents have equal hashes, different scenarios have different hashes.

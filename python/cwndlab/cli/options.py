@@ -238,10 +238,4 @@ def scenario_of(
     name: Path, changes: Sequence[str] | None, classes: Mapping[str, type] | None = None
 ) -> cwndlab.Scenario:
     """The scenario in a file, or the preset of this name, changed; with classes in Python."""
-
-    pairs = changes_of(changes)
-    if any("[*]" in path for path, _ in pairs):
-        # The items are those of the scenario before the changes.
-        document = cwndlab.presets.load(name, algorithms=classes).document
-        pairs = [(place, value) for path, value in pairs for place in cwndlab.study.fields.places(path, document)]
-    return cwndlab.presets.load(name, changes=pairs, algorithms=classes)
+    return cwndlab.presets.load(name, changes=changes_of(changes), algorithms=classes)

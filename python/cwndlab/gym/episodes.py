@@ -77,7 +77,7 @@ class Episodes:
         self.observation = Observation(observation) if isinstance(observation, str) else observation
         self.action = Action(action) if isinstance(action, str) else action
         self._paths = paths
-        interval = f", interval_ms={interval_ms:g}" if every == "interval" else ""
+        interval = f", interval_ms={np.format_float_positional(interval_ms, trim='-')}" if every == "interval" else ""
         #: The algorithm of the policy's flow: ``external`` with its parameters.
         self.algorithm = f"external(every={every}{interval})"
         fields = engine.decision_fields()

@@ -22,6 +22,8 @@ SCHEMA_VERSION = 1
 ACTIVATIONS = ("linear", "relu", "tanh")
 #: When a policy decides: the values of the parameter ``every`` of the algorithm ``external``.
 EVERY = ("rtt", "interval", "ack")
+#: The parts of a document; the engine reads the same ones.
+_PARTS = ("schema_version", "observation", "action", "every", "interval_ms", "normalisation", "layers")
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -235,21 +237,23 @@ class Policy:
             raise ScenarioError(
                 Fault("schema_version", f"'{version}' is not {SCHEMA_VERSION}", "write the policy anew")
             )
+        hint = "`Policy.save` writes all parts"
+        if unknown := [str(part) for part in document if part not in _PARTS]:
+            raise ScenarioError(*(Fault(part, "is no part of a policy", "leave it out") for part in unknown))
         try:
-            normalisation = document.get("normalisation", {})
             return cls(
                 layers=[Layer(**layer) for layer in document["layers"]],
                 observation=Observation(**document["observation"]),
                 action=Action(**document["action"]),
-                every=document.get("every", "rtt"),
-                interval_ms=document.get("interval_ms", 10),
-                mean=normalisation.get("mean"),
-                std=normalisation.get("std"),
+                every=document["every"],
+                interval_ms=document["interval_ms"],
+                mean=document["normalisation"]["mean"],
+                std=document["normalisation"]["std"],
             )
         except KeyError as missing:
-            raise ScenarioError(Fault(str(missing.args[0]), "is missing", "`Policy.save` writes all parts")) from None
+            raise ScenarioError(Fault(str(missing.args[0]), "is missing", hint)) from None
         except (AttributeError, TypeError, ValueError) as cause:
-            raise ScenarioError(Fault("policy", f"cannot be read: {cause}", "`Policy.save` writes all parts")) from None
+            raise ScenarioError(Fault("policy", f"cannot be read: {cause}", hint)) from None
 
     def save(self, path: str | Path) -> None:
         """Writes it as JSON; ``[algorithms.NAME] policy = "FILE"`` of a scenario takes it.

@@ -10,7 +10,8 @@ from cwndlab import engine
 from cwndlab.closing import Closing
 from cwndlab.records import Records
 from cwndlab.scenario.like import ScenarioLike
-from cwndlab.simulate import engine_document
+from cwndlab.scenario.schema_tables import plain_scalar
+from cwndlab.simulate import check_seed, engine_document
 
 __all__ = ["Cause", "Decision", "Simulation", "State"]
 
@@ -159,6 +160,8 @@ class Simulation(Closing):
 
     Raises
     ------
+    ArgumentError
+        The seed is none.
     ScenarioError
         With every fault of the scenario; an algorithm that is a class in Python is one.
     RunError
@@ -179,6 +182,7 @@ class Simulation(Closing):
 
     def __init__(self, scenario: ScenarioLike, seed: int) -> None:
         text, _ = engine_document(scenario, {})
+        check_seed(plain_scalar(seed))
         self._run = engine.Simulation(text, "json", seed)
 
     @property

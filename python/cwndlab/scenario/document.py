@@ -194,9 +194,17 @@ class Scenario(Table):
         return cls._from_checked(checked)
 
     @classmethod
-    def from_json(cls, text: str, *, folder: str | Path | None = None, algorithms: Classes | None = None) -> Self:
-        """Reads the same schema as JSON."""
-        return cls._from_checked(check(text, "json", folder=_path(folder), classes=algorithms))
+    def from_json(
+        cls,
+        text: str,
+        *,
+        folder: str | Path | None = None,
+        changes: Iterable[tuple[str, str]] = (),
+        algorithms: Classes | None = None,
+    ) -> Self:
+        """Reads the same schema as JSON, otherwise as `from_toml`."""
+        checked = check(text, "json", folder=_path(folder), changes=tuple(changes), classes=algorithms)
+        return cls._from_checked(checked)
 
     @classmethod
     def load(
@@ -237,14 +245,20 @@ class Scenario(Table):
 
     def with_(self, changes: Mapping[str, Any] | None = None, /, **top: Any) -> Self:
         """The same scenario with other values: fields by their path, ``{"flow[1].rtt": "50 ms"}``, or by their name, as
-        that of the constructor: ``flows=[…]``.
+        that of the constructor: ``flows=[…]``. A field that is set to ``None`` has its default.
 
         ``algorithms`` come to those that there are.
+
+        >>> import cwndlab
+        >>> cwndlab.presets.load("single").with_({"flow[*].rtt": "80 ms"}, title=None).title is None
+        True
         """
         values = {**(changes or {}), **top}
         classes = self.classes | dict(values.pop("algorithms", {})) | _classes_in(list(values.values()))
         singular = {plural: name for name, plural in _PLURAL.items()}
-        pairs = [(singular.get(path, path), toml_value(value)) for path, value in values.items()]
+        pairs = [
+            (singular.get(path, path), None if value is None else toml_value(value)) for path, value in values.items()
+        ]
         return self._from_checked(check(self.to_json(), "json", changes=pairs, classes=classes))
 
     def perturbed(self, perturb: bool | None) -> Self:

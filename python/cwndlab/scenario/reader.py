@@ -25,6 +25,8 @@ class Checked(NamedTuple):
     """What was derived, such as a queue that was floored."""
     classes: Classes
     """The classes in Python at hand: the given ones, and the registered ones that flows name."""
+    places: tuple[tuple[str, ...], ...] = ()
+    """The paths of the fields of each change, with the indices of items in place of names, ``[*]`` and ``[+]``."""
 
 
 def check(
@@ -32,15 +34,15 @@ def check(
     format: Literal["toml", "json"],
     *,
     folder: Path | None = None,
-    changes: Sequence[tuple[str, str]] = (),
+    changes: Sequence[tuple[str, str | None]] = (),
     classes: Classes | None = None,
 ) -> Checked:
     """Reads a scenario, changes fields, describes ``classes`` and the registered classes that its flows name, checks
-    all of it; raises ``ScenarioError`` with every fault."""
+    all of it; raises ``ScenarioError`` with every fault. A field that is changed to ``None`` has its default."""
     given = validate_classes(classes)
     others = {name: one for name, one in _undescribed(text, format).items() if name not in given}
     entries = [(name, json.dumps(algorithm.entry)) for name, algorithm in {**others, **given}.items()]
-    document, canonical, hash_, notes = engine.check(
+    document, canonical, hash_, notes, places = engine.check(
         text, format, folder=folder, changes=list(changes), algorithms=entries
     )
     known = {name: algorithm.kind for name, algorithm in given.items()}
@@ -52,7 +54,7 @@ def check(
         if not plain["algorithms"]:
             del plain["algorithms"]
         document, known = json.dumps(plain, separators=(",", ":"), ensure_ascii=False), {**named, **known}
-    return Checked(document, canonical, hash_, tuple(notes), known)
+    return Checked(document, canonical, hash_, tuple(notes), known, tuple(map(tuple, places)))
 
 
 def _undescribed(text: str, format: Literal["toml", "json"]) -> dict[str, CustomAlgorithm]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -78,8 +79,15 @@ def plain(value: object) -> object:
             return {key: plain(item) for key, item in value.items()}
         case list() | tuple():
             return [plain(item) for item in value]
+        case PurePath():
+            return str(value)
         case _:
-            return value
+            return plain_scalar(value)
+
+
+def plain_scalar(value: Any) -> Any:
+    """A scalar of NumPy as Python has it; any other value as it is."""
+    return value.item() if hasattr(value, "dtype") and hasattr(value, "item") else value
 
 
 def value_of(key: str, value: Any) -> Any:

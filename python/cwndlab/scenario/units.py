@@ -105,7 +105,7 @@ def _canonical(link: dict[str, Any], flow: dict[str, Any], parameter: str) -> di
         "flow": [{"algorithm": "reno", "rtt": "10 ms", **flow}],
     }
     try:
-        _, canonical, _, _ = check(json.dumps(document), "json")
+        canonical = check(json.dumps(document), "json")[1]
     except ScenarioError as error:
         fault = error.faults[0]
         raise ScenarioError(Fault(Parameter(parameter), fault.what, fault.hint)) from None

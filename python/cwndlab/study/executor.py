@@ -233,7 +233,8 @@ def run(
     progress
         Called with the number of finished runs and of all.
     tolerant
-        Notes failed runs in the outcome; otherwise the first one raises its error.
+        Notes failed runs in the outcome; otherwise the first one raises its error, as that of a class of the user
+        always does: it is likely to fail in each of its runs.
 
     Raises
     ------

@@ -95,6 +95,10 @@ class Store(Closing):
         from fsspec.core import url_to_fs
         from fsspec.implementations.local import LocalFileSystem
 
+        if (folder := local(self.place)) is not None:
+            # A name with "::" is no chain of URLs.
+            self._fs, self._is_local, self._root = LocalFileSystem(), True, str(folder.expanduser().absolute())
+            return
         try:
             self._fs, root = url_to_fs(self.place)
         except (ImportError, ValueError) as error:

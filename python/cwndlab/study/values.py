@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from cwndlab.errors import Fault
+from cwndlab.scenario.schema_tables import plain_scalar
 
 #: Maximum nesting of tables and lists; the engine's reader of JSON has a similar limit.
 MOST_LEVELS = 100
@@ -40,11 +41,6 @@ def is_list(value: object) -> TypeGuard[Sequence[Any]]:
     [True, True, True, False, False, False]
     """
     return hasattr(value, "__len__") and hasattr(value, "__getitem__") and not isinstance(value, str | bytes | Mapping)
-
-
-def plain_scalar(value: Any) -> Any:
-    """A scalar of NumPy as Python has it; any other value as it is."""
-    return value.item() if hasattr(value, "dtype") and hasattr(value, "item") else value
 
 
 def listed(values: Sequence[Any]) -> Sequence[Any]:

@@ -21,7 +21,7 @@ pub struct Description<'a> {
     pub class: &'a str,
     /// Path of the source file.
     pub file: &'a str,
-    /// Names and defaults of the parameters: numbers or Booleans.
+    /// Names and defaults of the parameters: numbers, with a range or without, or Booleans.
     pub parameters: &'a Map<String, Json>,
     /// It has a model of the path.
     pub model_based: bool,
@@ -30,7 +30,11 @@ pub struct Description<'a> {
 fn parameter(name: &str, default: &Json) -> Parameter {
     let (default, domain) = match default.as_bool() {
         Some(flag) => (Value::Word(if flag { "true" } else { "false" }), Domain::Words(&["false", "true"])),
-        None => (Value::Number(default.as_f64().unwrap_or(f64::NAN)), Domain::Range(f64::NEG_INFINITY, f64::INFINITY)),
+        None => {
+            let number = |key, otherwise| default.get(key).and_then(Json::as_f64).unwrap_or(otherwise);
+            let initial = default.as_f64().unwrap_or_else(|| number("default", f64::NAN));
+            (Value::Number(initial), Domain::Range(number("low", f64::NEG_INFINITY), number("high", f64::INFINITY)))
+        }
     };
     Parameter { name: name.to_owned().leak(), unit: "", default, domain, doc: "of the class's constructor" }
 }

@@ -52,11 +52,11 @@ impl RustLibrary {
         self.plugin.needs().collect()
     }
 
-    /// Names and defaults of its parameters, numbers or words.
+    /// Names and defaults of its parameters: numbers, each with the least and the largest one, or words.
     #[getter]
-    fn parameters(&self) -> Vec<(&'static str, Option<f64>, Option<&'static str>)> {
+    fn parameters(&self) -> Vec<(&'static str, Option<(f64, f64, f64)>, Option<&'static str>)> {
         let each = |(name, default)| match default {
-            Initial::Number(number) => (name, Some(number), None),
+            Initial::Number(number, low, high) => (name, Some((number, low, high)), None),
             Initial::Word(word) => (name, None, Some(word)),
         };
         self.plugin.parameters().map(each).collect()

@@ -33,8 +33,12 @@ pub(crate) fn catalogue(py: Python<'_>, scenario: Option<&str>) -> PyResult<Cata
     py_algorithms::catalogue_with(&classes).map_err(|faults| scenario_error(py, faults))
 }
 
-/// Reads a scenario, changes fields and validates it. Returns its document as JSON, its canonical form, its hash and
-/// notes. `algorithms` are names of Python classes and their entries in the document, as JSON.
+/// What [`check`] returns.
+type Checked = (String, String, String, Vec<String>, Vec<Vec<String>>);
+
+/// Reads a scenario, changes fields and validates it; a field whose new value is `None` is removed. Returns its document
+/// as JSON, its canonical form, its hash, notes, and the paths of the fields of each change. `algorithms` are names of
+/// Python classes and their entries in the document, as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, format, *, folder=None, changes=Vec::new(), algorithms=Vec::new()))]
 pub(crate) fn check(
@@ -42,17 +46,25 @@ pub(crate) fn check(
     text: &str,
     format: &str,
     folder: Option<PathBuf>,
-    changes: Vec<(String, String)>,
+    changes: Vec<(String, Option<String>)>,
     algorithms: Vec<(String, String)>,
-) -> PyResult<(String, String, String, Vec<String>)> {
+) -> PyResult<Checked> {
     let mut scenario = read(py, text, format, folder)?;
     for (name, entry) in &algorithms {
         let entry = serde_json::from_str(entry).map_err(|error| PyValueError::new_err(error.to_string()))?;
         scenario.set_class(name, entry);
     }
     let mut faults = Vec::new();
+    let mut places = Vec::new();
     for (path, value) in &changes {
-        faults.extend(scenario.set(path, value).err().unwrap_or_default());
+        let outcome = match value {
+            Some(value) => scenario.set(path, value),
+            None => scenario.unset(path),
+        };
+        match outcome {
+            Ok(changed) => places.push(changed),
+            Err(wrong) => faults.extend(wrong),
+        }
     }
     if !faults.is_empty() {
         return Err(scenario_error(py, faults));
@@ -60,7 +72,7 @@ pub(crate) fn check(
     let catalogue = py_algorithms::catalogue(&scenario).map_err(|faults| scenario_error(py, faults))?;
     let (plan, notes) = scenario.plan(&catalogue).map_err(|faults| scenario_error(py, faults))?;
     let canonical = scenario.canonical().map_err(|faults| scenario_error(py, faults))?.to_string();
-    Ok((scenario.to_json(), canonical, plan.scenario_hash, notes))
+    Ok((scenario.to_json(), canonical, plan.scenario_hash, notes, places))
 }
 
 /// Converts a scenario's document from JSON to TOML.

@@ -141,6 +141,49 @@ fn a_folder_accepts_the_same_run_again_and_rejects_a_different_run() {
     assert_eq!(read(&folder.0).unwrap().header.seed, 7);
 }
 
+/// Both writers have seen an empty folder before either gives its files their names.
+#[test]
+fn of_two_writers_of_different_runs_the_first_is_kept() {
+    let folder = Folder::new();
+    let (first, second) = (tables(1, 3), tables(2, 3));
+    let (one, other) = (Staging::new(&folder.0), Staging::new(&folder.0));
+    stage(&first, &one).unwrap();
+    stage(&second, &other).unwrap();
+    commit(&first, &one).unwrap();
+    let fault = commit(&second, &other).unwrap_err();
+    assert!(fault.what.starts_with("holds another run (scenario 0123456789ab, seed 1,"), "{fault}");
+    assert_eq!(read(&folder.0).unwrap().header.seed, 1);
+}
+
+/// The second writer has created the file of a table that the first one lacks, and takes it back.
+#[test]
+fn a_writer_that_is_refused_leaves_none_of_its_tables() {
+    let folder = Folder::new();
+    let first = Tables::new(tables(1, 3).header, Records::default());
+    write(&first, &folder.0).unwrap();
+    let before = folder.files();
+    let second = tables(2, 3);
+    let staging = Staging::new(&folder.0);
+    stage(&second, &staging).unwrap();
+    commit(&second, &staging).unwrap_err();
+    let left: Vec<_> = folder.files().into_iter().filter(|name| !name.starts_with('.')).collect();
+    assert_eq!(left, before);
+}
+
+#[test]
+fn threads_write_the_same_run_at_once() {
+    let folder = Folder::new();
+    let run = tables(1, 3);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4).map(|_| scope.spawn(|| write(&run, &folder.0))).collect();
+        for writer in writers {
+            assert_eq!(writer.join().unwrap(), Ok(()));
+        }
+    });
+    assert_eq!(read(&folder.0).unwrap().header.seed, 1);
+    assert!(folder.files().iter().all(|name| !name.starts_with('.')));
+}
+
 #[test]
 fn an_emulation_is_never_overwritten_and_overwrites_nothing() {
     // Real time does not come again: equal scenarios and seeds are two measurements (docs/emulation.md).
@@ -325,8 +368,9 @@ fn a_full_disk_is_an_error_and_leaves_no_file() {
     let folder = Folder::new();
     let inside = folder.0.join("out");
     fs::create_dir(&inside).unwrap();
-    std::os::unix::fs::symlink("/dev/full", staged(&inside, "samples.parquet")).unwrap();
-    let error = write(&tables(7, 1000), &inside).unwrap_err();
+    let staging = Staging::new(&inside);
+    std::os::unix::fs::symlink("/dev/full", staging.file("samples.parquet")).unwrap();
+    let error = write_by(&tables(7, 1000), &staging).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(

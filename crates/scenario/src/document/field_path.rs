@@ -34,7 +34,7 @@ impl<'a> Step<'a> {
         let Some((key, rest)) = text.split_once('[') else { return Some(Self { key: text, item: None }) };
         let item = match rest.strip_suffix(']')? {
             "+" => Item::New,
-            "" | "*" => return None, // every item, which the callers in Python expand
+            "" | "*" => return None, // `expand` replaces a star
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => Item::At(digits.parse().ok()?),
             name => Item::Named(name),
         };
@@ -42,8 +42,41 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Returns the field at this path; adds missing tables and items.
-pub(super) fn find<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, Fault> {
+/// The paths that a path with `[*]` stands for, one for each item of the list; a path without it stands for itself.
+pub(super) fn expand(document: &mut Value, path: &str) -> Result<Vec<String>, Fault> {
+    let Some((head, rest)) = path.split_once("[*]") else { return Ok(vec![path.to_owned()]) };
+    let (list, head) = find(document, head)?;
+    let items = list.as_array().ok_or_else(|| Fault::new(head.as_str(), "is not a list", EXAMPLES))?;
+    if items.is_empty() {
+        return Err(Fault::new(head, "the list has no items", ""));
+    }
+    let over_udp = |item: &Value| item.get("transport").and_then(Value::as_str) == Some("udp");
+    let meant = |item: &Value| rest != ".algorithm" || !over_udp(item);
+    let places: Vec<_> =
+        (0..items.len()).filter(|at| meant(&items[*at])).map(|at| format!("{head}[{at}]{rest}")).collect();
+    let mut expanded = Vec::new();
+    for place in places {
+        expanded.extend(expand(document, &place)?);
+    }
+    Ok(expanded)
+}
+
+/// Removes the field at this path; returns the path with the indices of items.
+pub(super) fn remove(document: &mut Value, path: &str) -> Result<String, Fault> {
+    let (_, place) = find(document, path)?; // reports unknown names
+    let (table, key) = place.rsplit_once('.').unwrap_or(("", &place));
+    if key.ends_with(']') {
+        return Err(Fault::new(place.as_str(), "is an item of a list and has no default", "write the list without it"));
+    }
+    let table = if table.is_empty() { document } else { find(document, table)?.0 };
+    if let Value::Object(map) = table {
+        map.remove(key);
+    }
+    Ok(place)
+}
+
+/// Returns the field at this path, and the path with the indices of items; adds missing tables and items.
+pub(super) fn find<'a>(document: &'a mut Value, path: &str) -> Result<(&'a mut Value, String), Fault> {
     let mut at = document;
     let mut walked = String::new();
     let mut steps = path.split('.').peekable();
@@ -58,7 +91,7 @@ pub(super) fn find<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Va
             at = item_of(at, item, &mut walked)?;
         }
     }
-    Ok(at)
+    Ok((at, walked))
 }
 
 /// The value of the step's key. A missing value is added: null for the `last` step, otherwise an empty table.

@@ -153,6 +153,9 @@ fn read_delays(map: &mut Map<String, Value>, place: &str, folder: Option<&Path>,
     match std::fs::read_to_string(&file) {
         Err(error) => faults.add(place, format!("'{}' cannot be read: {error}", file.display()), hint),
         Ok(text) => {
+            if let Err(what) = trace::parse_delays(&text, name) {
+                return faults.add(place, what, "one integer number of milliseconds per line");
+            }
             map.remove("file");
             map.insert("text".to_owned(), text.into());
         }
@@ -177,7 +180,7 @@ fn read_policy(value: &mut Value, path: &str, folder: Option<&Path>, faults: &mu
 fn drop_list(file: &Path, column: &str, select: Option<&Value>) -> Result<Vec<u64>, String> {
     let name = file.display();
     let text = std::fs::read_to_string(file).map_err(|error| format!("'{name}' cannot be read: {error}"))?;
-    let mut lines = text.lines();
+    let mut lines = text.trim_start_matches('\u{feff}').lines(); // spreadsheets begin with a byte order mark
     let header: Vec<&str> = lines.next().unwrap_or("").split(',').collect();
     let position = |column: &str| {
         header.iter().position(|one| *one == column).ok_or_else(|| format!("'{name}' has no column '{column}'"))

@@ -106,12 +106,12 @@ impl Bdp {
     }
 }
 
-/// Rounds half to even, the default of IEEE 754.
+/// Rounds half to even, the default of IEEE 754; the largest number for what is beyond it.
 fn half_to_even(value: f64) -> u64 {
     let whole = value as u64;
     let rest = value - (value as u64) as f64;
     if rest > 0.5 || (rest == 0.5 && whole % 2 == 1) {
-        whole + 1
+        whole.saturating_add(1)
     } else {
         whole
     }

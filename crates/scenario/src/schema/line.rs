@@ -169,7 +169,7 @@ impl FieldType for DelayTrace {
             faults.add(inner.path.clone(), what, "write 'file = \"delays.txt\"' in the scenario's own file");
             return None;
         };
-        match trace::parse_delays(&text) {
+        match trace::parse_delays(&text, "text") {
             Ok(delays) => Some(schedule_of(&delays, interval)),
             Err(what) => {
                 faults.add(inner.at("text"), what, "one integer number of milliseconds per line");
@@ -268,8 +268,12 @@ impl FieldType for TraceLine {
                     return None;
                 }
             },
-            _ => {
+            (None, None) => {
                 faults.add(path, "has neither a file nor a text", "write 'trace = \"lte-driving\"' or a file's name");
+                return None;
+            }
+            (Some(_), Some(_)) => {
+                faults.add(path, "has both a file and a text", "leave out one of them");
                 return None;
             }
         };

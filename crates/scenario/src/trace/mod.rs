@@ -100,15 +100,15 @@ fn milliseconds(line: &str, place: &str) -> Result<u32, String> {
     word.parse().map_err(|_| format!("{place}: expected an integer number of milliseconds from 0 to {}", u32::MAX))
 }
 
-/// Parses recorded delays, ms; messages start with `text:line: `.
+/// Parses recorded delays, ms; messages start with `name:line: `.
 ///
 /// # Errors
 /// An empty or malformed line, or no line.
-pub fn parse_delays(text: &str) -> Result<Vec<u32>, String> {
+pub fn parse_delays(text: &str, name: &str) -> Result<Vec<u32>, String> {
     let delays: Result<Vec<u32>, String> =
-        text.lines().enumerate().map(|(n, line)| milliseconds(line, &format!("text:{}", n + 1))).collect();
+        text.lines().enumerate().map(|(n, line)| milliseconds(line, &format!("{name}:{}", n + 1))).collect();
     match delays {
-        Ok(delays) if delays.is_empty() => Err("text:1: the trace is empty".to_owned()),
+        Ok(delays) if delays.is_empty() => Err(format!("{name}:1: the trace is empty")),
         other => other,
     }
 }

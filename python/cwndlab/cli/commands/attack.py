@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed
 from cwndlab.cli.options import Argument, Option, changes_of, command, scenario_of
+from cwndlab.cli.places import check_file
 from cwndlab.cli.progress import progress_bar
 from cwndlab.cli.show import show_attack
 from cwndlab.engine import require_stack
@@ -48,6 +50,7 @@ def attack(
     not choose them. With --emulate or --linux receivers stay as they are: a kernel decides itself when it
     sends an ACK.
     """
+    check_file(save)
     if emulate:
         cwndlab.emulation.become_root()
     name, classes = cwndlab.custom.selected_one(algorithm, algorithm_file or ())
@@ -69,25 +72,24 @@ def attack(
             workers=workers,
             progress=progress,
         )
-    if save is not None:
-        found.save(save)
     confirmations = {"emulated": found.emulated(emulate)} if emulate else {}
     confirmations |= {"linux": found.between_kernels(linux)} if linux else {}
     show_attack(found, confirmations, format)
     if save is not None:
+        found.save(save)
         say(f"scenario: {save}")
         story = cwndlab.study.attack.result.STORY_SEED
         files = [str(one) for one in algorithm_file or ()] + ([algorithm] if algorithm != name else [])
         classes_of_files = "".join(f" --algorithm-file {shlex.quote(one)}" for one in files)
-        say(f"its course: cwndlab debug {save} --next timeout --seed {story}{classes_of_files}")
+        say(f"its course: cwndlab debug {shlex.quote(str(save))} --next timeout --seed {story}{classes_of_files}")
     say_seed(seed)
 
 
 def _path(path: Path | None, changes: list[str] | None, classes: dict[str, type]) -> cwndlab.Scenario:
     if path is not None:
         return scenario_of(path, changes, classes)
-    default = cwndlab.scenario.like.scenario_of(cwndlab.study.attack.world.PATH, algorithms=classes)
-    return default.with_(dict(changes_of(changes)))
+    default = json.dumps(cwndlab.study.attack.world.PATH)
+    return cwndlab.Scenario.from_json(default, changes=changes_of(changes), algorithms=classes)
 
 
 def add(app: typer.Typer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -65,7 +66,7 @@ def host(
     if path is not None:
         described = scenario_of(path, set_, {})
     else:
-        described = cwndlab.scenario.like.scenario_of(hosting.PATH).with_(dict(changes_of(set_)))
+        described = cwndlab.Scenario.from_json(json.dumps(hosting.PATH), changes=changes_of(set_))
     # An empty name is the stack's own choice, or no audit.
     controllers = cwndlab.study.fields.split_at_commas(controller, empty=True)
     references = cwndlab.study.fields.split_at_commas(as_, empty=True) if as_ else []

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -247,7 +248,7 @@ def _time(seconds: float) -> str:
 
 
 def _rate(bps: float) -> str:
-    return f"{bps / 1e6:.6g} Mbps"
+    return f"{Decimal(f'{bps / 1e6:.6g}'):f} Mbps"  # a quantity has no exponent
 
 
 def _capacity(line: Mapping[str, Any], flow: Mapping[str, Any]) -> str | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from runpy import run_path
@@ -18,7 +20,6 @@ from cwndlab.scenario.declared import Entry
 from cwndlab.scenario.declared import faults as declared_faults
 from cwndlab.scenario.document import Scenario, toml_value
 from cwndlab.scenario.reader import check
-from cwndlab.study.fields import places, plain
 from cwndlab.study.sweeps.spec import Sweep
 from cwndlab.study.values import MOST_LEVELS, levels, unsupported
 
@@ -130,13 +131,26 @@ def read(
         made: Sweep = python_value(path, "sweep", Sweep)
         if not changes and not classes:
             return made
-        base = made.base.with_({name: plain(value) for name, value in changes}, algorithms=classes or {})
-        return replace(made, base=base)
+        return _changed(made, changes, classes or {})
     document = toml_document(path, "name a sweep in TOML or Python")
     table = document.pop(where, None)
     if not isinstance(table, dict):
         raise ScenarioError(Fault(str(path), f"has no table [{where}]", "docs/sweeps.md shows one"))
     return from_table(table, document, where=where, folder=path.parent, changes=changes, classes=classes)
+
+
+def _changed(made: Sweep, changes: Sequence[tuple[str, str]], classes: Mapping[str, type]) -> Sweep:
+    """A sweep with changes to its base and to the scenarios that alternatives have of their own."""
+
+    def changed(scenario: Scenario) -> Scenario:
+        both = {**scenario.classes, **classes}
+        return Scenario.from_json(scenario.to_json(), changes=changes, algorithms=both)
+
+    alternatives = {
+        axis: {name: one._replace(base=one.base and changed(one.base)) for name, one in members.items()}
+        for axis, members in made.alternatives.items()
+    }
+    return replace(made, base=changed(made.base), alternatives=alternatives)
 
 
 def toml_document(path: Path, hint: str) -> dict[str, Any]:
@@ -157,6 +171,9 @@ def toml_document(path: Path, hint: str) -> dict[str, Any]:
 def python_value(path: Path, name: str, kind: type) -> Any:
     """Runs a Python file and returns its value ``name``; raises unless that is a ``kind``."""
     text_of(path, f"name a Python file that defines `{name} = …`")
+    # A module beside the file is found, as by `python`.
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
     try:
         value = run_path(str(path)).get(name)
     except Error:
@@ -164,6 +181,9 @@ def python_value(path: Path, name: str, kind: type) -> Any:
     except (Exception, SystemExit) as error:
         what = f"ended with {type(error).__name__}: {error}".rstrip(": ")
         raise ScenarioError(Fault(line_of(path, error), what, f"`python {path}` shows details")) from error
+    finally:
+        with suppress(ValueError):  # the file may have taken it out
+            sys.path.remove(folder)
     if not isinstance(value, kind):
         what = f"has no '{name}' that is a {kind.__name__}"
         raise ScenarioError(Fault(str(path), what, f"write `{name} = cwndlab.study.sweeps.{kind.__name__}(…)`"))
@@ -197,10 +217,7 @@ def from_table(
     if faults:
         raise ScenarioError(*faults)
     pairs = [*((name, toml_value(value)) for name, value in table.get("set", {}).items()), *changes]
-    spread = [
-        (one, value) for name, value in pairs for one in places(name, inline or _document_of(table["base"], folder))
-    ]
-    base = _base(table.get("base"), inline, folder, spread, classes)
+    base = _base(table.get("base"), inline, folder, pairs, classes)
     names = ("seeds", "product", "zip", "title", "algorithms", "until", "at_most", "metrics", "start_s", "end_s")
     given = {key: table[key] for key in names if key in table}
     alternatives = _with_bases(table.get("alternatives", {}), lambda name: _base(name, {}, folder, pairs, classes))
@@ -221,11 +238,6 @@ def _is_file(path: Path) -> bool:
 
 def _file_of(name: str, folder: Path) -> Path:
     return folder / name if _is_file(folder / name) else presets.folder() / f"{name}.toml"
-
-
-def _document_of(name: str, folder: Path) -> dict[str, Any]:
-    path = _file_of(name, folder)
-    return toml_document(path, "") if _is_file(path) else {}
 
 
 def _base(

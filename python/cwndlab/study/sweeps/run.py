@@ -83,6 +83,8 @@ def sweep(
         The faults of all cells, before anything runs.
     RecordsError
         ``out`` is in use by another process, or holds something else.
+    AlgorithmError
+        A class of yours failed; finished runs are kept.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,10 +16,11 @@ from cwndlab.metrics.summary import NAMES
 from cwndlab.scenario.document import Scenario, toml_value
 from cwndlab.scenario.like import scenario_of
 from cwndlab.scenario.reader import Checked, check
+from cwndlab.scenario.schema_tables import plain_scalar
 from cwndlab.service.per_run import requires
 from cwndlab.statistics.sequential import Until
 from cwndlab.study.arguments import seeds_of
-from cwndlab.study.fields import places, shown
+from cwndlab.study.fields import shown
 from cwndlab.study.header import Header
 from cwndlab.study.spec import Measure, Point, Study, has_air
 from cwndlab.study.values import (
@@ -28,7 +30,6 @@ from cwndlab.study.values import (
     listed,
     not_text,
     not_texts,
-    plain_scalar,
     short,
     unsupported,
 )
@@ -265,6 +266,8 @@ class Sweep:
             yield Fault("sweep.at_most", "a cell whose interval stays wide would run forever", "write at_most = 100")
         elif self.at_most < seeds:
             yield Fault("sweep.at_most", f"{self.at_most} is less than the {seeds} seeds", "write more")
+        elif self.at_most < 2:
+            yield Fault("sweep.at_most", "one run has no interval", "write more")
         try:
             rule = Until.parse(self.until, COLUMNS, at_most=max(2, self.at_most or seeds), at_least=seeds)
         except ScenarioError as error:
@@ -364,27 +367,20 @@ class Sweep:
 
     def checked(self, index: int) -> Checked:
         """The scenario of a cell; raises with its faults."""
-        chosen = [axis.choices[at] for axis, at in self._places(index)]
-        base = next((one.base for one in chosen if one.base is not None), self.base)
-        document = self._document(base)
-        changes = [
-            (place, toml_value(value))
-            for one in chosen
-            for path, value in one.changes.items()
-            for place in places(path, document)
-        ]
+        chosen = self._choices(index)
+        base = next((one.base for _, one in chosen if one.base is not None), self.base)
+        changes = [(path, toml_value(value)) for _, one in chosen for path, value in one.changes.items()]
         return check(base.to_json(), "json", changes=changes, classes={**base.classes, **self.base.classes})
 
-    def _document(self, base: Scenario) -> dict[str, Any]:
-        read: dict[str, dict[str, Any]] = self.__dict__.setdefault("_read", {})
-        if base.hash not in read:
-            read[base.hash] = base.document
-        return read[base.hash]
+    def _choices(self, index: int) -> list[tuple[str, Alternative]]:
+        """The changes of a cell, with the names of their axes."""
+        return [(axis.fields[0].removeprefix("@"), axis.choices[at]) for axis, at in self._places(index)]
 
     def points(self, *, names_cells: bool = True) -> list[Point]:
         """Every cell, checked; raises with the faults of all, with the cell of each if ``names_cells``."""
         points: list[Point] = []
         faults: dict[Fault, list[int]] = {}
+        lost: dict[Fault, None] = {}
         for index in range(len(self)):
             try:
                 checked = self.checked(index)
@@ -392,24 +388,39 @@ class Sweep:
                 for one in error.faults:
                     faults.setdefault(one, []).append(index)
                 continue
+            for one in self._interval_faults(checked):
+                faults.setdefault(one, []).append(index)
+            lost.update(dict.fromkeys(self._lost(index, checked)))
             labels = {name: value if _is_plain(value) else shown(value) for name, value in self.values(index).items()}
             points.append(Point(index, labels, checked.hash, checked.document))
         if faults:
             raise ScenarioError(*(self._summarised(faults) if names_cells else faults))
-        self._reject_common_fields()
+        if lost:
+            raise ScenarioError(*list(lost)[:_SHOWN_FAULTS])
         return points
 
-    def _reject_common_fields(self) -> None:
-        """Raises if two axes set the same field, so that the values of one would be lost."""
-        known: dict[str, str] = {}
-        for axis in self.axes:
-            name = axis.fields[0].removeprefix("@")
-            paths = {path for choice in axis.choices for path in choice.changes}
-            for place in sorted({place for path in paths for place in places(path, self._document(self.base))}):
-                if place in known:
-                    what = f"'{known[place]}' and '{name}' both set it, so that one of the values would be lost"
-                    raise ScenarioError(Fault(place, what, "leave the field out of one of them"))
-                known[place] = name
+    def _interval_faults(self, checked: Checked) -> Iterator[Fault]:
+        """The fault of an interval of the metrics that a cell's run does not have."""
+        if self.start_s is None and self.end_s is None:
+            return
+        run = json.loads(checked.canonical)
+        start_ns = run["measure_from_ns"] if self.start_s is None else round(self.start_s * 1e9)
+        end_ns = run["duration_ns"] if self.end_s is None else round(self.end_s * 1e9)
+        if not start_ns < end_ns <= run["duration_ns"]:
+            what = f"{start_ns / 1e9:g} s to {end_ns / 1e9:g} s is not an interval of the run"
+            yield Fault("sweep.start_s, sweep.end_s", what, f"the run ends at {run['duration_ns'] / 1e9:g} s")
+
+    def _lost(self, index: int, checked: Checked) -> Iterator[Fault]:
+        """The faults of fields of a cell that an axis sets and a later axis sets again, or with a whole table."""
+        names = [name for name, one in self._choices(index) for _ in one.changes]
+        earlier: list[tuple[str, str]] = []
+        for name, places in zip(names, checked.places, strict=True):
+            for place in places:
+                for other, set_before in earlier:
+                    if other != name and (set_before == place or set_before.startswith((f"{place}.", f"{place}["))):
+                        what = f"'{other}' and '{name}' both set it, so that one of the values would be lost"
+                        yield Fault(set_before, what, "leave the field out of one of them")
+            earlier += [(name, place) for place in places]
 
     def _summarised(self, faults: Mapping[Fault, Sequence[int]]) -> Iterator[Fault]:
         """A fault of every cell is one of the base or a field; any other fault names its first cell."""

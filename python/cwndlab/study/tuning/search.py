@@ -205,7 +205,9 @@ class _Evaluator:
         return list(self._findings.values())
 
     def refuse(self) -> None:
-        """Raises if the folder holds something else."""
+        """Raises if the folder is a file, or holds something else."""
+        if self._place.exists() and not self._place.is_dir():
+            raise RecordsError(Fault(str(self._place), "is a file, not a folder", "choose another folder by --out"))
         # A tuning's folder may also have its page and figures, or what its user keeps there.
         is_ours = any((self._place / name).exists() for name in ("study.log", FILE))
         if self._place.exists() and not is_ours:

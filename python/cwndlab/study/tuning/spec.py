@@ -16,11 +16,12 @@ from cwndlab.files import json_text
 from cwndlab.metrics.summary import NAMES
 from cwndlab.scenario.declared import Entry, schema
 from cwndlab.scenario.declared import faults as declared_faults
+from cwndlab.scenario.schema_tables import plain_scalar
 from cwndlab.study.sweeps.files import ENTRIES as SWEEP_ENTRIES
 from cwndlab.study.sweeps.files import from_table, python_value, toml_document
 from cwndlab.study.sweeps.spec import Sweep
 from cwndlab.study.tuning.expression import Expression
-from cwndlab.study.values import is_list, is_number, listed, not_text, not_texts, plain_scalar, short
+from cwndlab.study.values import is_list, is_number, listed, not_text, not_texts, short
 
 #: The sampler considers all earlier trials before each one; with more of them, a search would not end.
 MOST_TRIALS = 100_000
@@ -235,8 +236,9 @@ class Tuning:
         """Parameters of the algorithm's parts by their full names; those of a class in Python have no range."""
         if custom := self._classes.get(base_name(self.algorithm)):
             return {
-                f"{custom.name}.{name}": Parameter(name=name, unit="", default=float(value), doc="")
+                f"{custom.name}.{name}": Parameter(name=name, unit="", default=float(value), low=low, high=high, doc="")
                 for name, value in custom.parameters.items()
+                for low, high in [custom.ranges.get(name, (None, None))]
             }
         return {f"{entry.name}.{one.name}": one for entry in entries_of(self.algorithm) for one in entry.parameters}
 
@@ -403,7 +405,7 @@ def _span_faults(given: Mapping[str, Any], parameter: Parameter, where: str) -> 
     elif not is_number(low) or not is_number(high) or not low < high:
         ends = " to ".join(f"{end:g}" if is_number(end) else short(end) for end in (low, high))
         yield Fault(where, f"from {ends} is not a range", "write { low = 0.5, high = 4 }")
-    elif low < (parameter.low or 0) or (parameter.high is not None and high > parameter.high):
+    elif (parameter.low is not None and low < parameter.low) or (parameter.high is not None and high > parameter.high):
         yield Fault(where, f"{low} to {high} leaves {parameter.domain}", "stay within it")
     elif given.get("log") and low <= 0:
         yield Fault(where, "a logarithm begins above zero", "give low")

@@ -119,12 +119,14 @@ impl Agents {
         self.observe(rows, index, &interval);
     }
 
-    /// Enters the report of a decision, or that of the end of a run, which has no reward and leaves the observation.
+    /// Enters the report of a decision, or that of the end of a run, which has no interval and no reward and leaves the
+    /// observation.
     pub(super) fn enter(&self, rows: &mut Rows, index: usize, report: &[f64; FIELDS.len()]) {
         let interval = rows.measure(index, measured(report));
         if report[0] == 0.0 {
             self.observe(rows, index, &interval);
         } else {
+            rows.set_interval(index, &Measured { throughput: f64::NAN, loss_ratio: f64::NAN, ..interval });
             rows.rewards[index] = 0.0;
         }
     }
