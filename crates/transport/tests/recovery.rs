@@ -266,3 +266,24 @@ fn a_loss_within_the_reduction_for_a_mark_reduces_once_more_only_on_request() {
         }
     }
 }
+
+/// `Ack.lost`, segments newly marked lost: a timeout without an ACK since the last one adds only the segment that was
+/// retransmitted, not the whole window again. By hand: ten segments, of which the first is sent four times.
+#[test]
+fn a_repeated_timeout_loses_only_the_retransmission() {
+    for stack in [rfc(), linux()] {
+        for kind in [RecoveryKind::NewReno, RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Rack] {
+            let mut it = ten_in_flight(kind, &Stack { tail_loss_probe: false, ..stack.clone() });
+            let mut lost = Vec::new();
+            for wait in [200.0, 600.0, 1200.0] {
+                it.after_silence_sends(wait, [0]);
+                it.sender.named_values(&mut |name, value| {
+                    if name == "transport.lost_segments" {
+                        lost.push(value);
+                    }
+                });
+            }
+            assert_eq!(lost, [10.0, 11.0, 12.0], "{kind:?}");
+        }
+    }
+}
