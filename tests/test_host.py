@@ -18,6 +18,7 @@ from typing import Any
 
 import cwndlab
 import pytest
+from cwndlab.gym import Simulation
 from cwndlab.scenario.like import scenario_of
 from cwndlab.study import hosting
 from cwndlab.study.stack_statements import cells_of, count_undone
@@ -105,6 +106,18 @@ def test_an_application_with_a_rate_writes_every_ten_milliseconds() -> None:
     records = cwndlab.run(path(rate="1 Mbps", bytes="2500 B", options="window=100"), seed=1)
     line = 822_400
     assert records.flows["end_ns"].to_list() == [10_000_000 + 40_000_000 + line + 28_800]
+
+
+def test_a_stepped_run_ends_with_the_fault_of_a_stack() -> None:
+    """As :func:`cwndlab.run` does, and a further call says so."""
+    told = "no congestion control is called 'nosuch'"
+    with pytest.raises(cwndlab.RunError, match=told):
+        cwndlab.run(path(controller="nosuch"), seed=1)
+    with Simulation(path(controller="nosuch"), seed=1) as simulation:
+        with pytest.raises(cwndlab.RunError, match=told):
+            simulation.records()
+        with pytest.raises(cwndlab.RunError, match="it has ended with an error"):
+            simulation.run_until(1.0)
 
 
 def test_what_the_application_writes_is_added_to_what_waits() -> None:

@@ -52,7 +52,7 @@ pub(crate) struct Connection {
     pub(crate) owner: FlowId,
     /// Its number, which distinguishes its packets from those of its predecessors.
     number: u32,
-    /// The segment number after the current transfer, or 0 if any delivery may complete a message.
+    /// The segment number after the current transfer if all segments are full, or 0 if any delivery may complete a message.
     transfer_end: u64,
     format: WireFormat,
     /// Its application spans several connections and is run by the simulation.
@@ -67,6 +67,8 @@ pub(crate) struct Connection {
     pub(crate) start: Time,
     /// Its completion time.
     pub(crate) end: Option<Time>,
+    /// The data delivered at the end of the current transfer: smaller segments are more.
+    transfer_bytes: Bytes,
     /// Completed transfers.
     pub(crate) transfers: Vec<TransferRow>,
     source: ByteSource,
@@ -180,6 +182,7 @@ impl Connection {
             sender: new_sender(plan, seed, id, saved),
             start,
             end: None,
+            transfer_bytes: Bytes::ZERO,
             transfers: Vec::new(),
             source: ByteSource::idle(stop),
             predecessors: None,
@@ -364,6 +367,9 @@ impl Connection {
     fn write(&mut self, bytes: Option<Bytes>, now: Time, network: &mut Network, plan: &FlowPlan) {
         if let Some(bytes) = bytes.filter(|bytes| bytes.0 > 0) {
             self.transfer_end = self.sender.next_segment() + bytes.0.div_ceil(plan.stack.mss.0);
+            // A receiver that conceals losses does not have all data.
+            let delivered = if plan.stack.conceal_losses { Bytes::ZERO } else { bytes };
+            self.transfer_bytes = self.receiver.delivered() + delivered;
         }
         self.supply(bytes.unwrap_or(ENDLESS), now, network);
     }
@@ -381,7 +387,7 @@ impl Connection {
         self.application = next.min(self.source.stop);
     }
 
-    /// Handles the delivery of all data up to `transfer_end`, or in a dialogue the arrival of the segment `seq` of `len` bytes.
+    /// Handles a delivery from `transfer_end` on, or in a dialogue the arrival of the segment `seq` of `len` bytes.
     #[cold]
     fn on_delivered(&mut self, now: Time, seq: u64, len: u32) {
         if let Some(dialogue) = &mut self.dialogue {
@@ -396,6 +402,9 @@ impl Connection {
             if readable {
                 self.application = now;
             }
+            return;
+        }
+        if self.receiver.delivered() < self.transfer_bytes {
             return;
         }
         let transfer = self.source.complete_transfer();

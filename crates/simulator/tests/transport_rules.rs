@@ -106,6 +106,40 @@ fn a_receive_window_of_any_size_delivers_data() {
     }
 }
 
+/// A transfer ends when its last byte has arrived, whatever the segments carry. By hand: a window of 1000 bytes carries a
+/// segment in each round trip of 40 ms and 0.9 ms on the line, so that the tenth arrives ten and a half of them after the
+/// start; of full segments it would be the seventh.
+#[test]
+fn a_transfer_in_small_segments_ends_with_its_last_byte() {
+    let stack = json!({ "mss": "1448 B", "receive_window": "1000 B", "ack_every": 1 });
+    let workload = json!({ "kind": "transfers", "bytes": "10 kB", "count": 1, "gap": "1 s" });
+    let flow = json!({ "algorithm": "reno", "rtt": "40 ms", "profile": "rfc", "stack": stack, "workload": workload });
+    let records = simulate(&one_flow("2 s", &flow));
+    let (data, _) = data_and_acks(&records);
+    assert!(data.iter().all(|row| row.payload_bytes == 1000));
+    let ends: Vec<_> = records.transfers.iter().map(|row| row.end_ns / 1_000_000).collect();
+    assert!(matches!(ends[..], [420..=432]), "{ends:?} ms");
+    assert_eq!(records.flows[0].delivered_bytes, 10_000);
+}
+
+/// By hand: an application that reads 1 Mbit/s accepts the first window of 65,535 bytes and 125,000 bytes/s, whatever the
+/// window could grow to (Linux, tcp_rcv_space_adjust); one that reads 10 Mbit/s gets most of it, less than the 12.8 Mbit/s
+/// that a window of 64,000 bytes carries in 40 ms, since it never waits for long (RFC 9293, section 3.8.6.2.2).
+#[test]
+fn a_slow_reader_receives_what_it_reads() {
+    let delivered = |stack: &Value| {
+        let flow = json!({ "algorithm": "cubic", "rtt": "40 ms", "profile": "linux", "stack": stack });
+        let mut document = one_flow("10 s", &flow);
+        document["dumbbell"]["bottleneck"]["rate"] = json!("100 Mbps");
+        simulate(&document).flows[0].delivered_bytes
+    };
+    let slow = delivered(&json!({ "read_rate": "1 Mbps" }));
+    assert!((1_200_000..=65_535 + 1_250_000).contains(&slow), "{slow}");
+    let window = json!({ "read_rate": "10 Mbps", "receive_window": "64 kB", "auto_tuning": false });
+    let fast = delivered(&window);
+    assert!(fast > 11_000_000, "{fast}");
+}
+
 /// RFC 9293, section 3.8.6.1: a window probe has no payload here and follows the data acknowledged; it is no
 /// retransmission. By hand: the buffer of 20,000 bytes fills, and a reader of 1 bit/s never empties it.
 #[test]

@@ -186,8 +186,9 @@ impl Simulation {
                     (self.now, self.place) = (self.end, Place::End);
                     return Ok(());
                 }
-                CoroutineResult::Yield(Suspended::State(_)) | CoroutineResult::Return(_) => {
-                    unreachable!("a run stops at its end")
+                CoroutineResult::Return(Err(fault)) => return Err(fault),
+                CoroutineResult::Yield(Suspended::State(_)) | CoroutineResult::Return(Ok(_)) => {
+                    unreachable!("a run stops at its end, or ends with a fault")
                 }
             }
         }

@@ -81,8 +81,10 @@ impl EcnEcho {
             let marked = self.on_accecn(ack, delivered, mss);
             return (marked, marked > 0);
         }
-        let marked = ack.ce_count.wrapping_sub(self.ce_count);
-        self.ce_count = ack.ce_count;
+        // An ACK that others overtook counts fewer marks than one that arrived (RFC 9768, appendix A.1).
+        let counted = ack.ce_count.wrapping_sub(self.ce_count);
+        let marked = if counted.cast_signed() > 0 { counted } else { 0 };
+        self.ce_count = self.ce_count.wrapping_add(marked);
         let echo = match ecn {
             Ecn::Classic => ack.ece,
             _ => marked > 0,
@@ -150,6 +152,23 @@ mod tests {
         assert_eq!(echo.on_ack(Ecn::Accurate, &ack(false, 1), none, 1000), (2, true));
         assert_eq!(echo.on_ack(Ecn::Accurate, &ack(true, 1), none, 1000), (0, false));
         assert_eq!(echo.on_ack(Ecn::Classic, &ack(true, 1), none, 1000), (0, true));
+    }
+
+    /// RFC 9768, appendix A.1: an ACK that others overtook reports nothing. By hand: counts of 3, 5, 4 and 6 are 3, 2, 0 and 1
+    /// marked segments, also where the counter wraps; one that overtook says nothing of DCTCP's state, and ECE counts.
+    #[test]
+    fn an_overtaken_ack_reports_no_marks() {
+        let none = Delivered { packets: 1, bytes: Bytes(1000) };
+        for start in [0, u32::MAX - 3] {
+            for ecn in [Ecn::Accurate, Ecn::Dctcp, Ecn::Classic] {
+                let mut echo = EcnEcho { ce_count: start, ..EcnEcho::default() };
+                let reports =
+                    [3, 5, 4, 6].map(|count| echo.on_ack(ecn, &ack(true, start.wrapping_add(count)), none, 1000));
+                let echoes = if ecn == Ecn::Classic { [true; 4] } else { [true, true, false, true] };
+                assert_eq!(reports.map(|(marked, _)| marked), [3, 2, 0, 1], "{ecn:?}");
+                assert_eq!(reports.map(|(_, echo)| echo), echoes, "{ecn:?}");
+            }
+        }
     }
 
     /// RFC 9768, section 3.2.2.4: ACE = 0 in the first feedback disables ECN, and marks are ignored; a later 0 is a count.

@@ -45,7 +45,8 @@ pub enum IdleRestart {
     InitialWindow,
     /// RFC 2861: halved once per idle RTO, not below the initial window (Linux).
     Decay,
-    /// RFC 7661: the non-validated phase.
+    /// RFC 7661, section 4.4.3: halved after more than five minutes of idle time, the end of the non-validated phase. Limited
+    /// use ends no phase, and congestion in it (section 4.4.1) is as any other.
     Rfc7661,
 }
 
@@ -262,7 +263,7 @@ pub struct Stack {
     pub idle_restart: IdleRestart,
     /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
-    /// Undo of spurious reductions (Eifel by timestamps, D-SACK, F-RTO).
+    /// Undo of spurious reductions (Eifel by timestamps, D-SACK, F-RTO); recoveries that count duplicate ACKs have none.
     pub undo: bool,
     /// Tail loss probes.
     pub tail_loss_probe: bool,

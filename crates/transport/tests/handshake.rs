@@ -100,3 +100,16 @@ fn a_repeated_syn_ack_has_the_same_effect() {
     assert_eq!([1, 2, 3].map(|syn_acks| window(syn_acks, &rfc())), [10, 1, 1]);
     assert_eq!([1, 2, 3].map(|syn_acks| window(syn_acks, &linux())), [10, 10, 1]);
 }
+
+/// RFC 9293, section 3.10.7.1: a connection that was aborted does not exist, so that a late SYN-ACK opens nothing.
+#[test]
+fn a_syn_ack_after_the_last_timeout_opens_nothing() {
+    let mut sender = Sender::new(Box::new(ten()), RecoveryKind::Rack, &Stack { syn_retries: 0, ..rfc() }.into());
+    sender.open(Time::from_nanos(1), &mut Discard);
+    sender.supply(Bytes(10_000), Time::from_nanos(1), &mut Discard);
+    let closed = sender.timer();
+    sender.on_timer(closed, &mut Discard);
+    assert!(sender.is_closed());
+    sender.on_syn_ack(closed + Duration::from_millis(200), Bytes(1 << 20), None, &mut Discard);
+    assert_eq!((sender.next_segment(), sender.unsent(), sender.timer()), (0, Bytes(10_000), Time::MAX));
+}

@@ -266,3 +266,47 @@ fn a_loss_within_the_reduction_for_a_mark_reduces_once_more_only_on_request() {
         }
     }
 }
+
+/// `Ack.lost`, segments newly marked lost: a timeout without an ACK since the last one adds only the segment that was
+/// retransmitted, not the whole window again. By hand: ten segments, of which the first is sent four times.
+#[test]
+fn a_repeated_timeout_loses_only_the_retransmission() {
+    for stack in [rfc(), linux()] {
+        for kind in [RecoveryKind::NewReno, RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Rack] {
+            let mut it = ten_in_flight(kind, &Stack { tail_loss_probe: false, ..stack.clone() });
+            let mut lost = Vec::new();
+            for wait in [200.0, 600.0, 1200.0] {
+                it.after_silence_sends(wait, [0]);
+                it.sender.named_values(&mut |name, value| {
+                    if name == "transport.lost_segments" {
+                        lost.push(value);
+                    }
+                });
+            }
+            assert_eq!(lost, [10.0, 11.0, 12.0], "{kind:?}");
+        }
+    }
+}
+
+/// RFC 5682, section 3.1: the ACK of the first segment after a timeout allows new data (step 2b). If the next one
+/// acknowledges a segment that was not retransmitted, the timeout was spurious (step 3b); if it SACKs new data only, the
+/// loss was genuine (step 3a). By hand: an RTO of 300 ms, of which 100 have passed, and two segments in slow start.
+#[test]
+fn f_rto_of_sack_and_fack_sends_new_data_before_retransmissions() {
+    for kind in [RecoveryKind::Sack, RecoveryKind::Fack] {
+        let timed_out = || {
+            let mut it = ten_in_flight(kind, &rfc());
+            it.after_silence_sends(200.0, [0]).after(50.0).ack(1, &[]).sends([10, 11]).is_in(CaState::Loss);
+            it
+        };
+        let mut it = timed_out();
+        it.after(10.0).ack(2, &[]).is_in(CaState::Open);
+        assert_eq!(it.causes("undo"), ["f-rto"], "{kind:?}");
+        let mut it = timed_out();
+        it.after(100.0).ack(1, &[10..11]).is_in(CaState::Loss).sends([1]);
+        assert!(it.causes("undo").is_empty(), "{kind:?}");
+        // Without new data, retransmissions follow.
+        let mut it = Script::with(kind, &rfc(), 100.0);
+        it.write(10).sends(0..10).after(100.0).after_silence_sends(200.0, [0]).after(50.0).ack(1, &[]).sends([1, 2]);
+    }
+}

@@ -62,7 +62,7 @@ choices! {
         "off" => Off, "no reduction";
         "initial-window" => InitialWindow, "reduction to the initial window (RFC 5681, section 4.1)";
         "decay" => Decay, "halved per RTO of idle time (RFC 2861, Linux)";
-        "rfc7661" => Rfc7661, "the non-validated phase of RFC 7661";
+        "rfc7661" => Rfc7661, "halved after more than five minutes of idle time, the end of the non-validated phase (RFC 7661, section 4.4.3), without its response to congestion";
     }
     RtoArithmeticWords: RtoArithmetic {
         "exact" => Exact, "RFC 6298, to the nanosecond";

@@ -6,6 +6,7 @@ use cwndlab_units::{CaState, Time};
 
 use super::reduction::{ecn_requires_reduction, enter_cwr, exit_to_open};
 use crate::ack_summary::AckSummary;
+use crate::rexmit::Rexmit;
 use crate::tcb::Tcb;
 use crate::wire::Output;
 
@@ -145,9 +146,12 @@ fn undo(tcb: &mut Tcb, now: Time, cause: &'static str, out: &mut impl Output) {
     out.event("undo", cause, before, tcb.cwnd, f64::NAN);
 }
 
-/// F-RTO ends with an ACK that does not advance SND.UNA, or advances it over retransmitted data only (RFC 5682, section 2.1).
+/// F-RTO: the first ACK after the timeout allows new data before retransmissions; the second one shows whether the timeout
+/// was spurious ([`try_undo`]), or ends F-RTO (RFC 5682, section 3.1).
 fn step_frto(tcb: &mut Tcb, summary: &AckSummary) {
-    if tcb.undo.frto && (!summary.advanced || !summary.original) {
-        tcb.undo.frto = summary.advanced && tcb.scoreboard.una < tcb.high_seq && summary.rate.segments <= 1;
+    let first = tcb.scoreboard.next == tcb.high_seq && summary.advanced && tcb.scoreboard.una < tcb.high_seq;
+    tcb.undo.frto &= first && tcb.send_buffer.may_send(tcb.scoreboard.flight_size());
+    if tcb.undo.frto {
+        tcb.rexmit = Rexmit::New; // step 2b
     }
 }

@@ -36,6 +36,23 @@ fn a_segment_with_three_sacked_above_it_is_lost() {
     assert_eq!(board.in_flight(), 15 - 3 - 1);
 }
 
+/// Linux, tcp_mark_skb_lost: a segment is newly lost if it was not marked, or if its retransmission was. By hand: of five
+/// segments two are SACKed, and the first timeout marks three. One is retransmitted, so that the second one marks it again,
+/// and no other. After two more retransmissions the third one marks three.
+#[test]
+fn a_further_timeout_marks_the_retransmissions_again() {
+    let mut board = board(5);
+    board.sack(3, 5, |_, _| {});
+    let mut marked = Vec::new();
+    for retransmitted in [0..0, 0..1, 0..3] {
+        for seq in retransmitted {
+            board.retransmit(seq, Time::from_nanos(10 + seq));
+        }
+        marked.push(board.mark_all_lost(|_| false));
+    }
+    assert_eq!(marked, [3, 1, 3]);
+}
+
 /// RFC 6675, by hand: after a timeout all ten segments are lost, and the undo of it clears the marks. Then three SACKed
 /// segments above the first show that it is lost.
 #[test]

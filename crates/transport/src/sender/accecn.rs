@@ -12,7 +12,7 @@ impl Sender {
     /// 3.1.5). It also tells the ECN field with which the latest SYN arrived, and `sent` is the one of the first SYN
     /// (section 3.2.2.3); a SYN without a request has none.
     pub fn on_syn_ack_flags(&mut self, flags: u8, sent: Codepoint, out: &mut impl Output) {
-        if self.established || self.tcb.stack.ecn != Ecn::AccEcn {
+        if self.established || self.closed || self.tcb.stack.ecn != Ecn::AccEcn {
             return;
         }
         let may_be_fallback = syn_flags(self.syn_retransmissions) == 0;

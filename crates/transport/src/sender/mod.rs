@@ -128,9 +128,9 @@ impl Sender {
         self.establish(now, window, None, None, out);
     }
 
-    /// Handles the SYN-ACK.
+    /// Handles the SYN-ACK. A connection that was aborted has ended (RFC 9293, section 3.10.7.1).
     pub fn on_syn_ack(&mut self, now: Time, window: Bytes, feedback: Option<Feedback>, out: &mut impl Output) {
-        if self.established {
+        if self.established || self.closed {
             return;
         }
         let rtt: Option<Duration> = (self.syn_retransmissions == 0).then(|| now - self.opened_at);
