@@ -123,21 +123,14 @@ fn a_transfer_in_small_segments_ends_with_its_last_byte() {
 }
 
 /// By hand: an application that reads 1 Mbit/s accepts the first window of 65,535 bytes and 125,000 bytes/s, whatever the
-/// window could grow to (Linux, tcp_rcv_space_adjust); one that reads 10 Mbit/s gets most of it, less than the 12.8 Mbit/s
-/// that a window of 64,000 bytes carries in 40 ms, since it never waits for long (RFC 9293, section 3.8.6.2.2).
+/// window could grow to (Linux, tcp_rcv_space_adjust).
 #[test]
 fn a_slow_reader_receives_what_it_reads() {
-    let delivered = |stack: &Value| {
-        let flow = json!({ "algorithm": "cubic", "rtt": "40 ms", "profile": "linux", "stack": stack });
-        let mut document = one_flow("10 s", &flow);
-        document["dumbbell"]["bottleneck"]["rate"] = json!("100 Mbps");
-        simulate(&document).flows[0].delivered_bytes
-    };
-    let slow = delivered(&json!({ "read_rate": "1 Mbps" }));
-    assert!((1_200_000..=65_535 + 1_250_000).contains(&slow), "{slow}");
-    let window = json!({ "read_rate": "10 Mbps", "receive_window": "64 kB", "auto_tuning": false });
-    let fast = delivered(&window);
-    assert!(fast > 11_000_000, "{fast}");
+    let flow = json!({ "algorithm": "cubic", "rtt": "40 ms", "profile": "linux", "stack": { "read_rate": "1 Mbps" } });
+    let mut document = one_flow("10 s", &flow);
+    document["dumbbell"]["bottleneck"]["rate"] = json!("100 Mbps");
+    let delivered = simulate(&document).flows[0].delivered_bytes;
+    assert!((1_200_000..=65_535 + 1_250_000).contains(&delivered), "{delivered}");
 }
 
 /// RFC 9293, section 3.8.6.1: a window probe has no payload here and follows the data acknowledged; it is no

@@ -394,7 +394,7 @@ impl Receiver {
         self.timer = Time::MAX;
         let window = self.window.advertise(now, &self.stack);
         if let Some(read_rate) = self.stack.read_rate.filter(|_| window == Bytes::ZERO) {
-            self.timer = now + self.window.time_to_open(&self.stack, read_rate);
+            self.timer = now + self.window.time_to_open(self.stack.mss, read_rate);
             self.acks.armed = Time::MAX;
         }
         PlainAck { ack: self.expected, window, echo: self.acks.echo(), ece: self.ece }
