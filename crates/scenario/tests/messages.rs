@@ -131,10 +131,10 @@ fn each_fault_has_its_message() {
         (
             format!("{HEAD}{NET}{FLOW}dscp = 46\nname = 5\n"),
             "flow[0].name: expected a text, got a number\n  hint: write \"5\"\n\
-             flow[0].dscp: expected a text, got a number\n  hint: one of DF",
+             flow[0].dscp: expected a text, got a number\n  hint: one of CS0, LE, CS1, AF11, AF12, AF13, CS2, AF21, AF22, AF23, CS3, AF31, AF32, AF33, CS4, AF41, AF42, AF43, CS5, VA, EF, CS6, CS7",
         ),
         (
-            format!("{HEAD}{}{FLOW}", NET.replace("delay", "token_bucket = { rate = \"0 Mbps\", burst = \"9 kB\" }, delay")),
+            format!("{HEAD}{}{FLOW}", NET.replace("rate = \"10 Mbps\"", "token_bucket = { rate = \"0 Mbps\", burst = \"9 kB\" }")),
             "dumbbell.bottleneck.token_bucket.rate: the rate is zero\n  hint: write a rate above zero",
         ),
         (
