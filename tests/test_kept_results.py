@@ -248,6 +248,24 @@ def test_a_placebo_of_an_earlier_behaviour_is_named(
     assert line.startswith("ccm-ss/fig12a, quick size: records 000000000000 are now ")
 
 
+def test_further_repetitions_that_no_claim_asks_for_are_not_named(
+    tmp_path: Path, runs_made: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run anew makes the repetitions of its size, and more only where a claim is inconclusive: what is kept of more
+    is used by nothing then."""
+    knows(monkeypatch, tiny())
+    findings(tmp_path)
+    store = kept.KeptResults(tmp_path)
+    experiment = tiny().perturbed()
+    case = experiment.cases(experiment.size(quick=True))[0]
+    scenario = kept.scenario_key(case.scenario)
+    store.probes["old"] = replace(store.probe_of(case, [case]), records="0" * 64)
+    (row,) = store.by_seed(scenario)[1]
+    store.add(scenario, 99, store.probes["old"], json.loads(row["payload"]))
+    store.save()
+    assert list(stale_results(tmp_path, "ccm-ss/fig12a")) == []
+
+
 def test_the_command_prints_what_is_stale_and_fails(
     tmp_path: Path, runs_made: Callable[[], int], cli: Callable[..., tuple[int, str, str]]
 ) -> None:

@@ -59,9 +59,13 @@ def stale_results(folder: Path | str, target: str = "") -> Iterator[str]:
 
 def _difference(kept: KeptResults, one: Experiment, *, quick: bool) -> str:
     """What differs in the first case whose kept rows would not be used (`cwndlab.reproduction.run.restore`)."""
-    # Also the cases with a placebo, which decide outcomes; whether there may be more repetitions changes no case.
-    for case in Work(one, one.size(quick=quick), more=False).cases:
-        for rows in kept.by_seed(scenario_key(case.scenario)).values():
+    # Also the cases with a placebo, which decide outcomes. What is kept of further repetitions counts only where a
+    # claim asks for them: then the first ones have the same behaviour.
+    work = Work(one, one.size(quick=quick), more=False)
+    for number, many in work.first.items():
+        case = work.cases[number]
+        by_seed = kept.by_seed(scenario_key(case.scenario))
+        for rows in (by_seed.get(seed, []) for seed in range(work.seed, work.seed + many)):
             # Rows of another measure of the same scenario are none of this experiment's; one that has only been renamed
             # has another name there.
             name = measure_name(case.measure)
