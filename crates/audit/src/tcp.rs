@@ -185,12 +185,18 @@ impl Tcp {
                 _ => {}
             }
         }
-        // What is in flight while nothing is sent may be more than the window, as after a reduction.
-        let sends = || events.iter().any(|one| matches!(one.what, What::Segment { .. }));
-        if self.flights == Flights::LowerBound && self.state == State::Open && sends() {
-            let event = first + events.len() - 1;
-            let cwnd = self.filled_window();
-            at.out.push(Item::Check(Check { time: at.now, event, cwnd, ssthresh: None, is_flight: true, since: None }));
+        at.event = first + events.len() - 1;
+        if events.iter().any(|one| matches!(one.what, What::Segment { .. })) {
+            self.compare_flight(&mut at);
+        }
+    }
+
+    /// Compares what is in flight after data was sent, as a lower bound of the window. Without new data it may be more than
+    /// the window, as after a reduction.
+    fn compare_flight(&self, at: &mut Moment<'_>) {
+        if self.flights == Flights::LowerBound && self.state == State::Open {
+            let (time, event, cwnd) = (at.now, at.event, self.filled_window());
+            at.out.push(Item::Check(Check { time, event, cwnd, ssthresh: None, is_flight: true, since: None }));
         }
     }
 

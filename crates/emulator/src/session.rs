@@ -109,6 +109,20 @@ struct Shared {
     drops: DropCounters,
 }
 
+impl Shared {
+    /// Waits for what the path's thread sends once it is calibrated. `cancel` stops it.
+    fn wait<T>(&self, started: &mpsc::Receiver<T>, cancel: &AtomicBool) -> Result<T, mpsc::RecvTimeoutError> {
+        loop {
+            match started.recv_timeout(CANCEL_CHECK) {
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    self.stop.fetch_or(cancel.load(Ordering::Relaxed), Ordering::Relaxed);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
 type PathThread = JoinHandle<(Path, Result<(), Fault>)>;
 
 /// Two network namespaces and the running path between them. Dropping it ends programs, path and namespaces.
@@ -324,15 +338,7 @@ impl Session {
             inboxes,
             start,
         };
-        let calibrated = loop {
-            match started.recv_timeout(CANCEL_CHECK) {
-                Err(mpsc::RecvTimeoutError::Timeout) => {
-                    session.shared.stop.fetch_or(cancel.load(Ordering::Relaxed), Ordering::Relaxed);
-                }
-                outcome => break outcome,
-            }
-        };
-        match calibrated {
+        match session.shared.wait(&started, cancel) {
             Ok(_) if session.shared.stop.load(Ordering::Relaxed) => Err(cancelled()),
             Ok((calibration, start)) => {
                 (session.calibration, session.start) = (calibration, start);

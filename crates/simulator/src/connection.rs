@@ -67,8 +67,6 @@ pub(crate) struct Connection {
     pub(crate) start: Time,
     /// Its completion time.
     pub(crate) end: Option<Time>,
-    /// The data delivered at the end of the current transfer: smaller segments are more.
-    transfer_bytes: Bytes,
     /// Completed transfers.
     pub(crate) transfers: Vec<TransferRow>,
     source: ByteSource,
@@ -182,7 +180,6 @@ impl Connection {
             sender: new_sender(plan, seed, id, saved),
             start,
             end: None,
-            transfer_bytes: Bytes::ZERO,
             transfers: Vec::new(),
             source: ByteSource::idle(stop),
             predecessors: None,
@@ -369,7 +366,7 @@ impl Connection {
             self.transfer_end = self.sender.next_segment() + bytes.0.div_ceil(plan.stack.mss.0);
             // A receiver that conceals losses does not have all data.
             let delivered = if plan.stack.conceal_losses { Bytes::ZERO } else { bytes };
-            self.transfer_bytes = self.receiver.delivered() + delivered;
+            self.source.awaited = self.receiver.delivered() + delivered;
         }
         self.supply(bytes.unwrap_or(ENDLESS), now, network);
     }
@@ -404,8 +401,8 @@ impl Connection {
             }
             return;
         }
-        if self.receiver.delivered() < self.transfer_bytes {
-            return;
+        if self.receiver.delivered() < self.source.awaited {
+            return; // segments smaller than the MSS are more
         }
         let transfer = self.source.complete_transfer();
         self.transfers.push(TransferRow {

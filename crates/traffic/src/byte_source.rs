@@ -78,6 +78,8 @@ pub struct ByteSource {
     stage: Stage,
     /// Time at which the application stops.
     pub stop: Time,
+    /// Data that the receiver has in all at the end of the transfer.
+    pub awaited: Bytes,
     transfer: Transfer,
 }
 
@@ -87,13 +89,18 @@ impl ByteSource {
     pub fn new(pattern: WritePattern, flow: &FlowContext) -> Self {
         let draws = matches!(pattern, WritePattern::Periods { .. });
         let times = draws.then(|| Box::new(flow.stream(Purpose::Time)));
-        Self { pattern, times, stage: Stage::Before, stop: flow.stop, transfer: Transfer::default() }
+        Self { times, ..Self::of(pattern, flow.stop) }
     }
 
     /// An application without writes, which holds only the stop time and the end of a flow.
     #[must_use]
     pub fn idle(stop: Time) -> Self {
-        Self { pattern: WritePattern::Nothing, times: None, stage: Stage::Before, stop, transfer: Transfer::default() }
+        Self::of(WritePattern::Nothing, stop)
+    }
+
+    fn of(pattern: WritePattern, stop: Time) -> Self {
+        let (stage, awaited, transfer) = (Stage::Before, Bytes::ZERO, Transfer::default());
+        Self { pattern, times: None, stage, stop, awaited, transfer }
     }
 
     /// Assigns one transfer, which has not started.

@@ -186,7 +186,8 @@ impl CongestionAvoidance for CubicNs2 {
         // (8); with a rounding margin, since a path without chance repeats its losses at the same window.
         self.w_max = if below(w, self.w_max) { 0.9 * w } else { w };
         if event.cause == Cause::Timeout {
-            (self.w_max, self.k, self.lost_before, self.delay_min) = (0.0, 0.0, false, Duration::ZERO); // (9)
+            (self.w_max, self.k, self.lost_before, self.delay_min) = (0.0, 0.0, false, Duration::ZERO);
+            // (9)
         }
         self.counter = 0.0;
         (0.8 * w).max(2.0)
