@@ -365,8 +365,8 @@ impl Connection {
         if let Some(bytes) = bytes.filter(|bytes| bytes.0 > 0) {
             self.transfer_end = self.sender.next_segment() + bytes.0.div_ceil(plan.stack.mss.0);
             // A receiver that conceals losses does not have all data.
-            let delivered = if plan.stack.conceal_losses { Bytes::ZERO } else { bytes };
-            self.source.awaited = self.receiver.delivered() + delivered;
+            let more = if plan.stack.conceal_losses { Bytes::ZERO } else { bytes };
+            self.source.awaited = self.receiver.delivered() + more;
         }
         self.supply(bytes.unwrap_or(ENDLESS), now, network);
     }
@@ -404,14 +404,9 @@ impl Connection {
         if self.receiver.delivered() < self.source.awaited {
             return; // segments smaller than the MSS are more
         }
-        let transfer = self.source.complete_transfer();
-        self.transfers.push(TransferRow {
-            flow: self.owner.into(),
-            transfer: transfer.number,
-            start_ns: transfer.start.as_nanos(),
-            end_ns: now.as_nanos(),
-            size_bytes: transfer.bytes.0,
-        });
+        let Transfer { number, start, bytes } = self.source.complete_transfer();
+        let (flow, start_ns, end_ns) = (self.owner.into(), start.as_nanos(), now.as_nanos());
+        self.transfers.push(TransferRow { flow, transfer: number, start_ns, end_ns, size_bytes: bytes.0 });
         self.transfer_end = u64::MAX;
     }
 
