@@ -140,7 +140,7 @@ fn is_same_simulation(one: &Header, other: &Header) -> bool {
     simulated(one) && simulated(other) && identity(one) == identity(other)
 }
 
-/// The temporary files of one call of [`write`], which other calls of this and other processes do not use.
+/// The temporary files of one call of [`write()`], which other calls of this and other processes do not use.
 struct Staging<'a> {
     folder: &'a Path,
     call: u64,

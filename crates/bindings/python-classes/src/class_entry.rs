@@ -28,13 +28,12 @@ pub struct Description<'a> {
 }
 
 fn parameter(name: &str, default: &Json) -> Parameter {
-    let (default, domain) = match default.as_bool() {
-        Some(flag) => (Value::Word(if flag { "true" } else { "false" }), Domain::Words(&["false", "true"])),
-        None => {
-            let number = |key, otherwise| default.get(key).and_then(Json::as_f64).unwrap_or(otherwise);
-            let initial = default.as_f64().unwrap_or_else(|| number("default", f64::NAN));
-            (Value::Number(initial), Domain::Range(number("low", f64::NEG_INFINITY), number("high", f64::INFINITY)))
-        }
+    let (default, domain) = if let Some(flag) = default.as_bool() {
+        (Value::Word(if flag { "true" } else { "false" }), Domain::Words(&["false", "true"]))
+    } else {
+        let number = |key, otherwise| default.get(key).and_then(Json::as_f64).unwrap_or(otherwise);
+        let initial = default.as_f64().unwrap_or_else(|| number("default", f64::NAN));
+        (Value::Number(initial), Domain::Range(number("low", f64::NEG_INFINITY), number("high", f64::INFINITY)))
     };
     Parameter { name: name.to_owned().leak(), unit: "", default, domain, doc: "of the class's constructor" }
 }

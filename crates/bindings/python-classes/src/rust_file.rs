@@ -14,6 +14,9 @@ use pyo3::prelude::*;
 use crate::controller::{fail, CallResult, Failure, MAX_SEGMENTS, WINDOWS};
 use crate::events;
 
+/// A number, and the least and the largest one; `None` for a word.
+type NumberWithRange = Option<(f64, f64, f64)>;
+
 /// A loaded library.
 #[pyclass(frozen, module = "cwndlab._engine")]
 pub struct RustLibrary {
@@ -54,7 +57,7 @@ impl RustLibrary {
 
     /// Names and defaults of its parameters: numbers, each with the least and the largest one, or words.
     #[getter]
-    fn parameters(&self) -> Vec<(&'static str, Option<(f64, f64, f64)>, Option<&'static str>)> {
+    fn parameters(&self) -> Vec<(&'static str, NumberWithRange, Option<&'static str>)> {
         let each = |(name, default)| match default {
             Initial::Number(number, low, high) => (name, Some((number, low, high)), None),
             Initial::Word(word) => (name, None, Some(word)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +15,7 @@ from cwndlab.cli.places import check_file
 from cwndlab.cli.progress import progress_bar
 from cwndlab.cli.show import show_attack
 from cwndlab.engine import require_stack
+from cwndlab.files import json_text
 
 
 def attack(
@@ -88,7 +88,7 @@ def attack(
 def _path(path: Path | None, changes: list[str] | None, classes: dict[str, type]) -> cwndlab.Scenario:
     if path is not None:
         return scenario_of(path, changes, classes)
-    default = json.dumps(cwndlab.study.attack.world.PATH)
+    default = json_text(cwndlab.study.attack.world.PATH)
     return cwndlab.Scenario.from_json(default, changes=changes_of(changes), algorithms=classes)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +14,7 @@ from cwndlab.cli.options import Argument, Option, changes_of, classes_of, comman
 from cwndlab.cli.progress import progress_bar
 from cwndlab.cli.show import show_hosted
 from cwndlab.errors import Fault, ScenarioError
+from cwndlab.files import json_text
 
 if TYPE_CHECKING:
     from cwndlab.study.hosting import Verdict
@@ -66,7 +66,7 @@ def host(
     if path is not None:
         described = scenario_of(path, set_, {})
     else:
-        described = cwndlab.Scenario.from_json(json.dumps(hosting.PATH), changes=changes_of(set_))
+        described = cwndlab.Scenario.from_json(json_text(hosting.PATH), changes=changes_of(set_))
     # An empty name is the stack's own choice, or no audit.
     controllers = cwndlab.study.fields.split_at_commas(controller, empty=True)
     references = cwndlab.study.fields.split_at_commas(as_, empty=True) if as_ else []
