@@ -388,7 +388,7 @@ def test_a_stack_completes_a_transfer_and_closes(stack: str) -> None:
 def test_the_lines_of_a_stack_explain_its_log(
     stack: str, reference: str, least: float, with_lines: float, options: str
 ) -> None:
-    """docs/host.md: 69.6 and 100.0 % of noq's ACKs, 56.6 and 99.6 % of ngtcp2's, 7.5 and 100.0 % of s2n-quic's, 3.3
+    """docs/host.md: 69.6 and 100.0 % of noq's ACKs, 56.6 and 99.6 % of ngtcp2's, 7.5 and 100.0 % of s2n-quic's, 3.4
     and 100.0 % of aioquic's, 30.5 and 100.0 % of quinn's, without and with their lines."""
     file = ROOT / "examples" / "stacks" / f"{stack.replace('-', '_')}_cubic.py"
     name, classes = cwndlab.custom.selected_one(str(file))
