@@ -128,9 +128,13 @@
   const clearLegend = div => {
     const legend = div.querySelector('.legend')?.getBoundingClientRect();
     const titles = [...div.querySelectorAll('.annotation-text-g')].map(one => one.getBoundingClientRect());
-    const over = legend ? Math.max(0, ...titles.filter(box => box.right > legend.left).map(box => legend.bottom - box.top)) : 0;
-    const {height, _size: {t}} = div._fullLayout;
-    return over > 1 ? Plotly.relayout(div, {height: height + over, 'margin.t': t + over}) : null;
+    const {height, _size: {t}, legend: {_height: whole} = {}} = div._fullLayout;
+    // On narrow pages a legend may be higher than the figure shows of it.
+    const hidden = legend ? Math.max(0, whole - legend.height) : 0, bottom = (legend?.bottom ?? 0) + hidden;
+    const below = [...titles.filter(box => box.right > legend?.left).map(box => box.top), ...(hidden > 1 ? [div.getBoundingClientRect().top + t] : [])];
+    const over = legend ? Math.max(hidden, ...below.map(top => bottom - top)) : 0;
+    const room = hidden > 1 ? {'legend.maxheight': Math.ceil(whole) + 1} : {};
+    return over > 1 ? Plotly.relayout(div, {height: height + over, 'margin.t': t + over, ...room}) : null;
   };
   const draw = (div, traces, layout) => {
     const font = {family: 'system-ui, sans-serif', size: 12};
