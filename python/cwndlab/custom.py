@@ -16,7 +16,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path as File
@@ -480,17 +480,13 @@ def load(file: str | File) -> dict[str, type]:
     # Tracebacks and hashes are of what was run, even if the file changes meanwhile.
     linecache.cache[str(file)] = (len(text), None, text.splitlines(keepends=True), str(file))
     sys.modules[module.__name__] = module
-    folder = str(file.resolve().parent)
-    sys.path.insert(0, folder)
     try:
-        exec(compile(text, str(file), "exec", dont_inherit=True), vars(module))
+        with importable(file.resolve().parent):
+            exec(compile(text, str(file), "exec", dont_inherit=True), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
         what = f"cannot be imported: {type(error).__name__}: {error}".rstrip(": ")
         raise ScenarioError(Fault(line_of(file, error), what, f"`python {file}` shows details")) from error
-    finally:
-        with suppress(ValueError):  # the file may have taken it out
-            sys.path.remove(folder)
     mine = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
     has_one = [one for one in mine if hasattr(one, "on_ack") or hasattr(one, "on_feedback")]
     classes = by_name(one for one in has_one if not one.__name__.startswith("_"))
@@ -499,6 +495,17 @@ def load(file: str | File) -> dict[str, type]:
     for one in validate_classes(classes).values():
         _sha256(one.kind)
     return classes
+
+
+@contextmanager
+def importable(folder: File) -> Iterator[None]:
+    """A file that runs finds the modules of the folder, as by `python`."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # the file may have taken it out
+            sys.path.remove(str(folder))
 
 
 def line_of(file: File, error: BaseException) -> str:

@@ -586,8 +586,8 @@ impl Tcp {
         }
     }
 
-    /// Without SACK: marks the first segment lost after as many duplicate ACKs as the degree of reordering, and after each advance during the recovery
-    /// (Linux, tcp_newreno_mark_lost). Returns the bytes newly marked.
+    /// Without SACK: marks the first segment lost after as many duplicate ACKs as the degree of reordering, and after each
+    /// advance during the recovery (Linux, tcp_newreno_mark_lost). Returns the bytes newly marked.
     fn mark_first_lost(&mut self, advances: bool) -> u64 {
         let lost = match self.state {
             State::Open => u64::from(self.reported.delivered()) >= self.reordering.degree(),
@@ -595,7 +595,7 @@ impl Tcp {
             State::Loss => false,
         };
         if lost {
-            self.board.mark_first_lost()
+            self.board.mark_first_lost(1)
         } else {
             0
         }

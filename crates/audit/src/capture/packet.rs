@@ -212,13 +212,6 @@ impl Packet {
             && if self.ack.is_none() { self.ace == 0b111 } else { matches!(self.ace, 0b010 | 0b011 | 0b100 | 0b110) }
     }
 
-    /// Payload of a full segment by the options of a SYN: timestamps take twelve bytes (RFC 7323, appendix A).
-    pub(crate) fn segment_size(&self) -> Option<u64> {
-        let mss = self.mss.filter(|_| self.syn)?;
-        let options = if self.timestamps.is_some() { 12 } else { 0 };
-        Some(u64::from(mss).saturating_sub(options)).filter(|bytes| *bytes > 0)
-    }
-
     /// The fields by which a copy is recognised.
     pub(crate) fn fields(&self) -> Fields {
         let numbers = (self.seq, self.ack, self.payload);

@@ -234,13 +234,17 @@ fn acknowledged_at_once(packets: &[Packet], from: Endpoints) -> Option<Duration>
     (counts[counts.len() / 2] <= FEW && median < gap && median < Duration::from_millis(1)).then_some(median)
 }
 
+/// Bytes of the timestamp option with its padding (RFC 7323, appendix A).
+const TIMESTAMPS: u64 = 12;
+
 /// The payload of a full segment by the handshake. Without timestamps in the segments it is the MSS: they are in use only if
 /// both SYNs have them, and then all segments do (RFC 7323, section 3.2).
 pub(super) fn announced(packets: &[Packet], from: Endpoints) -> Option<u64> {
     let is_stamped =
         packets.iter().any(|one| one.endpoints == from && one.payload > 0 && !one.syn && one.timestamps.is_some());
-    let size = |one: &Packet| if is_stamped { one.segment_size() } else { one.mss.filter(|_| one.syn).map(u64::from) };
-    packets.iter().filter_map(size).min().filter(|bytes| *bytes > 0)
+    let mss = packets.iter().filter(|one| one.syn).filter_map(|one| one.mss).min()?;
+    let options = if is_stamped { TIMESTAMPS } else { 0 };
+    Some(u64::from(mss).saturating_sub(options)).filter(|bytes| *bytes > 0)
 }
 
 /// The payload of a full segment: of the handshake, else that of which the longer packets are multiples.

@@ -163,27 +163,9 @@ impl Scoreboard {
         }
     }
 
-    /// Without SACK: marks the first segment lost, unless it was or was sent again (Linux, tcp_newreno_mark_lost). Returns
-    /// the bytes newly marked.
-    pub(super) fn mark_first_lost(&mut self) -> u64 {
-        self.mark_first(1)
-    }
-
-    /// Without SACK: a timeout marks all segments lost, those that were sent again too (Linux, tcp_timeout_mark_lost).
-    /// Returns the bytes newly marked.
-    pub(super) fn mark_all_lost(&mut self) -> u64 {
-        self.segments.iter_mut().for_each(|one| one.retransmitted = false);
-        self.outstanding = 0;
-        self.mark_first(usize::MAX)
-    }
-
-    /// Nothing is lost: a reduction was undone (Linux, tcp_undo_cwnd_reduction).
-    pub(super) fn unmark_lost(&mut self) {
-        self.segments.iter_mut().for_each(|one| one.lost = false);
-        self.lost = 0;
-    }
-
-    fn mark_first(&mut self, count: usize) -> u64 {
+    /// Without SACK: marks the first `count` segments lost, but those that were or were sent again (Linux,
+    /// tcp_newreno_mark_lost). Returns the bytes newly marked.
+    pub(super) fn mark_first_lost(&mut self, count: usize) -> u64 {
         self.transmissions.clear(); // which only marks by time need
         let mut marked = 0;
         for one in self.segments.iter_mut().take(count).filter(|one| !one.lost && !one.retransmitted) {
@@ -192,6 +174,20 @@ impl Scoreboard {
         }
         self.lost += marked;
         marked
+    }
+
+    /// Without SACK: a timeout marks all segments lost, those that were sent again too (Linux, tcp_timeout_mark_lost).
+    /// Returns the bytes newly marked.
+    pub(super) fn mark_all_lost(&mut self) -> u64 {
+        self.segments.iter_mut().for_each(|one| one.retransmitted = false);
+        self.outstanding = 0;
+        self.mark_first_lost(usize::MAX)
+    }
+
+    /// Nothing is lost: a reduction was undone (Linux, tcp_undo_cwnd_reduction).
+    pub(super) fn unmark_lost(&mut self) {
+        self.segments.iter_mut().for_each(|one| one.lost = false);
+        self.lost = 0;
     }
 
     /// Marks the segments lost that were sent before the newest that was delivered, and at least `wait` ago (RFC 8985,

@@ -1,4 +1,4 @@
-//! Duplicate ACKs without SACK.
+//! Duplicate ACKs and losses without SACK, D-SACK, and marks.
 
 use cwndlab_control::{Cause, Report};
 use cwndlab_units::{Duration, Time};
@@ -17,20 +17,50 @@ fn segment(ms: u64, number: u64) -> Event {
     Event { time: at(ms), what: What::Segment { seq: 1 + number * MSS, bytes: MSS, stamp: None, cwr: false } }
 }
 
+/// What an ACK has beside its number.
+#[derive(Default)]
+struct Ack {
+    sack: Box<[(u64, u64)]>,
+    ece: bool,
+    ace: Option<u8>,
+    duplicates: bool,
+}
+
+/// An ACK of `segments`.
+fn received(ms: u64, segments: u64, Ack { sack, ece, ace, duplicates }: Ack) -> Event {
+    let ack = 1 + segments * MSS;
+    Event {
+        time: at(ms),
+        what: What::TcpAck { ack, sack, ece, ace, echo: None, echo_rtt: None, rwnd: None, duplicates },
+    }
+}
+
 fn ack(ms: u64, segments: u64, duplicates: bool) -> Event {
-    let (ack, sack) = (1 + segments * MSS, Box::default());
-    let what = What::TcpAck { ack, sack, ece: false, ace: None, echo: None, echo_rtt: None, rwnd: None, duplicates };
-    Event { time: at(ms), what }
+    received(ms, segments, Ack { duplicates, ..Ack::default() })
+}
+
+/// A sender whose window is `window` segments.
+fn view(window: u64, model_based: bool) -> View {
+    let cwnd = window * MSS;
+    View { cwnd, permitted_cwnd: cwnd, slow_start: true, observes_sent: false, model_based, paced: false }
+}
+
+/// What the ACKs are for the algorithm.
+fn acks(out: &[Item]) -> impl Iterator<Item = &cwndlab_control::Ack> {
+    out.iter().filter_map(|item| match item {
+        Item::Step(step) => match step.main_event() {
+            Some(Report::Ack(ack)) => Some(ack),
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 /// The sender after the groups of events, and what they are for the algorithm, whose window is `window` segments.
 fn after(window: u64, groups: &[Vec<Event>]) -> (Tcp, Vec<Item>) {
-    let cwnd = window * MSS;
-    let view =
-        View { cwnd, permitted_cwnd: cwnd, slow_start: true, observes_sent: false, model_based: false, paced: false };
-    let (mut tcp, mut out) = (Tcp::new(MSS, cwnd, false, Flights::Window), Vec::new());
+    let (mut tcp, mut out) = (Tcp::new(MSS, window * MSS, false, Flights::Window), Vec::new());
     for events in groups {
-        tcp.events(0, events, &[], &view, &mut out);
+        tcp.events(0, events, &[], &view(window, false), &mut out);
     }
     (tcp, out)
 }
@@ -45,14 +75,7 @@ fn delivered(duplicates: bool) -> Vec<u64> {
     }
     groups.push(vec![ack(120, 60, duplicates)]);
     let (_, out) = after(60, &groups);
-    let acked = out.iter().filter_map(|item| match item {
-        Item::Step(step) => match step.main_event() {
-            Some(Report::Ack(ack)) => Some(ack.acked.0 / MSS),
-            _ => None,
-        },
-        _ => None,
-    });
-    acked.collect()
+    acks(&out).map(|ack| ack.acked.0 / MSS).collect()
 }
 
 /// By hand: each duplicate ACK delivers a segment (Linux, tcp_add_reno_sack), and the last one the 60th.
@@ -86,18 +109,7 @@ fn data_that_is_acknowledged_is_not_sent_again() {
 fn a_late_retransmission_counts_where_a_d_sack_reports_it() {
     let with_sack = |ms: u64, segments: u64, block: (u64, u64)| {
         let sack = Box::new([(1 + block.0 * MSS, 1 + block.1 * MSS)]);
-        let ack = 1 + segments * MSS;
-        let what = What::TcpAck {
-            ack,
-            sack,
-            ece: false,
-            ace: None,
-            echo: None,
-            echo_rtt: None,
-            rwnd: None,
-            duplicates: false,
-        };
-        Event { time: at(ms), what }
+        received(ms, segments, Ack { sack, ..Ack::default() })
     };
     let first: Vec<_> = (0..8).map(|number| segment(0, number)).collect();
     let repair = vec![with_sack(50, 0, (1, 5)), segment(50, 0)];
@@ -109,31 +121,10 @@ fn a_late_retransmission_counts_where_a_d_sack_reports_it() {
 /// RFC 9768, section 3.2.2, by hand: the counter begins at five; the values 5, 6, 1, 1 of four ACKs are 0, 1, 3 and 0 marks.
 #[test]
 fn accurate_ecn_counts_marks_modulo_eight() {
-    let marked = |ms: u64, segments: u64, ace: u8| {
-        let one = ack(ms, segments, false);
-        let What::TcpAck { ack, sack, .. } = one.what else { panic!("{one:?}") };
-        let what = What::TcpAck {
-            ack,
-            sack,
-            ece: false,
-            ace: Some(ace),
-            echo: None,
-            echo_rtt: None,
-            rwnd: None,
-            duplicates: false,
-        };
-        vec![Event { what, ..one }]
-    };
+    let marked = |ms, segments, ace| vec![received(ms, segments, Ack { ace: Some(ace), ..Ack::default() })];
     let first = (0..10).map(|number| segment(0, number)).collect();
     let (_, out) = after(10, &[first, marked(50, 1, 5), marked(51, 2, 6), marked(52, 6, 1), marked(53, 8, 1)]);
-    let ce = out.iter().filter_map(|item| match item {
-        Item::Step(step) => match step.main_event() {
-            Some(Report::Ack(ack)) => Some(ack.ce.0 / MSS),
-            _ => None,
-        },
-        _ => None,
-    });
-    assert_eq!(ce.collect::<Vec<_>>(), [0, 1, 3, 0]);
+    assert_eq!(acks(&out).map(|ack| ack.ce.0 / MSS).collect::<Vec<_>>(), [0, 1, 3, 0]);
 }
 
 /// RFC 3168, section 6.1.2, by hand: an ACK has ECN-Echo, and the next new segment CWR: the sender reduced its window for
@@ -142,33 +133,13 @@ fn accurate_ecn_counts_marks_modulo_eight() {
 fn data_with_cwr_after_an_echo_tells_of_a_reduction() {
     for cwr in [false, true] {
         let first: Vec<_> = (0..10).map(|number| segment(0, number)).collect();
-        let echo = Event {
-            what: What::TcpAck {
-                ack: 1 + 5 * MSS,
-                sack: Box::default(),
-                ece: true,
-                ace: None,
-                echo: None,
-                echo_rtt: None,
-                rwnd: None,
-                duplicates: false,
-            },
-            ..ack(50, 5, false)
-        };
+        let echo = received(50, 5, Ack { ece: true, ..Ack::default() });
         let next = Event { what: What::Segment { seq: 1 + 10 * MSS, bytes: MSS, stamp: None, cwr }, ..segment(51, 10) };
         let groups = [vec![first], vec![vec![echo], vec![next]]].concat();
-        let view = View {
-            cwnd: 10 * MSS,
-            permitted_cwnd: 10 * MSS,
-            slow_start: false,
-            observes_sent: false,
-            model_based: false,
-            paced: false,
-        };
         let (mut tcp, mut out) = (Tcp::new(MSS, 10 * MSS, false, Flights::Window), Vec::new());
         for (number, events) in groups.iter().enumerate() {
             let following = groups[number + 1..].concat();
-            tcp.events(0, events, &following, &view, &mut out);
+            tcp.events(0, events, &following, &view(10, false), &mut out);
         }
         let reductions = out.iter().filter(|item| match item {
             Item::Step(step) => matches!(step.main_event(), Some(Report::Congestion(one)) if one.cause == Cause::Ecn),
@@ -187,14 +158,7 @@ fn without_sack_the_first_segment_is_lost_and_a_timeout_loses_all() {
     let dup = |ms| vec![ack(ms, 0, true)];
     let (mut tcp, mut out) = after(10, &[first, dup(50), dup(51), dup(52)]);
     assert_eq!(tcp.pipe(), 6 * MSS);
-    let view = View {
-        cwnd: 10 * MSS,
-        permitted_cwnd: 10 * MSS,
-        slow_start: false,
-        observes_sent: false,
-        model_based: true,
-        paced: false,
-    };
+    let view = view(10, true);
     tcp.events(0, &[segment(53, 0)], &[], &view, &mut out);
     assert_eq!(tcp.pipe(), 7 * MSS);
     let timeout = Event { what: What::Remark { remark: Remark::Timeout, cwnd: (0, 0) }, ..segment(400, 0) };

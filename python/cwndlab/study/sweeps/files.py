@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from runpy import run_path
 from typing import Any
 
-from cwndlab.custom import line_of
+from cwndlab.custom import importable, line_of
 from cwndlab.errors import Error, Fault, ScenarioError, text_of
 from cwndlab.files import json_text
 from cwndlab.scenario import presets
@@ -171,19 +169,14 @@ def toml_document(path: Path, hint: str) -> dict[str, Any]:
 def python_value(path: Path, name: str, kind: type) -> Any:
     """Runs a Python file and returns its value ``name``; raises unless that is a ``kind``."""
     text_of(path, f"name a Python file that defines `{name} = …`")
-    # A module beside the file is found, as by `python`.
-    folder = str(path.resolve().parent)
-    sys.path.insert(0, folder)
     try:
-        value = run_path(str(path)).get(name)
+        with importable(path.resolve().parent):
+            value = run_path(str(path)).get(name)
     except Error:
         raise
     except (Exception, SystemExit) as error:
         what = f"ended with {type(error).__name__}: {error}".rstrip(": ")
         raise ScenarioError(Fault(line_of(path, error), what, f"`python {path}` shows details")) from error
-    finally:
-        with suppress(ValueError):  # the file may have taken it out
-            sys.path.remove(folder)
     if not isinstance(value, kind):
         what = f"has no '{name}' that is a {kind.__name__}"
         raise ScenarioError(Fault(str(path), what, f"write `{name} = cwndlab.study.sweeps.{kind.__name__}(…)`"))
