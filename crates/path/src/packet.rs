@@ -3,7 +3,7 @@
 use cwndlab_network::impairments::EcnChange;
 use cwndlab_traffic::datagrams::Datagram;
 use cwndlab_transport::accecn::Codepoint;
-use cwndlab_transport::wire::{expand, AckPacket, Data, PlainAck};
+use cwndlab_transport::wire::{expand, AckPacket, Data, PlainAck, TIMESTAMP_TICK};
 use cwndlab_units::{Bytes, ConnectionId, Time};
 
 /// A data segment.
@@ -75,7 +75,7 @@ pub struct Packet {
     pub at: Time,
     /// Timestamp value of a data segment, timestamp echo of an ACK.
     pub timestamp: Time,
-    /// Segment number of a data segment, cumulative acknowledgement of an ACK, modulo 2³².
+    /// Segment number of a data segment, cumulative acknowledgement of an ACK, timestamp echo of a SYN-ACK in ms, modulo 2³².
     pub seq: u32,
     /// Its connection.
     pub(crate) tag: Tag,
@@ -102,6 +102,18 @@ impl Packet {
     #[must_use]
     pub fn new(flags: u8, tag: Tag, now: Time, size: u16) -> Self {
         Self { at: Time::ZERO, timestamp: now, seq: 0, tag, aux: 0, size, hop: 0, flags }
+    }
+
+    /// A SYN-ACK with these flags of Accurate ECN, sent at `now`, that echoes the timestamp of the SYN.
+    #[must_use]
+    pub fn syn_ack(flags: u8, tag: Tag, now: Time, echo: Time, size: u16) -> Self {
+        Self { seq: (echo.as_nanos() / TIMESTAMP_TICK) as u32, ..Self::new(SYN_ACK | flags, tag, now, size) }
+    }
+
+    /// The timestamp that a SYN-ACK echoes, in whole ticks; `now`: a time after it.
+    #[must_use]
+    pub fn echo_of_syn(&self, now: Time) -> Time {
+        Time::from_nanos(expand(self.seq, now.as_nanos() / TIMESTAMP_TICK) * TIMESTAMP_TICK)
     }
 
     /// The packet of a datagram that is sent at `now`.

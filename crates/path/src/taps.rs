@@ -158,7 +158,11 @@ impl PacketTap {
         let on_wire = ecn == Ecn::AccEcn && kind != DATA;
         // A window probe has the number below SND.UNA, and no payload.
         let is_probe = kind == DATA && contents.payload_bytes == 0;
-        let number = if is_probe { packet.seq.wrapping_add(1) } else { packet.seq };
+        let number = match kind {
+            SYN_ACK => 0, // its number is an echo
+            _ if is_probe => packet.seq.wrapping_add(1),
+            _ => packet.seq,
+        };
         self.rows.push(PacketRow {
             time_ns: since.as_nanos(),
             link: link.into(),

@@ -72,9 +72,13 @@ const LINUX: Stack = Stack {
     rampdown: Rampdown::None,
     dup_thresh: 3, // tcp_reordering
     syn_retries: 6,
+    syn_linear_timeouts: LINEAR_TIMEOUTS,
     exit_burst: 0,
     first_segment: 0,
 };
+
+/// tcp_syn_linear_timeouts.
+const LINEAR_TIMEOUTS: u32 = 4;
 
 /// tcp_rmem: half of the 131,072 bytes, less one.
 const INITIAL_RECEIVE_WINDOW: Bytes = Bytes(65_535);
@@ -104,6 +108,7 @@ fn rfc() -> Stack {
         auto_tuning: false,
         idle_restart: IdleRestart::InitialWindow, // RFC 5681, section 4.1
         syn_retries: 5,
+        syn_linear_timeouts: 0,
         ..LINUX
     }
 }
@@ -230,6 +235,7 @@ overrides! {
     rampdown: RampdownWords,
     dup_thresh: u32 in 1..=1000,
     syn_retries: u32 in 0..=100,
+    syn_linear_timeouts: u32 in 0..=100,
     exit_burst: u32 in 0..=1_000_000,
 }
 
@@ -294,6 +300,9 @@ pub fn canonical(stack: &Stack) -> Value {
     }
     if stack.ecn_acks != (stack.rules == Rules::Linux) {
         out["ecn_acks"] = json!(stack.ecn_acks);
+    }
+    if stack.syn_linear_timeouts != if stack.rules == Rules::Linux { LINEAR_TIMEOUTS } else { 0 } {
+        out["syn_linear_timeouts"] = json!(stack.syn_linear_timeouts);
     }
     if stack.piggyback {
         out["piggyback"] = json!(true);
@@ -398,9 +407,11 @@ mod tests {
     #[test]
     fn the_canonical_form_has_all_values() {
         let (linux, _) = find("linux").unwrap();
-        assert_eq!(canonical(&linux).get("initial_receive_window_bytes"), None, "that of all profiles is left out");
+        for field in ["initial_receive_window_bytes", "syn_linear_timeouts"] {
+            assert_eq!(canonical(&linux).get(field), None, "that of the profile is left out");
+        }
         let (initial_receive_window, peer_ecn) = (Bytes(1 << 20), PeerEcn::Off);
-        let linux = Stack { accecn_option: false, ecn_acks: false, ..linux };
+        let linux = Stack { accecn_option: false, ecn_acks: false, syn_linear_timeouts: 0, ..linux };
         let stack =
             Stack { initial_receive_window, peer_ecn, conceal_losses: true, ack_division: 2, piggyback: true, ..linux };
         let form = canonical(&stack);

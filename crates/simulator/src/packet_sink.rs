@@ -12,7 +12,7 @@ use cwndlab_transport::wire::{AckPacket, Data, Output, PlainAck};
 use cwndlab_units::{Bytes, ConnectionId, Duration, Rate, Time};
 
 use cwndlab_path::network::Network;
-use cwndlab_path::packet::{accecn_flags, Packet, Tag, ECT, SYN, SYN_ACK};
+use cwndlab_path::packet::{accecn_flags, Packet, Tag, ECT, SYN};
 use cwndlab_path::packet_options::{AckOptions, SegmentOptions};
 
 /// The fields of packets that all packets of a connection share.
@@ -141,10 +141,11 @@ impl PacketSink<'_> {
         self.ack(&ack.into());
     }
 
-    /// Sends a SYN-ACK with the router header of the SYN, these flags of Accurate ECN, and its option if `option`.
-    pub(crate) fn syn_ack(&mut self, header: Option<u32>, flags: u8, option: bool) {
+    /// Sends a SYN-ACK with the router header of the SYN and the echo of its timestamp, these flags of Accurate ECN, and its
+    /// option if `option`.
+    pub(crate) fn syn_ack(&mut self, header: Option<u32>, echo: Time, flags: u8, option: bool) {
         let size = self.format.ack_size + if option { SYN_ACK_OPTION_SIZE } else { 0 };
-        let packet = Packet::new(SYN_ACK | accecn_flags(flags), self.format.tag, self.now, size as u16);
+        let packet = Packet::syn_ack(accecn_flags(flags), self.format.tag, self.now, echo, size as u16);
         self.network.forward(self.now, header.map_or(packet, |index| packet.with_options(index)));
     }
 }

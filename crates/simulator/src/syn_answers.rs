@@ -2,13 +2,10 @@
 
 use cwndlab_scenario::plan::FlowPlan;
 use cwndlab_transport::accecn_handshake::ServerHandshake;
-use cwndlab_units::Time;
 
 /// The handshake of a connection at its receiver.
 #[derive(Debug)]
 pub(crate) struct SynAnswers {
-    /// Time of the last SYN-ACK.
-    pub(crate) last: Time,
     /// Number of SYN-ACKs.
     pub(crate) number: u32,
     /// The negotiation of Accurate ECN.
@@ -18,6 +15,6 @@ pub(crate) struct SynAnswers {
 impl SynAnswers {
     /// The state before the first SYN.
     pub(crate) fn new(plan: &FlowPlan) -> Self {
-        Self { last: Time::ZERO, number: 0, ecn: ServerHandshake::new(plan.stack.peer_ecn) }
+        Self { number: 0, ecn: ServerHandshake::new(plan.stack.peer_ecn) }
     }
 }

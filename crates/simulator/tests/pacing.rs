@@ -41,7 +41,7 @@ fn sender(control: Box<dyn CongestionControl>, stack: &Stack, bps: Option<u64>, 
     sender.open(Time::ZERO, line);
     sender.supply(ENDLESS, Time::ZERO, line);
     let feedback = bps.map(|bps| Feedback { rate: Rate(bps), accelerated: Bytes::ZERO });
-    sender.on_syn_ack(Time::from_nanos(100 * MS), Bytes(1 << 20), feedback, line);
+    sender.on_syn_ack(Time::from_nanos(100 * MS), None, Bytes(1 << 20), feedback, line);
     sender
 }
 

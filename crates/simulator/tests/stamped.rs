@@ -45,7 +45,7 @@ fn first_round(algorithm: &str, stamp: Option<u64>) -> (Sender, Line) {
     sender.open(Time::ZERO, &mut line);
     sender.supply(ENDLESS, Time::ZERO, &mut line);
     let feedback = stamp.map(|bps| Feedback { rate: Rate(bps), accelerated: Bytes::ZERO });
-    sender.on_syn_ack(Time::from_nanos(100 * MS), Bytes(1 << 20), feedback, &mut line);
+    sender.on_syn_ack(Time::from_nanos(100 * MS), None, Bytes(1 << 20), feedback, &mut line);
     while sender.pace_timer().as_nanos() < 200 * MS {
         sender.on_pace(sender.pace_timer(), &mut line);
     }

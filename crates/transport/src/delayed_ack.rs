@@ -5,6 +5,7 @@ use cwndlab_units::{rto, Bytes, Duration, Time};
 
 use crate::rtt::Estimate;
 use crate::stack::{Rules, Stack};
+use crate::wire::TIMESTAMP_TICK;
 
 /// Longest delay of an ACK in Linux (`TCP_DELACK_MAX`).
 const DELACK_MAX: Duration = Duration::from_millis(200);
@@ -12,8 +13,6 @@ const DELACK_MAX: Duration = Duration::from_millis(200);
 const COMPRESSION_DELAY: Duration = Duration::from_millis(1);
 /// Time by which Linux' timer of compressed ACKs may be late (`tcp_comp_sack_slack_ns`), and on an idle machine is.
 const COMPRESSION_SLACK: Duration = Duration::from_micros(100);
-/// One tick of the timestamp clock: Linux' is 1 ms, the shortest that RFC 7323, section 5.4, allows.
-const TIMESTAMP_TICK: u64 = 1_000_000;
 
 /// A segment that arrives in order.
 #[derive(Clone, Copy, Debug)]
@@ -58,12 +57,14 @@ pub(crate) struct DelayedAck {
     rtt: Duration,
     /// RTO of the same endpoint's sender in a dialogue, in whole ticks; zero if none has sent.
     sender_rto: Duration,
-    /// Arrivals that are still acknowledged one by one (quick ACKs).
-    quick: u32,
+    /// Arrivals that are still acknowledged one by one (quick ACKs; Linux has 8 bits).
+    quick: u16,
     /// A segment below this size is acknowledged at once; 0 if none is.
     full: u16,
     /// A segment with PSH is acknowledged at once.
     pushes: bool,
+    /// The next ACK leaves at once, also where the endpoint answers (Linux, `ICSK_ACK_NOW`).
+    at_once: bool,
     answers: Answers,
 }
 
@@ -85,6 +86,7 @@ impl DelayedAck {
             quick: 0,
             full: if reads_at_once { stack.mss.0 as u16 } else { 0 },
             pushes: reads_at_once && stack.ack_every == 2, // another one than Linux' is another receiver
+            at_once: false,
             answers: Answers::No,
         }
     }
@@ -94,6 +96,11 @@ impl DelayedAck {
         if self.timeout == Duration::ZERO {
             self.rtt = delay;
         }
+    }
+
+    /// The RTT of the handshake: the delays of the SYN-ACK and of the first segment that arrived in order.
+    pub(crate) fn handshake_rtt(&self) -> Duration {
+        self.rtt
     }
 
     /// Handles a segment in order. `window`: the receive window; `timer`: when an ACK is due already. Returns when the segment
@@ -208,9 +215,15 @@ impl DelayedAck {
     /// Acknowledges the next arrivals one by one: one for each two segments of the window, at least two, at most `most`
     /// (Linux, tcp_incr_quickack).
     fn start_quick_acks(&mut self, most: u32, window: Bytes, stack: &Stack) {
-        let half = (window.0 / (2 * stack.mss.0)).min(u64::from(u32::MAX)) as u32;
+        let half = window.0 / (2 * stack.mss.0);
         let count = if half == 0 { 2 } else { half };
-        self.quick = self.quick.max(count.min(most));
+        self.quick = self.quick.max(count.min(u64::from(most)).min(u64::from(u16::MAX)) as u16);
+    }
+
+    /// Acknowledges this arrival at once, also where the endpoint answers (Linux, `ICSK_ACK_NOW`).
+    #[inline]
+    pub(crate) fn acknowledge_at_once(&mut self) {
+        self.at_once = true;
     }
 
     /// Acknowledges this arrival at once, since the window opens (Linux, tcp_grow_window) or for Accurate ECN.
@@ -238,7 +251,7 @@ impl DelayedAck {
     /// full-sized segment).
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        self.quick > 0 && self.answers == Answers::No || self.pending > self.most_pending
+        self.quick > 0 && self.answers == Answers::No || self.pending > self.most_pending || self.at_once
     }
 
     /// The RTO of the endpoint's sender, or that after the handshake's sample (RFC 6298, section 2.2, with Linux' floor on the
@@ -273,7 +286,7 @@ impl DelayedAck {
     /// Handles the transmission of an ACK.
     #[inline]
     pub(crate) fn on_ack_sent(&mut self, stack: &Stack) {
-        self.pending = Bytes::ZERO;
+        (self.pending, self.at_once) = (Bytes::ZERO, false);
         if self.answers == Answers::Waiting {
             self.answers = Answers::Yes;
         }

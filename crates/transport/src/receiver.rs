@@ -19,8 +19,9 @@ use crate::wire::{AckPacket, Data, Output, PlainAck, SackBlocks, MAX_BLOCKS};
 const FAST_RETRANSMIT_THRESHOLD: u32 = 3;
 /// SACK blocks that an ACK is expected to hold beside the one that changes (Linux, `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_BLOCKS: usize = 2;
-/// Quick ACKs after the first CE mark of an episode (Linux, __tcp_ecn_check_ce).
-const QUICK_ACKS_OF_CE: u32 = 2;
+/// Quick ACKs after the first CE mark of an episode, and after a segment that is not ECN-capable (Linux,
+/// tcp_data_ecn_check).
+const QUICK_ACKS_OF_ECN: u32 = 2;
 
 /// The receiver of a connection. Fields are in the order of use: two cache lines suffice without losses.
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub struct Receiver {
     ce_count: u32,
     /// ACKs carry ECE.
     ece: bool,
+    /// A segment that was ECN-capable arrived (Linux, `TCP_ECN_SEEN`).
+    ect_seen: bool,
     /// Counters of Accurate ECN as on the wire.
     marks: Option<Box<MarkCounters>>,
     /// SACK is negotiated and the sender evaluates it.
@@ -68,6 +71,7 @@ impl Receiver {
             feedback: None,
             ce_count: 0,
             ece: false,
+            ect_seen: false,
             marks: (stack.ecn == Ecn::AccEcn).then(Box::default),
             sack,
             window: ReceiveWindow::new(stack),
@@ -80,6 +84,13 @@ impl Receiver {
     pub fn on_established(&mut self, delay: Duration) {
         self.acks.on_established(delay);
         self.window.on_established(delay);
+    }
+
+    /// The RTT of the handshake, once data arrived in order: that of a server, whose SYN-ACK the client's first packet
+    /// acknowledges (Linux, tcp_synack_rtt_meas).
+    #[must_use]
+    pub fn handshake_rtt(&self) -> Duration {
+        self.acks.handshake_rtt()
     }
 
     /// RCV.NXT: next segment expected.
@@ -130,7 +141,7 @@ impl Receiver {
     pub fn on_data(&mut self, now: Time, data: Data, ce: bool, out: &mut impl Output) {
         if self.stack.ecn != Ecn::Off {
             match &self.marks {
-                None => self.on_ecn(now, data.cwr, ce, out),
+                None => self.on_ecn(now, &data, ce, out),
                 Some(_) => self.count_mark(data.ect, data.ect_changed, ce, data.len),
             }
         }
@@ -266,11 +277,13 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn on_ecn(&mut self, now: Time, cwr: bool, ce: bool, out: &mut impl Output) {
-        if self.stack.ecn == Ecn::Dctcp {
-            return self.echo_as_dctcp(now, ce, out);
+    fn on_ecn(&mut self, now: Time, data: &Data, ce: bool, out: &mut impl Output) {
+        match self.stack.ecn {
+            Ecn::Dctcp => return self.echo_as_dctcp(now, ce, out),
+            Ecn::Classic if self.stack.rules == Rules::Linux => return self.echo_as_linux(data, ce),
+            _ => {}
         }
-        if cwr {
+        if data.cwr {
             self.ece = false;
         }
         if ce {
@@ -278,7 +291,7 @@ impl Receiver {
             let changed = !self.ece;
             self.ece = true;
             if changed && self.stack.rules == Rules::Linux {
-                self.acks.enter_quick_acks(QUICK_ACKS_OF_CE, self.window.advertised(), &self.stack);
+                self.quick_acks_of_ecn();
             }
             if changed && self.acks.is_pending() {
                 self.send_ack(now, out, None);
@@ -286,6 +299,37 @@ impl Receiver {
         } else if self.stack.ecn == Ecn::Accurate {
             self.ece = false;
         }
+    }
+
+    /// Echoes marks from the first one to CWR (RFC 3168, section 6.1.3). Linux acknowledges data with CWR at once, since the
+    /// window may be one segment (tcp_ecn_accept_cwr), and two segments after the first mark or after one that is not
+    /// ECN-capable, which is a retransmission (tcp_data_ecn_check).
+    fn echo_as_linux(&mut self, data: &Data, ce: bool) {
+        if data.cwr {
+            self.ece = false;
+            if data.len > 0 {
+                self.acks.acknowledge_at_once();
+            }
+        }
+        if !data.ect {
+            if self.ect_seen {
+                self.quick_acks_of_ecn();
+            }
+            return;
+        }
+        self.ect_seen = true;
+        if ce {
+            self.ce_count = self.ce_count.wrapping_add(1);
+            if !self.ece {
+                self.quick_acks_of_ecn();
+            }
+            self.ece = true;
+        }
+    }
+
+    /// Acknowledges the next two segments one by one (Linux, tcp_data_ecn_check).
+    fn quick_acks_of_ecn(&mut self) {
+        self.acks.enter_quick_acks(QUICK_ACKS_OF_ECN, self.window.advertised(), &self.stack);
     }
 
     /// Echoes marks as for DCTCP: a segment that changes the state is acknowledged immediately, and those before it with the
@@ -299,7 +343,7 @@ impl Receiver {
             self.send_ack(now, out, None);
         }
         self.ece = ce;
-        self.acks.acknowledge_now();
+        self.acks.acknowledge_at_once();
     }
 
     #[inline]
@@ -487,6 +531,33 @@ mod tests {
         let first = [(1, false), (2, true), (3, false)];
         let then = [(4, false), (5, true), (6, true), (7, false), (8, true)];
         assert_eq!(acks, [&first[..], &then[..]].concat());
+    }
+
+    /// Linux, tcp_data_ecn_check and tcp_ecn_accept_cwr: the first mark and the segment after it are acknowledged one by one,
+    /// so are two from one that is not ECN-capable, as retransmissions are, and CWR at once; others wait for a second one. A
+    /// receiver by RFC 3168 acknowledges what waits before the first mark.
+    #[test]
+    fn marks_and_cwr_are_acknowledged_at_once() {
+        let acks = |rules| {
+            let quick_acks = if rules == Rules::Linux { 16 } else { 0 };
+            let stack = Stack { ecn: Ecn::Classic, rules, quick_acks, ..stack() };
+            let (mut out, mut receiver) = (Acks::default(), Receiver::new(&stack.into(), true));
+            let mut arrives = |number: u64, (ect, cwr, ce)| {
+                let now = us(20_000 + 10 * number);
+                receiver.on_data(now, Data { ect, cwr, ..segment(number, now) }, ce, &mut out);
+                std::mem::take(&mut out.0).into_iter().map(move |ack| (ack.ack.wrapping_sub(18), ack.ece))
+            };
+            // The quick ACKs at the start of a connection, and two segments with one ACK.
+            assert!((0..18).flat_map(|number| arrives(number, (true, false, false)).collect::<Vec<_>>()).count() < 18);
+            let plain = (true, false, false);
+            let (marked, cwr, no_ect) = ((true, false, true), (true, true, false), (false, false, false));
+            let arrivals = [plain, marked, plain, plain, cwr, plain, no_ect, plain, plain, plain];
+            let numbered = arrivals.into_iter().enumerate();
+            numbered.flat_map(|(at, one)| arrives(18 + at as u64, one).collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        let linux = [(2, true), (3, true), (5, false), (7, false), (8, false), (10, false)];
+        assert_eq!(acks(Rules::Linux), linux);
+        assert_eq!(acks(Rules::Rfc), [(1, true), (3, true), (5, false), (7, false), (9, false)]);
     }
 
     /// Linux, HZ = 250: an ACK delayed by 40 ms at 20 ms, in tick 5, leaves at tick 5 + 10 + 1, 64 ms (`calc_index`). The

@@ -1,5 +1,8 @@
 //! Round-trip time estimation and the retransmission timeout (RFC 6298).
 
+use std::cmp::Reverse;
+
+use cwndlab_units::windowed::WindowedMax;
 use cwndlab_units::{Duration, Time};
 
 use crate::coarse_rto::CoarseRto;
@@ -14,7 +17,9 @@ pub struct RttEstimator {
     rttvar: Duration,
     /// Smallest sample of the last [`MIN_RTT_WINDOW`]; `Duration::MAX` before the first one.
     min: Duration,
-    min_at: Time,
+    /// Only a sample of at most this size, or one after `min_due`, changes the minimum or its successors.
+    min_bound: Duration,
+    min_due: Time,
     last: Duration,
     /// Sum of the samples: its lower 64 bits, ns, and the number of overflows.
     sum: u64,
@@ -36,6 +41,8 @@ pub struct RttEstimator {
     min_ever: Duration,
     /// Timeout before the first sample.
     initial: Duration,
+    /// The smallest sample of the window and its successors.
+    minima: WindowedMax<Time, Reverse<Duration>>,
 }
 
 /// The estimates that an endpoint uses in both directions.
@@ -78,7 +85,8 @@ impl RttEstimator {
             srtt: Duration::ZERO,
             rttvar: Duration::ZERO,
             min: Duration::MAX,
-            min_at: Time::ZERO,
+            min_bound: Duration::MAX,
+            min_due: Time::MAX,
             last: Duration::ZERO,
             sum: 0,
             overflows: 0,
@@ -89,6 +97,7 @@ impl RttEstimator {
             floor: Duration::ZERO,
             ceiling: Duration::MAX,
             initial: Duration::MAX,
+            minima: WindowedMax::new(Reverse(Duration::MAX)),
             granularity: Duration::ZERO,
             floor_on_variance: false,
             coarse: None,
@@ -120,11 +129,17 @@ impl RttEstimator {
         self.sum = sum;
         self.overflows += u32::from(overflows);
         self.count += 1;
-        if newest <= self.min || now - self.min_at > MIN_RTT_WINDOW {
-            self.min_ever = self.min_ever.min(newest);
-            self.min = newest;
-            self.min_at = now;
+        if newest <= self.min_bound || now > self.min_due {
+            self.update_min(now, newest);
         }
+    }
+
+    /// The minimum of the window, of which later minima take the place when it expires (Linux, tcp_update_rtt_min).
+    fn update_min(&mut self, now: Time, newest: Duration) {
+        self.min_ever = self.min_ever.min(newest);
+        self.min = self.minima.update(MIN_RTT_WINDOW, now, Reverse(newest)).0;
+        self.min_bound = self.minima.third().0;
+        self.min_due = self.minima.due(MIN_RTT_WINDOW);
     }
 
     /// The retransmission timeout, back-off included.
@@ -297,6 +312,45 @@ mod tests {
             (rtt.rto().as_millis() * 10.0).round() / 10.0
         });
         assert_eq!(after, [250.0, 212.5, 229.4]);
+    }
+
+    /// By hand: 50 ms at 0 expires after 300 s, and 60 ms, the smallest of the quarter before 150 s, takes its place, though
+    /// the latest samples are of 90 ms.
+    #[test]
+    fn the_minimum_expires_and_the_next_one_takes_its_place() {
+        let mut rtt = estimator(0, false);
+        let minima: Vec<(u64, f64)> = (0..=60)
+            .map(|step| {
+                let at = Time::from_nanos(10 * step * 1_000_000_000);
+                let sample = ms(match step {
+                    0 => 50,
+                    14 => 60,
+                    _ => 90,
+                });
+                rtt.sample(at, sample, sample);
+                (10 * step, rtt.min_rtt().as_millis())
+            })
+            .collect();
+        let at = |seconds: u64| minima.iter().find(|(at, _)| *at == seconds).map(|(_, min)| *min);
+        assert_eq!([at(300), at(310), at(440), at(450)], [50.0, 60.0, 60.0, 90.0].map(Some));
+        assert_eq!(rtt.min_ever(), ms(50));
+    }
+
+    proptest::proptest! {
+        /// With the bound and the time that spare most updates, the minimum is that of the filter which sees every sample.
+        #[test]
+        fn the_minimum_is_that_of_all_samples(
+            samples in proptest::collection::vec((0_u64..60, 1_u64..40), 1..200),
+        ) {
+            let (mut rtt, mut all) = (estimator(0, false), WindowedMax::new(Reverse(Duration::MAX)));
+            let mut now = Time::ZERO;
+            for (gap, sample) in samples {
+                now += Duration::from_secs(gap);
+                rtt.sample(now, ms(sample), ms(sample));
+                let expected = all.update(MIN_RTT_WINDOW, now, Reverse(ms(sample))).0;
+                proptest::prop_assert_eq!(rtt.min_rtt(), expected);
+            }
+        }
     }
 
     /// RFC 6298 (5.5): each expiry doubles the timeout; a sample ends the back-off.

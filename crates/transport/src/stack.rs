@@ -273,8 +273,10 @@ pub struct Stack {
     pub rampdown: Rampdown,
     /// Duplicate-ACK threshold.
     pub dup_thresh: u32,
-    /// SYN retransmissions at most.
+    /// SYN retransmissions at most, beside those of `syn_linear_timeouts`.
     pub syn_retries: u32,
+    /// SYN retransmissions after which the timeout does not double (Linux 6.5, `tcp_syn_linear_timeouts`).
+    pub syn_linear_timeouts: u32,
     /// Burst limit at the end of a recovery, segments beyond the data in flight; 0 is none.
     pub exit_burst: u32,
     /// Number of the first segment of a connection. No scenario sets it: results do not depend on it, as tests show that start

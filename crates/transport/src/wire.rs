@@ -17,6 +17,9 @@ pub fn expand(low: u32, near: u64) -> u64 {
 /// [`expand`]).
 pub(crate) const MAX_WINDOW: u64 = 1 << 30;
 
+/// One tick of the timestamp clock, ns: Linux' is 1 ms, the shortest that RFC 7323, section 5.4, allows.
+pub const TIMESTAMP_TICK: u64 = 1_000_000;
+
 /// A data segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {

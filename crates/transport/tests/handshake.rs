@@ -53,7 +53,7 @@ fn sender_after(lost: u32, stack: &Stack) -> Sender {
         sender.on_timer(sender.timer(), &mut Discard);
     }
     let opened = sender.timer();
-    sender.on_syn_ack(opened, Bytes(1 << 20), None, &mut Discard);
+    sender.on_syn_ack(opened, None, Bytes(1 << 20), None, &mut Discard);
     sender
 }
 
@@ -74,12 +74,12 @@ fn the_initial_window_after_lost_syns_is_one_segment() {
 /// transfer begins. Linux, tcp_init_metrics, `TCP_TIMEOUT_FALLBACK`.
 #[test]
 fn without_a_sample_of_the_handshake_the_timeout_starts_at_three_seconds() {
-    for stack in [rfc(), linux()] {
+    for (stack, doubled) in [(rfc(), 8), (linux(), 4)] {
         for lost in 1..4 {
             assert_eq!(timeout_after(lost, &stack), Duration::from_secs(3), "{lost} lost");
         }
         let long = Stack { initial_rto: Duration::from_secs(4), ..stack.clone() };
-        assert_eq!(timeout_after(1, &long), Duration::from_secs(8), "not below three seconds");
+        assert_eq!(timeout_after(1, &long), Duration::from_secs(doubled), "not below three seconds");
         assert_eq!(timeout_after(0, &stack), Duration::from_secs(3), "a sample of one second");
     }
 }
@@ -88,13 +88,13 @@ fn without_a_sample_of_the_handshake_the_timeout_starts_at_three_seconds() {
 #[test]
 fn a_repeated_syn_ack_has_the_same_effect() {
     let mut sender = Sender::new(Box::new(ten()), RecoveryKind::Rack, &rfc().into());
-    let now = Time::from_nanos(1_000_000_000);
-    sender.accept(2, now, now, Bytes(1 << 20), &mut Discard);
+    let (now, rtt) = (Time::from_nanos(1_000_000_000), Duration::from_millis(40));
+    sender.accept(2, rtt, now, Bytes(1 << 20), &mut Discard);
     assert_eq!(sender.rtt().rto(), Duration::from_secs(3));
     // Linux, `tcp_create_openreq_child`: total_retrans = num_retrans.
     let window = |syn_acks, stack: &Stack| {
         let mut sender = Sender::new(Box::new(ten()), RecoveryKind::Rack, &stack.clone().into());
-        sender.accept(syn_acks, now, now, Bytes(1 << 20), &mut Discard);
+        sender.accept(syn_acks, rtt, now, Bytes(1 << 20), &mut Discard);
         sender.cwnd()
     };
     assert_eq!([1, 2, 3].map(|syn_acks| window(syn_acks, &rfc())), [10, 1, 1]);
@@ -110,6 +110,41 @@ fn a_syn_ack_after_the_last_timeout_opens_nothing() {
     let closed = sender.timer();
     sender.on_timer(closed, &mut Discard);
     assert!(sender.is_closed());
-    sender.on_syn_ack(closed + Duration::from_millis(200), Bytes(1 << 20), None, &mut Discard);
+    sender.on_syn_ack(closed + Duration::from_millis(200), None, Bytes(1 << 20), None, &mut Discard);
     assert_eq!((sender.next_segment(), sender.unsent(), sender.timer()), (0, Bytes(10_000), Time::MAX));
+}
+
+/// Linux 6.5, tcp_syn_linear_timeouts = 4 and tcp_syn_retries = 6 (Documentation/networking/ip-sysctl.rst): the last SYN
+/// leaves after 67 s, and the attempt ends after 131 s. RFC 6298, 5.5: each timeout doubles, five of them here.
+#[test]
+fn linux_repeats_four_syns_before_the_timeout_doubles() {
+    let times = |stack: &Stack| {
+        let mut sender = Sender::new(Box::new(ten()), RecoveryKind::Rack, &stack.clone().into());
+        sender.open(Time::ZERO, &mut Discard);
+        let mut times = Vec::new();
+        while !sender.is_closed() {
+            let due = sender.timer();
+            times.push(due.as_nanos() / 1_000_000_000);
+            sender.on_timer(due, &mut Discard);
+        }
+        times
+    };
+    assert_eq!(times(&linux()), [1, 2, 3, 4, 5, 7, 11, 19, 35, 67, 131]);
+    assert_eq!(times(&rfc()), [1, 3, 7, 15, 31, 63]);
+}
+
+/// RFC 7323, section 4.1: the echo of the timestamp tells which SYN the SYN-ACK answers, in ticks of a millisecond. By hand:
+/// a SYN of 1.0005 s and an answer at 1.0602 s are 60 ticks apart. Without timestamps the sample is ambiguous.
+#[test]
+fn timestamps_give_a_sample_of_a_repeated_syn() {
+    let us = |count: u64| Time::from_nanos(count * 1000);
+    let srtt = |timestamps| {
+        let stack = Stack { timestamps, ..linux() };
+        let mut sender = Sender::new(Box::new(ten()), RecoveryKind::Rack, &stack.into());
+        sender.open(us(500), &mut Discard);
+        sender.on_timer(sender.timer(), &mut Discard);
+        sender.on_syn_ack(us(1_060_200), Some(us(1_000_500)), Bytes(1 << 20), None, &mut Discard);
+        sender.rtt().srtt().as_millis()
+    };
+    assert_eq!([true, false].map(srtt), [60.0, 0.0]);
 }

@@ -310,3 +310,27 @@ fn f_rto_of_sack_and_fack_sends_new_data_before_retransmissions() {
         it.write(10).sends(0..10).after(100.0).after_silence_sends(200.0, [0]).after(50.0).ack(1, &[]).sends([1, 2]);
     }
 }
+
+/// RFC 9937, section 6: RecoverFS is SND.NXT − SND.UNA without what was SACKed before the recovery. By hand: of twelve
+/// segments two were SACKed when the third SACK arrives, of ten none when one ACK reports all three.
+#[test]
+fn recover_fs_includes_what_the_first_ack_delivers() {
+    let recover_fs = |kind, blocks: &[Range<u64>]| {
+        let mut it = ten_in_flight(kind, &rfc());
+        for block in blocks {
+            it.ack(0, std::slice::from_ref(block));
+        }
+        it.is_in(CaState::Recovery);
+        let mut found = f64::NAN;
+        it.sender.named_values(&mut |name, value| {
+            if name == "transport.recover_fs_segments" {
+                found = value;
+            }
+        });
+        found
+    };
+    for kind in [RecoveryKind::Sack, RecoveryKind::Rack] {
+        assert_eq!(recover_fs(kind, &[1..2, 1..3, 1..4]), 10.0, "{kind:?}");
+        assert_eq!(recover_fs(kind, &[1..4]), 10.0, "{kind:?}");
+    }
+}

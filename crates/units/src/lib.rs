@@ -15,6 +15,7 @@ pub mod random;
 pub mod rto;
 mod sender_state;
 pub mod spelling;
+pub mod windowed;
 
 pub use fault::{printable, Fault, FaultKind};
 pub use identities::{ConnectionId, EventSource, FlowId, IndexVec, LinkId, ServerId};

@@ -13,4 +13,3 @@ pub mod round_rtt;
 pub mod rounds;
 pub mod train;
 pub mod virtual_flows;
-pub mod windowed;

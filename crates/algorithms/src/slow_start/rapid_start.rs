@@ -25,7 +25,7 @@ use cwndlab_units::{Duration, Rate, Time};
 use crate::congestion_avoidance::reno::segments;
 use crate::shared::margin::above;
 use crate::shared::pace;
-use crate::shared::windowed::WindowedMax;
+use cwndlab_units::windowed::WindowedMax;
 
 options! {
     struct Options {

@@ -170,7 +170,7 @@ impl Connection {
     pub(super) fn begin(&mut self, number: u32, first: Time, window: Bytes, ts_recent: Option<u64>) {
         self.wire.ts_recent = ts_recent.filter(|_| self.negotiated.timestamps);
         self.newest = self.wire.ts_recent;
-        self.sender.accept(number, first, self.wire.now, window, &mut self.wire);
+        self.sender.accept(number, self.wire.now - first, self.wire.now, window, &mut self.wire);
     }
 
     /// Hands the option of a packet of the handshake to the sender.

@@ -23,8 +23,8 @@ const CLASSIC_SYN: u8 = 0b011;
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// Timeouts of a SYN after the first one before they double (Linux, `tcp_syn_linear_timeouts`).
 const LINEAR_TIMEOUTS: u32 = 4;
-/// Repetitions at most (Linux, `tcp_syn_retries`, `tcp_synack_retries`).
-const REPETITIONS: [u32; 2] = [6, 5];
+/// Repetitions at most (Linux, `tcp_syn_retries`, which are beside those of linear timeouts, and `tcp_synack_retries`).
+const REPETITIONS: [u32; 2] = [6 + LINEAR_TIMEOUTS, 5];
 /// Options that are to be sent after the handshake (Linux, `accecn_opt_demand`): by a client and by a server.
 const DEMANDED: [u8; 2] = [2, 1];
 

@@ -27,22 +27,21 @@ impl Connection {
         self.source.start();
     }
 
-    /// Number of the SYN-ACKs of this connection, and the time of the last one.
-    pub(crate) fn syn_acks(&self) -> (u32, Time) {
-        (self.answers.number, self.answers.last)
+    /// Number of the SYN-ACKs of this connection, and the RTT that its receiver measured in the handshake.
+    pub(crate) fn syn_acks(&self) -> (u32, Duration) {
+        (self.answers.number, self.receiver.handshake_rtt())
     }
 
-    /// Accepts the connection that the other direction opened, after so many SYN-ACKs, the last one at `last`.
-    pub(crate) fn accept(&mut self, (number, last): (u32, Time), now: Time, network: &mut Network) {
+    /// Accepts the connection that the other direction opened, after so many SYN-ACKs, with this RTT of the handshake.
+    pub(crate) fn accept(&mut self, (number, rtt): (u32, Duration), now: Time, network: &mut Network) {
         let window = self.receiver.first_window();
         let mut sink = sink!(self, network, now);
-        self.sender.accept(number, last, now, window, &mut sink);
+        self.sender.accept(number, rtt, now, window, &mut sink);
     }
 
     /// The SYN at the receiver, which answers it. Accurate ECN is negotiated by the packets that arrive; other forms of ECN
     /// are not.
     pub(super) fn deliver_syn(&mut self, now: Time, packet: &Packet, network: &mut Network, plan: &FlowPlan) {
-        self.answers.last = now;
         self.answers.number += 1;
         let (mut flags, mut option) = (0, false);
         if plan.stack.ecn == Ecn::AccEcn {
@@ -57,7 +56,7 @@ impl Connection {
             }
             self.format.acks_are_ecn_capable &= self.answers.ecn.may_send_ect();
         }
-        sink!(self, network, now).syn_ack(packet.options(), flags, option);
+        sink!(self, network, now).syn_ack(packet.options(), packet.timestamp, flags, option);
     }
 
     /// The SYN-ACK at the sender.
@@ -75,7 +74,8 @@ impl Connection {
         }
         let sent = if plan.stack.ect1 { Codepoint::Ect1 } else { Codepoint::NotEct };
         self.sender.on_syn_ack_flags(packet.accecn_flags(), sent, &mut sink);
-        self.sender.on_syn_ack(now, self.receiver.first_window(), feedback, &mut sink);
+        let window = self.receiver.first_window();
+        self.sender.on_syn_ack(now, Some(packet.echo_of_syn(now)), window, feedback, &mut sink);
         self.record_values(now);
     }
 }

@@ -154,7 +154,8 @@ fn flows(plan: &Plan, records: &Records) -> CheckResult {
                 Workload::Arrivals(ref arrivals) => arrivals.count.unwrap_or(u64::from(arrivals.connections)),
                 _ => 1 + transfers.get(&row.flow).copied().unwrap_or(0),
             };
-            let syns = connections * (u64::from(flow_plan.stack.syn_retries) + 1);
+            let stack = &flow_plan.stack;
+            let syns = connections * (u64::from(stack.syn_retries + stack.syn_linear_timeouts) + 1);
             ensure(row.queue_drops + row.wire_losses <= row.sent_packets + syns, || describe("more lost than sent"))?;
         }
         ensure(row.end_ns.is_none_or(|end| row.start_ns <= end && end <= plan.duration.as_nanos()), || {

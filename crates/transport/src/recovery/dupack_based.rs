@@ -35,7 +35,7 @@ pub(super) fn on_ack(
     out: &mut impl Output,
 ) {
     if ecn_requires_reduction(tcb, summary) {
-        enter_cwr(tcb, now, out);
+        enter_cwr(tcb, now, summary.rate.segments, out);
     }
     if !summary.advanced {
         if tcb.scoreboard.flight_size() > 0 {

@@ -45,7 +45,7 @@ impl LossRecovery for RackTlp {
         let (marked, _) = detect_loss(tcb, now);
         let enters = if tcb.features.linux { tcb.state != CaState::Recovery } else { tcb.state < CaState::Recovery };
         if marked > 0 && enters {
-            enter_recovery(tcb, now, false, out);
+            enter_recovery(tcb, now, false, 0, out);
             cwnd_reduction(tcb, u32::from(tcb.features.linux), false, true);
         }
     }
@@ -157,7 +157,7 @@ fn alert_in_recovery(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &m
     if tcb.state == CaState::Recovery {
         tcb.rexmit = Rexmit::Lost;
     } else if tcb.scoreboard.lost > 0 {
-        enter_recovery(tcb, now, summary.ece, out);
+        enter_recovery(tcb, now, summary.ece, summary.rate.segments, out);
     }
 }
 
@@ -172,7 +172,7 @@ fn try_to_open(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut imp
     }
     identify_packet_loss(tcb, now, summary);
     if tcb.scoreboard.lost > 0 {
-        enter_recovery(tcb, now, summary.ece, out);
+        enter_recovery(tcb, now, summary.ece, summary.rate.segments, out);
         return;
     }
     if !tcb.scoreboard.any_retrans_done() {
@@ -181,7 +181,7 @@ fn try_to_open(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut imp
     if summary.ece {
         tcb.undo.restorable = false;
         if tcb.state < CaState::Cwr {
-            enter_cwr(tcb, now, out);
+            enter_cwr(tcb, now, summary.rate.segments, out);
         }
     }
     if tcb.state != CaState::Cwr {
@@ -190,10 +190,10 @@ fn try_to_open(tcb: &mut Tcb, now: Time, summary: &mut AckSummary, out: &mut imp
 }
 
 /// tcp_enter_cwr.
-fn enter_cwr(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+fn enter_cwr(tcb: &mut Tcb, now: Time, delivered: u32, out: &mut impl Output) {
     tcb.undo.marker = None;
     let before = tcb.cwnd;
-    init_cwnd_reduction(tcb, now, Cause::Ecn, out);
+    init_cwnd_reduction(tcb, now, Cause::Ecn, delivered, out);
     tcb.state = CaState::Cwr;
     tcb.counters.ecn_reductions += 1;
     out.event("ecn", "echo", before, tcb.ssthresh, f64::NAN);
@@ -211,8 +211,8 @@ fn try_keep_open(tcb: &mut Tcb) {
 }
 
 /// tcp_init_cwnd_reduction.
-fn init_cwnd_reduction(tcb: &mut Tcb, now: Time, cause: Cause, out: &mut impl Output) {
-    tcb.start_prr();
+fn init_cwnd_reduction(tcb: &mut Tcb, now: Time, cause: Cause, delivered: u32, out: &mut impl Output) {
+    tcb.start_prr(delivered);
     tcb.on_congestion(now, cause, false, false, out);
     tcb.high_seq = tcb.scoreboard.next;
     tcb.timers.tlp_end_seq = None;
@@ -227,13 +227,13 @@ fn cwnd_reduction(tcb: &mut Tcb, delivered: u32, advanced: bool, marked: bool) {
 }
 
 /// tcp_enter_recovery.
-fn enter_recovery(tcb: &mut Tcb, now: Time, ece: bool, out: &mut impl Output) {
+fn enter_recovery(tcb: &mut Tcb, now: Time, ece: bool, delivered: u32, out: &mut impl Output) {
     let before = tcb.cwnd;
     tcb.init_undo();
     tcb.undo.restorable = false;
     if !tcb.state.is_reducing() {
         tcb.undo.restorable = !ece;
-        init_cwnd_reduction(tcb, now, Cause::Loss, out);
+        init_cwnd_reduction(tcb, now, Cause::Loss, delivered, out);
     } else if tcb.controller.hears_losses_in_reductions() {
         // dctcp_state; bbr_set_cwnd_to_recover_or_restore, which reads the state.
         tcb.on_congestion(now, Cause::Loss, false, false, out);
@@ -443,7 +443,7 @@ fn process_tlp_ack(tcb: &mut Tcb, now: Time, summary: &AckSummary, out: &mut imp
     } else if summary.ack > end_seq {
         // Only one of the two copies arrived: a loss, which requires a reduction.
         let before = tcb.cwnd;
-        init_cwnd_reduction(tcb, now, Cause::Loss, out);
+        init_cwnd_reduction(tcb, now, Cause::Loss, summary.rate.segments, out);
         tcb.counters.recoveries += 1;
         if !tcb.algorithm_owns_cwnd() {
             tcb.cwnd = tcb.ssthresh;

@@ -13,10 +13,10 @@ pub(super) fn ecn_requires_reduction(tcb: &Tcb, summary: &AckSummary) -> bool {
     summary.ece && tcb.state <= CaState::Disorder && tcb.scoreboard.una >= tcb.high_seq
 }
 
-/// Enters CWR.
-pub(super) fn enter_cwr(tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+/// Enters CWR with an ACK that newly delivers so many segments.
+pub(super) fn enter_cwr(tcb: &mut Tcb, now: Time, delivered: u32, out: &mut impl Output) {
     let before = tcb.cwnd;
-    tcb.start_prr();
+    tcb.start_prr(delivered);
     tcb.on_congestion(now, Cause::Ecn, false, false, out);
     tcb.state = CaState::Cwr;
     tcb.high_seq = tcb.scoreboard.next;

@@ -48,7 +48,7 @@ pub(super) fn on_ack<K: SackBased>(
 ) {
     if ecn_requires_reduction(tcb, summary) {
         kind.on_reduction_start();
-        enter_cwr(tcb, now, out);
+        enter_cwr(tcb, now, summary.rate.segments, out);
     }
     let board = &tcb.scoreboard;
     if tcb.state == CaState::Open && board.sacked == 0 && board.lost == 0 && tcb.undo.marker.is_none() {
@@ -69,12 +69,12 @@ fn update_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, summary
     match tcb.state {
         CaState::Open | CaState::Disorder => {
             if tcb.scoreboard.lost > 0 {
-                enter_recovery(kind, tcb, now, out);
+                enter_recovery(kind, tcb, now, summary.rate.segments, out);
             } else {
                 tcb.state = if tcb.scoreboard.sacked > 0 { CaState::Disorder } else { CaState::Open };
             }
         }
-        CaState::Cwr if tcb.scoreboard.lost > 0 => enter_recovery(kind, tcb, now, out),
+        CaState::Cwr if tcb.scoreboard.lost > 0 => enter_recovery(kind, tcb, now, summary.rate.segments, out),
         CaState::Loss => step_frto(tcb, summary),
         _ => {}
     }
@@ -83,10 +83,10 @@ fn update_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, summary
     }
 }
 
-fn enter_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, out: &mut impl Output) {
+fn enter_recovery<K: SackBased>(kind: &mut K, tcb: &mut Tcb, now: Time, delivered: u32, out: &mut impl Output) {
     let before = tcb.cwnd;
     kind.on_reduction_start();
-    tcb.start_prr();
+    tcb.start_prr(delivered);
     if tcb.state != CaState::Cwr || tcb.controller.hears_losses_in_reductions() {
         tcb.on_congestion(now, Cause::Loss, false, false, out);
         tcb.ecn.queue_cwr(tcb.stack.ecn);

@@ -21,7 +21,7 @@ pub use crate::send_buffer::ENDLESS;
 use crate::stack::{Rules, Stack};
 use crate::tcb::Tcb;
 use crate::tso::QueueBuffers;
-use crate::wire::Output;
+use crate::wire::{Output, TIMESTAMP_TICK};
 
 /// The sender of a connection. Fields that every segment uses come first.
 #[derive(Debug)]
@@ -107,15 +107,18 @@ impl Sender {
         self.tcb.arm_rto(now);
     }
 
-    /// Completes a handshake that the peer started, at the arrival of its first data, after so many SYN-ACKs, of which
-    /// `last` is the time of the last one. With several the RTT is ambiguous (Karn's algorithm; Linux,
-    /// tcp_synack_rtt_meas: no sample with `num_retrans`).
-    pub fn accept(&mut self, syn_acks: u32, last: Time, now: Time, window: Bytes, out: &mut impl Output) {
+    /// Completes a handshake that the peer started, at the arrival of its first data, after so many SYN-ACKs. `rtt` is the
+    /// time from a SYN-ACK to what acknowledges it. With several SYN-ACKs only timestamps tell which of them it was (Karn's
+    /// algorithm; Linux, tcp_synack_rtt_meas and tcp_ack_update_rtt).
+    pub fn accept(&mut self, syn_acks: u32, rtt: Duration, now: Time, window: Bytes, out: &mut impl Output) {
+        if self.established || self.closed {
+            return;
+        }
         self.syn_retransmissions = syn_acks.saturating_sub(1); // Linux, tcp_create_openreq_child
-        self.opened_at = last;
-        // Routers answer with the packets of data.
+                                                               // Routers answer with the packets of data.
         self.tcb.controller.expect_feedback();
-        self.on_syn_ack(now, window, None, out);
+        let sample = if syn_acks <= 1 { Some(rtt) } else { self.timestamp_rtt(now, Some(now - rtt)) };
+        self.complete_handshake(now, sample, window, None, out);
     }
 
     /// Begins a connection whose handshake is data of the application, as QUIC's: it may send at once, without a sample of
@@ -128,16 +131,44 @@ impl Sender {
         self.establish(now, window, None, None, out);
     }
 
-    /// Handles the SYN-ACK. A connection that was aborted has ended (RFC 9293, section 3.10.7.1).
-    pub fn on_syn_ack(&mut self, now: Time, window: Bytes, feedback: Option<Feedback>, out: &mut impl Output) {
+    /// Handles the SYN-ACK, which echoes the timestamp of the SYN that it answers. A connection that was aborted has ended
+    /// (RFC 9293, section 3.10.7.1).
+    pub fn on_syn_ack(
+        &mut self,
+        now: Time,
+        echo: Option<Time>,
+        window: Bytes,
+        feedback: Option<Feedback>,
+        out: &mut impl Output,
+    ) {
         if self.established || self.closed {
             return;
         }
-        let rtt: Option<Duration> = (self.syn_retransmissions == 0).then(|| now - self.opened_at);
-        if let Some(rtt) = rtt {
-            self.tcb.rtt.sample(now, rtt, rtt);
-        } else if !self.tcb.stack.timestamps {
-            self.tcb.rtt.on_ambiguous_handshake();
+        let is_first = self.syn_retransmissions == 0;
+        let rtt = if is_first { Some(now - self.opened_at) } else { self.timestamp_rtt(now, echo) };
+        self.complete_handshake(now, rtt, window, feedback, out);
+    }
+
+    /// The RTT of a packet that was sent again, by the timestamp that its answer echoes: whole ticks of the clock, at least
+    /// one (RFC 7323, section 4.1; Linux, tcp_rtt_tsopt_us).
+    fn timestamp_rtt(&self, now: Time, echo: Option<Time>) -> Option<Duration> {
+        let sent = echo.filter(|_| self.tcb.stack.timestamps)?;
+        let ticks = now.as_nanos() / TIMESTAMP_TICK - sent.as_nanos() / TIMESTAMP_TICK;
+        Some(Duration::from_nanos(ticks.max(1) * TIMESTAMP_TICK))
+    }
+
+    /// Takes the sample of the handshake, if it has one, and begins the transmission.
+    fn complete_handshake(
+        &mut self,
+        now: Time,
+        rtt: Option<Duration>,
+        window: Bytes,
+        feedback: Option<Feedback>,
+        out: &mut impl Output,
+    ) {
+        match rtt {
+            Some(rtt) => self.tcb.rtt.sample(now, rtt, rtt),
+            None => self.tcb.rtt.on_ambiguous_handshake(),
         }
         self.establish(now, window, rtt, feedback, out);
     }

@@ -350,7 +350,7 @@ mod tests {
         let mut sender = Sender::new(Box::new(Growing(10_000)), kind, &stack.clone().into());
         sender.open(now, &mut out);
         now += Duration::from_millis(50);
-        sender.on_syn_ack(now, Bytes(1_000_000), None, &mut out);
+        sender.on_syn_ack(now, None, Bytes(1_000_000), None, &mut out);
         sender.supply(ENDLESS, now, &mut out);
         for &(further, gap, sacked) in steps {
             now += Duration::from_micros(gap);

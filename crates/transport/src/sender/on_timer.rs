@@ -29,14 +29,17 @@ impl Sender {
 
     fn on_syn_timeout(&mut self, now: Time, out: &mut impl Output) {
         let tcb = &mut self.tcb;
-        if self.syn_retransmissions >= tcb.stack.syn_retries {
+        let linear = tcb.stack.syn_linear_timeouts;
+        if self.syn_retransmissions >= tcb.stack.syn_retries + linear {
             self.closed = true;
             tcb.timers.disarm();
             out.event("close", "syn-timeout", tcb.cwnd, 0, f64::NAN);
             return;
         }
         self.syn_retransmissions += 1;
-        tcb.rtt.back_off();
+        if self.syn_retransmissions > linear {
+            tcb.rtt.back_off();
+        }
         out.event("timeout", "syn", tcb.cwnd, tcb.cwnd, f64::NAN);
         out.syn(self.syn_retransmissions);
         tcb.arm_rto(now);

@@ -65,12 +65,13 @@ impl Tcb {
         }
     }
 
-    /// Starts proportional rate reduction.
-    pub(crate) fn start_prr(&mut self) {
+    /// Starts proportional rate reduction with an ACK that newly delivers so many segments, which count as delivered in the
+    /// reduction (RFC 9937, section 6: `RecoverFS` includes them).
+    pub(crate) fn start_prr(&mut self, delivered: u32) {
         self.prr.start(match self.stack.prr {
             _ if self.features.linux => self.cwnd, // tcp_init_cwnd_reduction: prior_cwnd
             PrrVersion::Rfc6937 => self.scoreboard.flight_size(),
-            PrrVersion::Rfc9937 => self.scoreboard.flight_size() - self.scoreboard.sacked,
+            PrrVersion::Rfc9937 => self.scoreboard.flight_size() - self.scoreboard.sacked + delivered,
         });
     }
 

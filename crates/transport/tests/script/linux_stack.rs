@@ -56,6 +56,7 @@ pub(crate) fn linux() -> Stack {
         rampdown: Rampdown::None,
         dup_thresh: 3,
         syn_retries: 6,
+        syn_linear_timeouts: 4,
         exit_burst: 0,
         first_segment: 0,
     }

@@ -24,7 +24,7 @@ const MSS: u64 = 1000;
 
 /// The Linux stack with the rules of the RFCs.
 pub(crate) fn rfc() -> Stack {
-    Stack { rules: Rules::Rfc, rto_restart: RtoRestart::NewData, ..linux() }
+    Stack { rules: Rules::Rfc, rto_restart: RtoRestart::NewData, syn_retries: 5, syn_linear_timeouts: 0, ..linux() }
 }
 
 /// An algorithm with slow start up to `ssthresh`, no growth above, and a reduction to 0.7 as in CUBIC (RFC 9438,
@@ -142,7 +142,7 @@ impl Script {
         let window = Bytes(window);
         sender.open(Time::from_nanos(MS as u64), &mut sent);
         let now = MS as u64 + (rtt * MS) as u64;
-        sender.on_syn_ack(Time::from_nanos(now), window, None, &mut sent);
+        sender.on_syn_ack(Time::from_nanos(now), None, window, None, &mut sent);
         Self { sender, sent, now, window, echo: 0 }
     }
 

@@ -96,7 +96,8 @@ _LINUX: dict[str, tuple[str, _Reading | None, str]] = {
     ),
     "tcp_rto_min_us": ("min_rto", _microseconds, "smallest retransmission timeout"),
     "tcp_rto_max_ms": ("max_rto", _milliseconds, "largest retransmission timeout"),
-    "tcp_syn_retries": ("syn_retries", _whole, "SYNs that are sent again"),
+    "tcp_syn_retries": ("syn_retries", _whole, "SYNs that are sent again, beside those with linear timeouts"),
+    "tcp_syn_linear_timeouts": ("syn_linear_timeouts", _whole, "SYNs that are sent again before the timeout doubles"),
     "tcp_reordering": ("dup_thresh", _whole, "reordering that is taken for loss, at first"),
     "tcp_recovery": ("", None, "bit 0: RACK finds losses (RFC 8985)"),
     "tcp_early_retrans": (

@@ -5,7 +5,7 @@ use cwndlab_units::{Duration, Time};
 
 use crate::shared::bbr::{over, whole_over, Aggregation, FullPipe, ProbeRtt, Rounds};
 use crate::shared::margin::{below, whole_up};
-use crate::shared::windowed::WindowedMax;
+use cwndlab_units::windowed::WindowedMax;
 use crate::whole::bbr1::policer::{Policer, PolicerSample};
 
 const BW_ROUNDS: u64 = 10;

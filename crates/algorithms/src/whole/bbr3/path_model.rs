@@ -6,7 +6,7 @@ use cwndlab_units::{Duration, Time};
 
 use crate::shared::bbr::{over, Aggregation, Rounds};
 use crate::shared::margin::{below, whole_up};
-use crate::shared::windowed::WindowedMax;
+use cwndlab_units::windowed::WindowedMax;
 use crate::whole::bbr3::bounds::{Bounds, History};
 use crate::whole::bbr3::ecn::Ecn;
 

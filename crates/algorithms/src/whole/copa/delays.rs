@@ -3,7 +3,7 @@
 use cwndlab_control::Ack;
 use cwndlab_units::{Duration, Time};
 
-use crate::shared::windowed::WindowedMax;
+use cwndlab_units::windowed::WindowedMax;
 
 /// Window of the minimum RTT and of the maximum delivery rate.
 const LONG: Duration = Duration::from_secs(10);

@@ -3,49 +3,72 @@
 //! Source: K. Nichols' estimator as in Linux (`lib/win_minmax.c`): best, second best and third best, each more recent
 //! than the one before. A value may expire early, but never late; the memory does not depend on the number of samples.
 
-use std::ops::{Div, Sub};
+use std::ops::{Add, Div, Sub};
 
 /// A value and its time.
 #[derive(Clone, Copy, Debug)]
-struct Sample<T> {
+struct Sample<T, V> {
     at: T,
-    value: f64,
+    value: V,
 }
 
-/// The maximum of the last `window`. For a minimum add negated values.
+/// The maximum of the last `window`. For a minimum add negated values, or [`Reverse`](std::cmp::Reverse) of them.
 ///
-/// `T` is the unit of the window: a [`Time`](cwndlab_units::Time), or a number of rounds.
+/// `T` is the unit of the window: a [`Time`](crate::Time), or a number of rounds.
 #[derive(Clone, Debug)]
-pub struct WindowedMax<T> {
-    best: [Sample<T>; 3],
+pub struct WindowedMax<T, V = f64> {
+    best: [Sample<T, V>; 3],
 }
 
-impl<T, W> WindowedMax<T>
+impl<T, V, W> WindowedMax<T, V>
 where
     T: Copy + Default + PartialEq + Sub<Output = W>,
+    V: Copy + PartialOrd,
     W: Copy + PartialOrd + Div<u64, Output = W>,
 {
     /// Without samples: the maximum is `value`.
     #[must_use]
-    pub fn new(value: f64) -> Self {
+    pub fn new(value: V) -> Self {
         Self { best: [Sample { at: T::default(), value }; 3] }
     }
 
     /// The maximum.
     #[inline]
     #[must_use]
-    pub fn get(&self) -> f64 {
+    pub fn get(&self) -> V {
         self.best[0].value
     }
 
+    /// The third best value: an update with a lower one changes nothing until [`due`](Self::due).
+    #[must_use]
+    pub fn third(&self) -> V {
+        self.best[2].value
+    }
+
+    /// The time after which an update with any value changes the samples.
+    #[must_use]
+    pub fn due(&self, window: W) -> T
+    where
+        T: Add<W, Output = T>,
+    {
+        let [first, second, third] = self.best;
+        if second.at == first.at {
+            first.at + window / 4
+        } else if third.at == second.at {
+            first.at + window / 2
+        } else {
+            first.at + window
+        }
+    }
+
     /// Discards all samples but `value`.
-    pub fn reset(&mut self, at: T, value: f64) {
+    pub fn reset(&mut self, at: T, value: V) {
         self.best = [Sample { at, value }; 3];
     }
 
     /// Adds a value at `at`, which never decreases. Returns the maximum of the last `window`.
     #[inline]
-    pub fn update(&mut self, window: W, at: T, value: f64) -> f64 {
+    pub fn update(&mut self, window: W, at: T, value: V) -> V {
         let [first, second, third] = self.best;
         if value >= first.value || at - third.at > window {
             self.reset(at, value);
@@ -63,7 +86,7 @@ where
 
     /// Expires samples: those outside the window, or where a quarter or half of the window passed without a successor.
     #[inline]
-    fn expire(&mut self, window: W, new: Sample<T>) {
+    fn expire(&mut self, window: W, new: Sample<T, V>) {
         let age = new.at - self.best[0].at;
         if age > window {
             while new.at - self.best[0].at > window {
