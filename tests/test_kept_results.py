@@ -39,6 +39,7 @@ from cwndlab.reproduction.kept import KeptResults, Probe, kind, scenario_key
 from cwndlab.reproduction.plan import plan
 from cwndlab.reproduction.standing import PLAN
 from cwndlab.reproduction.summary import overview
+from cwndlab.reproduction.witnesses import Witnesses
 
 CASES = ("reno", "cubic")
 
@@ -141,7 +142,9 @@ def test_kept_rows_are_not_run_again(tmp_path: Path, runs_made: Callable[[], int
     assert findings(tmp_path) == first
     assert runs_made() == 2
     (other,) = reproduce(results=tmp_path, quick=True, seed=2)
-    assert runs_made() == 2 + 4  # of seed 2 the first repetition has curves now, and seed 3 is new
+    assert (
+        runs_made() == 2 + 2 + 4
+    )  # probes, witnesses of seed 2; of it the first repetition has curves now, and seed 3 is new
     assert other.measured.line("cwnd", algorithm="reno").x
     assert findings(tmp_path) == first
     assert runs_made() == 2
@@ -231,6 +234,50 @@ def test_results_of_an_earlier_behaviour_are_named(tmp_path: Path, runs_made: Ca
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
+def test_a_change_that_no_probe_shows_is_found(tmp_path: Path, runs_made: Callable[[], int]) -> None:
+    """REPRODUCING.md: a witness of each kind of runs is repeated. Here a run of full size has other records than were
+    kept, though its probe, which is of quick size, is as before: all rows of that kind are refused, not it alone."""
+    reproduce(results=tmp_path)
+    experiment = tiny().perturbed()
+    reno = next(case for case in experiment.cases(experiment.full) if case.labels["algorithm"] == "reno")
+    scenario = scenario_key(reno.scenario)
+    with closing(KeptResults(tmp_path, write=True)) as results:
+        (row,) = results.rows(scenario, 1)
+        payload = json.loads(row["payload"]) | {"records": "0" * 64}
+        results.add(scenario, 1, results.probes[row["engine"]], payload)
+    runs_made()
+    (line,) = stale_results(tmp_path, "ccm-ss/fig12a")
+    assert line.startswith(
+        "ccm-ss/fig12a, full size: 1 of 2 cases have another behaviour (algorithm reno: records 000000000000 are now "
+    )
+    assert runs_made() == 2 + 2  # the probes, the witnesses
+    messages: list[str] = []
+    reproduce(results=tmp_path, message=messages.append)
+    assert runs_made() == 2 + 2 + 3  # the same, and the three repetitions of reno
+    assert "3 kept runs are not used" in messages[0]
+    assert list(stale_results(tmp_path, "ccm-ss/fig12a")) == []
+
+
+def test_rows_of_an_interrupted_repetition_are_not_mixed_with_older_ones(
+    tmp_path: Path, runs_made: Callable[[], int]
+) -> None:
+    """Once a witness differs, none of the rows of its kind is used, also where some of them were repeated since."""
+    reproduce(results=tmp_path)
+    experiment = tiny().perturbed()
+    cases = experiment.cases(experiment.full)
+    with closing(KeptResults(tmp_path, write=True)) as results:
+        Witnesses(results, cases, 1).refuse(0)
+    results = KeptResults(tmp_path)
+    engines = {
+        case.labels["algorithm"]: {
+            row["engine"] for seed in (1, 2, 3) for row in results.rows(scenario_key(case.scenario), seed)
+        }
+        for case in cases
+    }
+    assert engines[cases[0].labels["algorithm"]] == {""}
+    assert "" not in engines[cases[1].labels["algorithm"]]
+
+
 def test_a_placebo_of_an_earlier_behaviour_is_named(
     tmp_path: Path, runs_made: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,7 +305,7 @@ def test_further_repetitions_that_no_claim_asks_for_are_not_named(
     store = kept.KeptResults(tmp_path)
     experiment = tiny().perturbed()
     case = experiment.cases(experiment.size(quick=True))[0]
-    scenario = kept.scenario_key(case.scenario)
+    scenario = scenario_key(case.scenario)
     store.probes["old"] = replace(store.probe_of(case, [case]), records="0" * 64)
     (row,) = store.by_seed(scenario)[1]
     store.add(scenario, 99, store.probes["old"], json.loads(row["payload"]))

@@ -8,7 +8,8 @@
 A row is used as long as the behaviour that gave it is unchanged, whatever has happened to the sources. Probes decide
 that: for each measure and each set of algorithms that it is applied to, the cheapest run of quick size, with the hash
 of its records and its measured values. A probe is run again before its rows are used. If records or values differ, its
-rows are not used, and their runs are repeated.
+rows are not used, and their runs are repeated. Witnesses (`cwndlab.reproduction.witnesses`) are rows whose own runs are
+repeated for the same reason.
 
 The store of the study is the only place where a reproduction looks for finished runs: rows enter it from here when the
 work begins, and leave it to here while it goes on.
@@ -127,20 +128,26 @@ class Probe:
             records, values = _run(self.scenario, measure, self.seed)
         except Error as error:
             return f"its scenario cannot be run: {error.faults[0].what if error.faults else error}"
-        if records != self.records:
-            return f"records {self.records[:12]} are now {records[:12]}"
-        if names := sorted(values.keys() ^ self.values.keys()):
-            return f"{names[0]} is measured {'now' if names[0] in values else 'no longer'}"
-        for name, before in self.values.items():
-            if not _equal(before, values[name]):
-                return f"{name} was {before} and is {values[name]}"
-        return ""
+        return _changed((self.records, self.values), (records, values))
 
 
 def _run(scenario: str, measure: Measure, seed: int = _SEED) -> tuple[str, dict[str, float | None]]:
     records = run_text(scenario, seed=seed)
     values = {name: _nine_digits(value) for name, value in measure(records).items()}
     return records.hash(), values
+
+
+def _changed(before: tuple[str, Mapping[str, float | None]], now: tuple[str, Mapping[str, float | None]]) -> str:
+    """What differs between the hashes and the measured values of two runs; an empty text where nothing does."""
+    (records, values), (new_records, new_values) = before, now
+    if records != new_records:
+        return f"records {records[:12]} are now {new_records[:12]}"
+    if names := sorted(values.keys() ^ new_values.keys()):
+        return f"{names[0]} is measured {'now' if names[0] in new_values else 'no longer'}"
+    for name, value in values.items():
+        if not _equal(value, new_values[name]):
+            return f"{name} was {value} and is {new_values[name]}"
+    return ""
 
 
 def _nine_digits(value: float | None) -> float | None:
@@ -171,8 +178,9 @@ class KeptResults:
 
     def __init__(self, folder: Path | str, *, write: bool = False) -> None:
         self.folder = Path(folder)
-        self._store, self._is_replaced = Store(folder, write=write, beside=_BESIDE), False
+        self._store, self._writes, self._is_replaced = Store(folder, write=write, beside=_BESIDE), write, False
         self._verdicts: dict[tuple[str, str], str] = {}
+        self._repeated: dict[tuple[str, int, str], str] = {}
         try:
             self._index = self._read_index()
         except BaseException:
@@ -277,6 +285,35 @@ class KeptResults:
         self._is_replaced |= (seed, probe.measure) in self._rows.get(scenario, {})
         self._rows.setdefault(scenario, {})[seed, probe.measure] = row
         self._store.add(row)
+
+    def refuse(self, scenario: str, measure: Measure) -> None:
+        """Uses the rows of a scenario with a measure no more, whatever its probe says."""
+        for of, row in self._rows.get(scenario, {}).items():
+            if row["measure"] == measure_name(measure) and row["engine"]:
+                self._rows[scenario][of] = refused = {**row, "engine": ""}
+                if self._writes:
+                    self._is_replaced = True
+                    self._store.add(refused)
+
+    # Witnesses (`cwndlab.reproduction.witnesses`).
+
+    def may_hold(self, row: Row, measure: Measure) -> bool:
+        """Whether a row of this measure is used, as far as its probe says."""
+        return row["measure"] == measure_name(measure) and not self.difference(row["engine"], measure)
+
+    def is_of_probe(self, row: Row, case: Case, seed: int) -> bool:
+        """Whether a row is of the run that its probe repeats."""
+        probe = self.probes[row["engine"]]
+        return seed == probe.seed and probe.scenario == json_text(case.scenario, sort_keys=True)
+
+    def repeated(self, case: Case, seed: int, row: Row) -> str:
+        """Repeats the run of a row, once per process: what differs, or an empty text."""
+        asked = (scenario_key(case.scenario), seed, row["measure"])
+        if asked not in self._repeated:
+            payload = parsed(row["payload"])
+            records, values = _run(json_text(case.scenario), case.measure, seed)
+            self._repeated[asked] = _changed((payload["records"], payload["values"]), (records, values))
+        return self._repeated[asked]
 
     # Probes.
 

@@ -21,6 +21,7 @@ from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.kept import KeptResults, Message, Probe, SizeName, kind, origin, scenario_key
 from cwndlab.reproduction.result import Reproduction, Reproductions
 from cwndlab.reproduction.site import write_experiment, write_index
+from cwndlab.reproduction.witnesses import Witnesses
 from cwndlab.reproduction.work import Payloads, Work
 from cwndlab.simulate import check_first_seed
 from cwndlab.study.executor import Executor, Plan, threads
@@ -276,11 +277,16 @@ def restore(
     """Copies the kept rows of a study to its store, those with valid probes; returns how many the study has there."""
     present = set(store.keys()["key"])
     used, refused = 0, {}
+    jobs = {(point.number, seed): study.job(point, seed) for point in study.points for seed in study.seeds}
+    witnesses = Witnesses(kept, cases, study.seeds[0])
+    changed = witnesses.differences(number for (number, _), job in jobs.items() if job.key not in present)
+    for number in changed:
+        witnesses.refuse(number)
     for point in study.points:
         case = cases[point.number]
         scenario = scenario_key(case.scenario)
         for seed in study.seeds:
-            job = study.job(point, seed)
+            job = jobs[point.number, seed]
             if job.key in present:
                 used += 1
                 continue
@@ -288,7 +294,7 @@ def restore(
                 if reason := kept.difference(row["engine"], case.measure):
                     # Rows of another measure of the same scenario are none of this study's.
                     if row["measure"] == measure_name(case.measure):
-                        refused[point.number, seed] = f"{kind(case.scenario)}: {reason}"
+                        refused[point.number, seed] = f"{kind(case.scenario)}: {changed.get(point.number, reason)}"
                     continue
                 if case.trace is not None and seed == study.seeds[0] and not kept.has_curves(row):
                     continue  # kept as a later repetition, which has no curves

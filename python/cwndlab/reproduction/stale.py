@@ -10,11 +10,12 @@ from cwndlab.reproduction.catalogue import find, spaces
 from cwndlab.reproduction.experiment import Experiment
 from cwndlab.reproduction.kept import KeptResults, scenario_key
 from cwndlab.reproduction.multiverse.kept import stale as stale_space
+from cwndlab.reproduction.witnesses import Witnesses
 from cwndlab.reproduction.work import Work
 
 
 def stale_results(folder: Path | str, target: str = "") -> Iterator[str]:
-    """Runs the probes of a folder of kept results, and names what behaves otherwise now.
+    """Runs the probes and witnesses of a folder of kept results, and names what behaves otherwise now.
 
     Readings (`cwndlab.reproduction.multiverse.joint`) have no probes.
 
@@ -72,4 +73,7 @@ def _difference(kept: KeptResults, one: Experiment, *, quick: bool) -> str:
             mine = next((kept.difference(row["engine"], case.measure) for row in rows if row["measure"] == name), "")
             if mine and all(kept.difference(row["engine"], case.measure) for row in rows):
                 return mine
-    return ""
+    changed = Witnesses(kept, work.cases, work.seed).differences(work.first)
+    if not changed:
+        return ""
+    return f"{len(changed)} of {len(work.cases)} cases have another behaviour ({next(iter(changed.values()))})"
