@@ -84,7 +84,7 @@ func (c *Conn) HostedState() HostedState {
 }
 
 // HostedPrepare prepares a new connection, by default with Reno. Its pacer takes the size of datagrams, too, which quic-go
-// leaves at 1280 bytes (internal/congestion/pacer.go:23) whatever the configuration says. With larger ones a budget between
+// leaves at 1280 bytes (internal/congestion/pacer.go:27) whatever the configuration says. With larger ones a budget between
 // both sizes is too small for the congestion control, and enough for the pacer, so that the connection's loop spins until
 // the time moves on: in virtual time it never would.
 func (c *Conn) HostedPrepare(useCubic bool) {
