@@ -42,8 +42,9 @@ func configOf(given start) (*quic.Config, error) {
 			config.InitialStreamReceiveWindow, config.MaxStreamReceiveWindow = number, number
 			config.InitialConnectionReceiveWindow, config.MaxConnectionReceiveWindow = number, number
 		case "mtu":
-			if number < 1200 || number > uint64(given.maxDatagram) {
-				return nil, fmt.Errorf("mtu: %d is not from 1200 to %d", number, given.maxDatagram)
+			largest := min(uint64(given.maxDatagram), 1452) // quic-go has no larger ones
+			if number < 1200 || number > largest {
+				return nil, fmt.Errorf("mtu: %d is not from 1200 to %d", number, largest)
 			}
 			config.InitialPacketSize = uint16(number)
 		case "mtud":
