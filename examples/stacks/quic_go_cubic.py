@@ -7,9 +7,11 @@
                   section 4.4 adds (W_cubic(t + RTT) − w) / w
     W_est:        from the window at the first ACK after the reduction (160), as section 4.3 has it, with the same α
                   above the window before the reduction, too (197)
-    unused:       t and W_est begin anew (125), where section 5.8 lets t stand still
+    unused:       where more than three datagrams are missing (cubic_sender.go:345), t and W_est begin anew (125), where
+                  section 5.8 lets t stand still
     slow start:   a whole datagram for each acknowledged packet (cubic_sender.go:317); ends where eight samples of a
-                  round are 4 to 16 ms above the smallest RTT of all, from 16 segments on (hybrid_slow_start.go:81)
+                  round are 4 to 16 ms above the smallest RTT of all, from 16 segments on (hybrid_slow_start.go:81).
+                  It does not begin again: nothing calls OnRetransmissionTimeout (cubic_sender.go:368)
 
 Times are in units of 1/1024 s, K and windows whole numbers. Units: windows in bytes, times in seconds.
 """
@@ -25,7 +27,7 @@ SCALE, FACTOR = 410, (1 << 40) // 410 // SEGMENT
 class QuicGoCubic:
     def __init__(self, path):
         self.mss = None
-        self.w, self.ssthresh = path.initial_cwnd, inf
+        self.w, self.is_slow_start = path.initial_cwnd, True
         self.w_last_max = self.w_est = self.origin = self.k = 0
         self.start = None  # of t
         self.last_sent, self.round_end = 0.0, None
@@ -36,16 +38,16 @@ class QuicGoCubic:
 
     def on_ack(self, ack):
         self._convert(ack.mss)
-        if ack.rtt is not None and self.w < self.ssthresh:
+        if ack.rtt is not None and self.is_slow_start:
             self._measure(ack)
         if ack.recovering:
             return
-        if not ack.cwnd_limited:
-            self.start = None
-            return
+        in_flight = ack.prior_in_flight * self.mss
         packets = max(1, round(ack.acked))
         for _ in range(packets):
-            if self.w < self.ssthresh:
+            if self.w - in_flight > 3 * self.mss and not (self.is_slow_start and in_flight > self.w / 2):
+                self.start = None
+            elif self.is_slow_start:
                 self.w += self.mss
             else:
                 self._acked(ack, int(ack.acked * self.mss / packets))
@@ -56,7 +58,7 @@ class QuicGoCubic:
             self.w = round(self.w * mss)
 
     def _measure(self, ack):
-        if self.round_end is None or ack.now - ack.rtt > self.round_end + 1e-9:
+        if self.round_end is None:
             self.round_end, self.samples, self.least = self.last_sent, 0, inf
         self.samples += 1
         if self.samples <= 8:
@@ -64,7 +66,9 @@ class QuicGoCubic:
         if self.samples == 8 and self.least > ack.min_rtt + min(max(ack.min_rtt / 8, 0.004), 0.016):
             self.is_found = True
         if self.is_found and self.w >= 16 * self.mss:
-            self.ssthresh = self.w
+            self.is_slow_start = False
+        if ack.now - ack.rtt > self.round_end + 1e-9:  # a packet of the next round: that begins with the next ACK
+            self.round_end = None
 
     def _acked(self, ack, size):
         if self.start is None:
@@ -80,8 +84,8 @@ class QuicGoCubic:
     def on_congestion(self, event):
         self._convert(event.mss)
         self.w_last_max = int(0.85 * self.w) if self.w + SEGMENT < self.w_last_max else self.w
-        self.w = self.ssthresh = max(int(BETA * self.w), 2 * self.mss)
-        self.start = None
+        self.w = max(int(BETA * self.w), 2 * self.mss)
+        self.start, self.is_slow_start = None, False
 
     def on_window(self, window):
         if window.change != "established" and self.mss is not None:

@@ -19,6 +19,9 @@ type observer struct {
 	seed     uint64
 	inner    qlogwriter.Recorder
 	isClosed bool
+	// held are the events since the arrival of a datagram.
+	held      []qlogwriter.Event
+	isHolding bool
 
 	lost, timeouts, events uint64
 	cutback                int64
@@ -67,9 +70,32 @@ func (o *observer) RecordEvent(event qlogwriter.Event) {
 			o.timeouts++
 		}
 	}
-	if o.inner != nil {
+	if o.inner == nil || o.isClosed {
+		return
+	}
+	if _, isArrival := event.(qlog.PacketReceived); o.isHolding && !isArrival {
+		o.held = append(o.held, event)
+		return
+	}
+	o.inner.RecordEvent(event)
+	o.writeHeld()
+}
+
+// hold begins with the arrival of a datagram. quic-go logs a packet after all that follows from its frames, such as losses
+// and the new window; in the log it comes before them, as in time.
+func (o *observer) hold() { o.isHolding = true }
+
+// release ends when all goroutines are idle.
+func (o *observer) release() {
+	o.isHolding = false
+	o.writeHeld()
+}
+
+func (o *observer) writeHeld() {
+	for _, event := range o.held {
 		o.inner.RecordEvent(event)
 	}
+	o.held = o.held[:0]
 }
 
 // Close ends the log, at the end of the connection or of the run.
@@ -77,6 +103,7 @@ func (o *observer) Close() error {
 	if o.inner == nil || o.isClosed {
 		return nil
 	}
+	o.writeHeld()
 	o.isClosed = true
 	return o.inner.Close()
 }

@@ -37,6 +37,7 @@ func (s *stack) call(items call) {
 			time.Sleep(time.Duration(items.uint64()) - time.Since(s.begin))
 		case itemTimer: // has expired by the time
 		case itemDatagram:
+			s.observer.hold()
 			s.line.Deliver(items.byte(), items.payload())
 		case itemWrite:
 			if s.isFinishing {
@@ -89,6 +90,7 @@ func (s *stack) pause() {
 func (s *stack) settle() {
 	for synctest.Wait(); s.act(); synctest.Wait() {
 	}
+	s.observer.release()
 	if s.conn != nil && s.isSender {
 		s.observer.sample(s.conn, s.answer)
 	}
