@@ -7,6 +7,7 @@
                   section 4.4 adds (W_cubic(t + RTT) − w) / w
     W_est:        from the window at the first ACK after the reduction (160), as section 4.3 has it, with the same α
                   above the window before the reduction, too (197)
+    reduction:    fast convergence, of section 4.7, only if the window is more than a segment below the last W_max (132)
     unused:       where more than three datagrams are missing (cubic_sender.go:345), t and W_est begin anew (125), where
                   section 5.8 lets t stand still
     slow start:   a whole datagram for each acknowledged packet (cubic_sender.go:317); ends where eight samples of a
