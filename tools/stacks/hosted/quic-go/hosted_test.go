@@ -4,10 +4,10 @@
 // quic-go reads the clock and sets timers in goroutines of its own, so that the stack runs in a bubble of testing/synctest.
 // Its clock stands still while a goroutine may run, or reads standard input; Wait returns when all others are idle, and a
 // Sleep of this goroutine lets timers up to the time of a call expire, to the nanosecond. What a bubble does not tell is the
-// time of its next timer: quic-go's package of the time, of fifty lines, is replaced by one that notes it (_overlay).
+// time of its next timer: quic-go's package of the time, of fifty lines, is replaced by one that notes it (_module).
 // Bubbles, and random numbers of a seed for all of crypto, exist for tests only: the program is one, of `go test -c`.
 //
-// The other files of _overlay are additions to quic-go's packages. Nothing else of quic-go changes.
+// The other files of _module are additions to quic-go's packages. Nothing else of quic-go changes.
 package hosted
 
 import (
@@ -37,8 +37,8 @@ func TestStack(t *testing.T) {
 	if err != nil {
 		refuse(err)
 	}
-	// Skipped packet numbers, connection IDs, keys and the order of the parts of a ClientHello are drawn from it. The ends
-	// of a flow may have one seed.
+	// What changes bits is drawn from it: packet numbers that are skipped, the lengths of a greased transport parameter and of
+	// the first connection ID, the packets until that changes, the order of frames. The ends of a flow may have one seed.
 	seed := given.seed << 1
 	if given.isSender {
 		seed |= 1
