@@ -1,5 +1,6 @@
 // Package hosted is quic-go as a hosted stack: docs/host.md. Controllers: reno (default), cubic. Options: window=BYTES, the
-// flow control's; mtu=BYTES, the first datagrams' size; mtud=0; idle=SECONDS.
+// flow control's; mtu=BYTES, the first datagrams' size; mtud=0; idle=SECONDS, by default 5 in the
+// handshake and 30 after it.
 //
 // quic-go reads the clock and sets timers in goroutines of its own, so that the stack runs in a bubble of testing/synctest.
 // Its clock stands still while a goroutine may run, or reads standard input; Wait returns when all others are idle, and a

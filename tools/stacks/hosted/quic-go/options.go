@@ -51,6 +51,7 @@ func configOf(given start) (*quic.Config, error) {
 			config.DisablePathMTUDiscovery = number == 0
 		case "idle":
 			config.MaxIdleTimeout = time.Duration(number) * time.Second
+			config.HandshakeIdleTimeout = config.MaxIdleTimeout
 		default:
 			return nil, fmt.Errorf("no option is called '%s': window, mtu, mtud, idle", key)
 		}
