@@ -591,6 +591,24 @@ def test_quic_go_reduces_its_window_by_marks_alone() -> None:
 
 
 @needs("quic-go")
+def test_the_cubic_of_quic_go_overflows_25_seconds_after_its_inflection() -> None:
+    """With t in 1/1024 s, 410 t³ 1280 exceeds 2⁶³ from t = 25,998 on (internal/congestion/cubic.go:182). The queue has
+    room for all that the window allows, so that nothing is lost. Slow start ends by the delay, about when t is 0."""
+    window = "window=100000000"
+    scenario = path("32 s", stack="quic-go", controller="cubic", options=window, peer_options=window)
+    scenario["dumbbell"]["bottleneck"] |= {"rate": "20 Mbps", "queue": {"capacity": "30 bdp"}}
+    scenario["flow"][0]["rtt"] = "400 ms"
+    scenario["sample_interval"] = "100 ms"
+    records = cwndlab.run(scenario, seed=1)
+    samples = records.samples.select("time_ns", "cwnd_bytes", "ssthresh_bytes").drop_nulls()
+    windows = dict(zip(samples["time_ns"].to_list(), samples["cwnd_bytes"].to_list(), strict=True))
+    start = min(windows)
+    (fall,) = [now for (before, window), (now, other) in pairwise(windows.items()) if other < window / 2]
+    assert fall - start == pytest.approx(25_998 / 1024 * 1e9, abs=5e8)
+    assert records.flows["retransmitted_packets"].to_list() == [0]
+
+
+@needs("quic-go")
 def test_the_log_of_quic_go_has_an_ack_before_the_losses_that_it_shows(tmp_path: Path) -> None:
     """quic-go's own log has the ACK after them. Times are those of the run."""
     scenario = {**hosting.PATH, "duration": "3 s"}
