@@ -332,6 +332,7 @@ CONTROLS = {
     "s2n-quic": ("cubic", "bbr"),
     "ngtcp2": ("cubic", "reno", "bbr", "bbr2"),
     "aioquic": ("cubic", "reno"),
+    "quic-go": ("reno", "cubic"),
     "smoltcp": ("cubic", "reno"),
     "lwip": ("reno",),
     "cwndlab": ("cubic+hystart-pp", "reno+standard", "bbr3"),
@@ -383,13 +384,15 @@ def test_a_stack_completes_a_transfer_and_closes(stack: str) -> None:
         pytest.param("s2n-quic", "cubic-8312+hystart", 0.05, 0.995, "mtu=1472", marks=needs("s2n-quic")),
         pytest.param("aioquic", "cubic+standard", 0.02, 0.995, "", marks=needs("aioquic")),
         pytest.param("quinn", "cubic+standard", 0.2, 0.995, "mtu=1452,mtud=0,gso=1", marks=needs("quinn")),
+        pytest.param("quic-go", "cubic+hystart", 0.5, 0.995, "mtu=1452,mtud=0", marks=needs("quic-go")),
     ],
 )
 def test_the_lines_of_a_stack_explain_its_log(
     stack: str, reference: str, least: float, with_lines: float, options: str
 ) -> None:
     """docs/host.md: 69.6 and 100.0 % of noq's ACKs, 56.6 and 99.6 % of ngtcp2's, 7.5 and 100.0 % of s2n-quic's, 3.4
-    and 100.0 % of aioquic's, 30.5 and 100.0 % of quinn's, without and with their lines."""
+    and 100.0 % of aioquic's, 30.5 and 100.0 % of quinn's, 57.2 and 100.0 % of quic-go's, without and with their
+    lines."""
     file = ROOT / "examples" / "stacks" / f"{stack.replace('-', '_')}_cubic.py"
     name, classes = cwndlab.custom.selected_one(str(file))
     references: list[tuple[str, dict[str, type]]] = [(reference, {}), (name, classes)]
@@ -552,6 +555,72 @@ def test_quiche_undoes_reductions_and_keeps_its_window_after_an_outage() -> None
     assert found["outage"].holds is False
 
 
+@needs("quic-go")
+def test_the_reno_of_quic_go_reduces_its_window_to_seven_tenths() -> None:
+    """docs/host.md: 99.0 % by RFC 9002, section 7.3.2, and with a beta of 0.7 every ACK."""
+    scenario = {**hosting.PATH, "duration": "10 s"}
+    references = ("reno+hystart", "reno(beta=0.7)+hystart")
+    audits = [partial(lambda log, name: audit(log, name).share, name=one) for one in references]
+    options = "mtu=1452,mtud=0"
+    halved, own = hosting.host("quic-go", ["reno"] * 2, scenario=scenario, options=options, audits=audits)
+    assert halved.explained is not None
+    assert own.explained == 1.0 > halved.explained
+
+
+@needs("quic-go")
+def test_quic_go_begins_with_32_datagrams_and_keeps_its_window_after_an_outage() -> None:
+    """quic-go 0.65.0: internal/congestion/cubic_sender.go:18 and 368. It does not undo reductions here."""
+    found = {one.cell: one for one in hosting.check_cells("quic-go", ["reno"])}
+    assert found["alone"].holds is False
+    assert found["small buffer"].holds is True
+    assert found["outage"].holds is False
+    # 32 datagrams of 1280 bytes from the start to the end: it does not grow, and is more than two of RFC 9002.
+    assert "40960 B" in found["unused window"].found
+
+
+@needs("quic-go")
+def test_quic_go_reduces_its_window_by_marks_alone() -> None:
+    """A queue that marks drops nothing of an ECN-capable sender, whose windows fall (RFC 9002, section 7.1)."""
+    scenario = path("6 s", stack="quic-go")
+    scenario["dumbbell"]["bottleneck"]["queue"] = {"kind": "codel", "ecn": True, "capacity": "1000 packets"}
+    records = cwndlab.run(scenario, seed=1)
+    assert records.links["marked_packets"].sum() > 0
+    assert records.flows["retransmitted_packets"].to_list() == [0]
+    windows = records.samples["cwnd_bytes"].to_list()
+    assert any(after < 0.8 * before for before, after in pairwise(windows))
+
+
+@needs("quic-go")
+def test_the_cubic_of_quic_go_overflows_25_seconds_after_its_inflection() -> None:
+    """With t in 1/1024 s, 410 t³ 1280 exceeds 2⁶³ from t = 25,998 on (internal/congestion/cubic.go:182). The queue has
+    room for all that the window allows, so that nothing is lost. Slow start ends by the delay, about when t is 0."""
+    window = "window=100000000"
+    scenario = path("32 s", stack="quic-go", controller="cubic", options=window, peer_options=window)
+    scenario["dumbbell"]["bottleneck"] |= {"rate": "20 Mbps", "queue": {"capacity": "30 bdp"}}
+    scenario["flow"][0]["rtt"] = "400 ms"
+    scenario["sample_interval"] = "100 ms"
+    records = cwndlab.run(scenario, seed=1)
+    samples = records.samples.select("time_ns", "cwnd_bytes", "ssthresh_bytes").drop_nulls()
+    windows = dict(zip(samples["time_ns"].to_list(), samples["cwnd_bytes"].to_list(), strict=True))
+    start = min(windows)
+    (fall,) = [now for (before, window), (now, other) in pairwise(windows.items()) if other < window / 2]
+    assert fall - start == pytest.approx(25_998 / 1024 * 1e9, abs=5e8)
+    assert records.flows["retransmitted_packets"].to_list() == [0]
+
+
+@needs("quic-go")
+def test_the_log_of_quic_go_has_an_ack_before_the_losses_that_it_shows(tmp_path: Path) -> None:
+    """quic-go's own log has the ACK after them. Times are those of the run."""
+    scenario = {**hosting.PATH, "duration": "3 s"}
+    hosting.host("quic-go", scenario=scenario, repeat=1, logs=tmp_path)
+    (log,) = tmp_path.iterdir()
+    events = [one for one in events_of(log) if not one["name"].endswith("timer_updated")]
+    before = {one["name"] for one, other in pairwise(events) if other["name"] == "recovery:congestion_state_updated"}
+    assert "transport:packet_received" in before
+    assert all(one["time"] <= other["time"] for one, other in pairwise(events))
+    assert 2900 < events[-1]["time"] <= 3000
+
+
 @needs("quinn")
 def test_the_window_of_quinns_bbr_grows_without_use() -> None:
     """github.com/quinn-rs/quinn, pull request 2798, of quinn-proto 0.11.19."""
@@ -582,10 +651,16 @@ def test_the_window_of_quinns_cubic_is_that_of_the_rfc_after_a_loss() -> None:
     assert all(ratio == pytest.approx(0.7, rel=0.01) for ratio in reductions)
 
 
-@needs("aioquic", "quinn")
-def test_stacks_of_two_authors_transfer_to_each_other() -> None:
-    """Both speak QUIC version 1 (RFC 9000); either is sender, with the same bits each time."""
-    for sender, receiver in (("aioquic", "quinn"), ("quinn", "aioquic")):
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("aioquic", "quinn", marks=needs("aioquic", "quinn")),
+        pytest.param("aioquic", "quic-go", marks=needs("aioquic", "quic-go")),
+    ],
+)
+def test_stacks_of_two_authors_transfer_to_each_other(one: str, other: str) -> None:
+    """All speak QUIC version 1 (RFC 9000); either is sender, with the same bits each time."""
+    for sender, receiver in ((one, other), (other, one)):
         scenario = path("5 s", stack=sender, peer=receiver, bytes="300 kB")
         first, second = (cwndlab.run(scenario, seed=1) for _ in range(2))
         assert first.flows["delivered_bytes"].to_list() == [300_000]

@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/../../.."
 python=$1
 shift
-stacks=${*:-quinn noq quiche s2n-quic smoltcp ngtcp2 lwip aioquic cwndlab}
+stacks=${*:-quinn noq quiche s2n-quic smoltcp ngtcp2 lwip aioquic quic-go cwndlab}
 source=tools/stacks/hosted
 bin=$PWD/build/stacks/bin
 mkdir -p "$bin"
@@ -45,6 +45,43 @@ c() {
     fi
 }
 
+# The first Go that is here and new enough: 1.26 has random numbers of a seed for all of its cryptography.
+recent_go() {
+    for go in go /usr/local/go/bin/go; do
+        minor=$("$go" env GOVERSION 2> /dev/null | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
+        if test "${minor:-0}" -ge 26; then
+            echo "$go"
+            return
+        fi
+    done
+}
+
+# A copy of the adapter with the sources of its modules, to which the files of _module are added. The program is a test:
+# hosted_test.go says why.
+quic_go() {
+    folder=build/stacks/quic-go
+    program=$bin/cwndlab-stack-quic-go
+    rm -rf "$program" "$folder"
+    go=$(recent_go)
+    if test -z "$go"; then
+        leave_out quic-go "it takes Go 1.26, and Debian 12 has 1.19; https://go.dev/dl has it for /usr/local"
+        return
+    fi
+    mkdir -p "$folder"
+    cp "$source/quic-go/"*.go "$source/quic-go/"go.* "$folder"
+    version=$(sed -n 's|^require github.com/quic-go/quic-go v||p' "$folder/go.mod")
+    if ! "$go" -C "$folder" mod vendor 2> "$folder.log"; then
+        leave_out quic-go "its modules cannot be fetched (build/stacks/quic-go.log)"
+        return
+    fi
+    cp -r "$source/quic-go/_module/." "$folder/vendor/github.com/quic-go/quic-go"
+    if ! CGO_ENABLED=0 "$go" -C "$folder" test -c -mod=vendor -trimpath -buildvcs=false -o "$program" -ldflags \
+        "-X cwndlab-stack-quic-go.version=$version -X github.com/quic-go/quic-go/qlogwriter.quicGoVersion=v$version" . \
+        2> "$folder.log"; then
+        leave_out quic-go "it does not compile (build/stacks/quic-go.log)"
+    fi
+}
+
 for stack in $stacks; do
     case $stack in
     quinn | noq | smoltcp | cwndlab) rust "$stack" ;;
@@ -57,6 +94,7 @@ for stack in $stacks; do
         ;;
     ngtcp2) c ngtcp2 'libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev' -lngtcp2_crypto_gnutls -lngtcp2 -lgnutls ;;
     lwip) c lwip liblwip-dev -llwip ;;
+    quic-go) quic_go ;;
     aioquic)
         rm -f "$bin/cwndlab-stack-aioquic"
         if { test -x build/stacks/venv/bin/python || "$python" -m venv build/stacks/venv; } &&
