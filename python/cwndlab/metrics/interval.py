@@ -56,6 +56,18 @@ def time_faults(start_s: object, end_s: object) -> list[Fault]:
     ]
 
 
+def check_number(
+    name: str, value: object, *, example: object, least: float = 0.0, most: float = math.inf, is_least: bool = True
+) -> None:
+    """Raises ``ArgumentError`` where a parameter is not a finite number from ``least``, which ``is_least`` includes, to
+    ``most``."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if is_number and least <= value <= most and (is_least or value != least):  # type: ignore[operator]
+        return
+    bound = f"{'from' if is_least else 'above'} {least:g}" + (f" to {most:g}" if math.isfinite(most) else "")
+    raise ArgumentError(parameter_fault(name, f"'{value}' is not a number {bound}", example=example))
+
+
 def asked(records: Records, start_s: float | None, end_s: float | None) -> Span:
     """The interval from ``start_s`` (the scenario's ``measure_from``) to ``end_s`` (the run's end)."""
     run = run_of(records)
