@@ -73,7 +73,7 @@ def _instants(delivered_ns: Times, begin_ns: float, until_ns: float) -> Times:
 
 
 class Age(NamedTuple):
-    """The age of information.
+    """The age of information; the mean is ``None`` where nothing was delivered.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Age(NamedTuple):
     3.0
     """
 
-    mean_s: float
+    mean_s: float | None
     peak_s: float
 
 
@@ -96,7 +96,7 @@ def age_of_information(
     default the last delivery, over this time.
 
     Before the first delivery the receiver has nothing, and the age is at least the time since the first generation:
-    this counts for the peak, and until ``until_ns`` for both if nothing arrives.
+    this counts for the peak, until ``until_ns`` if nothing arrives.
 
     Source: S. Kaul, R. Yates, M. Gruteser, "Real-time status: how often should one update?", INFOCOM 2012,
     doi:10.1109/INFCOM.2012.6195689.
@@ -138,7 +138,7 @@ def age_of_information(
     elif len(r):
         waited = r[0] - oldest
     elif until_ns is not None:
-        r, g = np.array([oldest if from_ns is None else max(oldest, from_ns)]), np.array([oldest])
+        return Age(None, (until_ns - oldest) / 1e9)
     if until_ns is not None and len(r) and until_ns > r[-1]:
         r, g = np.append(r, until_ns), np.append(g, until_ns)
     if len(r) < 2:

@@ -112,9 +112,9 @@ def measured(records: Records, *, start_s: float | None = None, end_s: float | N
         messages that are decided by the lifetime, lost ones counted as infinite, or without one of the delivered
         ones; ``silence_s``, the longest silence of any flow; ``outage_s`` and ``observed_s`` over all flows;
         ``apdex``, the numbers of satisfied, tolerating and frustrated messages whose 4 T is not after the end of the
-        run; ``age_mean_s``, the mean over flows, and ``age_peak_s``, the highest one; ``jitter_s``, the mean over
-        flows, and ``ipdv_s`` of the messages that the percentiles of the delay have, the largest one, ``None`` if that
-        of a flow does not exist. Values that do not exist are ``None``.
+        run; ``age_mean_s``, the mean over flows, ``None`` if one delivered nothing, and ``age_peak_s``, the highest
+        one; ``jitter_s``, the mean over flows, and ``ipdv_s`` of the messages that the percentiles of the delay have,
+        the largest one, ``None`` if that of a flow does not exist. Values that do not exist are ``None``.
 
     Raises
     ------
@@ -223,8 +223,9 @@ def _variations(required: Requirement, flows: Sequence[Messages], window: Window
     }
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return float(np.mean(values)) if values else None
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean of values that all exist."""
+    return float(np.mean([value for value in values if value is not None])) if values and None not in values else None
 
 
 def _seconds(value: float | None) -> float | None:
