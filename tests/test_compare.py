@@ -585,6 +585,7 @@ def test_a_result_is_read_while_records_are_being_written(tmp_path: Path) -> Non
 
 
 def test_a_cell_whose_station_sends_nothing_has_no_sentence_on_the_radio() -> None:
-    scenario = cwndlab.presets.load("hidden").with_({"duration": "2 s", "sample_interval": "2 s"})
+    ended = {"duration": "2 s", "measure_from": "1500 ms", "flow[*].stop": "200 ms"}
+    scenario = cwndlab.presets.load("hidden").with_(ended)
     result = cwndlab.compare(scenario, ["reno"], seeds=1)
     assert tables.radio_or_control(result) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -16,7 +17,7 @@ from cwndlab.energy import BATTERIES, CELLULAR, HOSTS, LOWPAN, WIFI, Mac, PowerS
 from cwndlab.energy.lowpan import access, airtime_s
 from cwndlab.energy.power_save import sleep
 from cwndlab.energy.rrc import Interval, Timers, connection, periodic_wait, state_wait
-from cwndlab.energy.traffic import devices
+from cwndlab.energy.traffic import Traffic, devices
 from cwndlab.errors import ArgumentError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -356,6 +357,26 @@ def test_a_message_to_a_device_waits_for_paging_or_for_its_next_connection() -> 
     assert never["mean_s"].to_list() == [np.inf] * 3
 
 
+@pytest.mark.parametrize(("own", "wait"), [(510.0, 10.0), (521.5, 21.5), (600.0, 100.0), (500.2, 700.0)])
+def test_a_sleeping_device_is_reached_when_it_next_sends(
+    own: float, wait: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: a packet to a device that sleeps at 500 s waits for the next packet of its own, whether or not the
+    connection that the run opened at 500 s still lives then; an answer after 0.2 s is not one. The one after is at
+    1200 s."""
+    begins = sorted([0.0, own, 1200.0, 500.0])
+    count, none = len(begins), np.zeros(len(begins), dtype=bool)
+    traffic = Traffic(
+        *("radio", (0,), 2000.0, np.array(begins) != 500.0, np.array(begins), np.array(begins) + 0.01),
+        *(np.full(count, 0.01), np.full(count, 100.0), np.full(count, 60.0), none, none, none),
+    )
+    radio = CELLULAR["nb-iot"].with_timers(active_s=2, tau_s=86_400)
+    monkeypatch.setattr(sys.modules["cwndlab.energy.cellular"], "devices", lambda records, end: [traffic])
+    records: Any = None
+    found = energy.paging_waits(records, radio).row(0, named=True)
+    assert (found["state"], found["mean_s"]) == ("psm", pytest.approx(wait))
+
+
 def test_keep_alives_cost_promotions_and_tails(sensor: cwndlab.Records) -> None:
     """PINGREQ each 30 s over a tail of 11.6 s: of 30 connections 27 are those of keep-alives."""
     (traffic,) = devices(sensor)
@@ -425,6 +446,11 @@ def test_channel_access_by_hand() -> None:
     assert busy.backoff_s == pytest.approx(57.5 * 320e-6)
     assert busy.listen_s == pytest.approx(5 * 128e-6)
     assert busy.send_s == 0
+    # Nothing is repeated that was not sent; ns-3 drops such a packet, too (lr-wpan-mac.cc). With half of the frames
+    # lost, one of 0.9⁵ accesses fails, and the second attempt is reached with probability (1 − 0.9⁵) / 2 = 0.204755.
+    assert access(50, Mac(busy=1.0, frame_error=1.0)) == busy
+    both = access(50, Mac(busy=0.9, frame_error=0.5))
+    assert both.send_s == pytest.approx((1 + 0.204755 + 0.204755**2 + 0.204755**3) * 0.40951 * 56 * 32e-6)
     lossy = access(50, Mac(frame_error=0.5))
     assert lossy.send_s == pytest.approx(1.875 * 56 * 32e-6)
     assert lossy.listen_s == pytest.approx(1.875 * (128e-6 + 192e-6 + 0.5 * 864e-6 + 0.5 * (192e-6 + 352e-6)))

@@ -340,12 +340,18 @@ def test_power_is_between_nothing_and_one(rtt: int, sent: int) -> None:
 
 
 def test_the_warm_up_ends_where_the_goodput_has_settled() -> None:
-    """100 B a second for 15 s, then 1000 B: MSER-5 on the 59 known differences cuts the first three batches, of which
-    the last ends at 16 s. A run too short for two batches has no cut."""
-    gains = [100] * 16 + [1000] * 44
+    """100 B a second for 15 s, then 1000 B: MSER-5 cuts the first three batches of five seconds, of which the last ends
+    at 15 s, and none of a steady run. A flow whose samples begin later delivered nothing before. A run too short for
+    two batches has no cut."""
+    gains = [100] * 15 + [1000] * 45
     records = delivered(tables({}, seconds=60), {0: [sum(gains[: n + 1]) for n in range(60)]})
-    assert metrics.warm_up(records) == 16.0
+    assert metrics.warm_up(records) == 15.0
     assert metrics.warm_up(records, end_s=9) is None
+    assert metrics.warm_up(delivered(tables({}, seconds=60), {0: [n + 1 for n in range(60)]})) == 0.0
+    late = delivered(tables({}, seconds=60), {0: [max(0, n - 9) for n in range(60)]})
+    late.samples = late.samples.filter(pl.col("time_ns") >= 10 * SECOND)
+    assert metrics.warm_up(late) == 10.0
+    assert metrics.warm_up(late, end_s=9) is None
 
 
 def test_only_what_is_asked_is_computed() -> None:

@@ -323,6 +323,34 @@ def test_what_ended_before_the_interval_has_no_delay_and_no_rtt() -> None:
     assert metrics.rtt(records)["srtt_ms"][0] == metrics.rtt(records, end_s=ended)["srtt_ms"][0]
 
 
+@pytest.mark.parametrize("every", ["100 ms", "0 s"])
+def test_packets_under_way_are_neither_lost_nor_received(every: str) -> None:
+    """By hand: CBR of 2 Mbit/s over 1 Mbit/s and 100 ms. From the totals: each packet has 1472 B of payload, and those
+    that are in the queue or on the wire at the end count in neither."""
+    line = cwndlab.Link(rate="1 Mbit/s", delay="100 ms", queue=DropTail("5 packets"))
+    call = cwndlab.Flow(transport="udp", rtt="400 ms", workload=Cbr(rate="2 Mbit/s"))
+    records = dumbbell(call, dumbbell=cwndlab.Dumbbell(line), duration="1 s", sample_interval=every)
+    row = records.rows("flows")[0]
+    received, lost = row["delivered_bytes"] / 1472, row["queue_drops"]
+    assert received + lost < row["sent_packets"]
+    assert metrics.datagrams(records)["datagram_loss_ratio"][0] == lost / (received + lost)
+
+
+@pytest.mark.parametrize("every", ["100 ms", "300 ms", "1 s", "0 s"])
+def test_the_radio_counts_from_the_start_of_the_run(every: str) -> None:
+    """The counters of the whole run are the totals, however often they are sampled."""
+    records = cwndlab.run(cwndlab.presets.load("hidden").with_({"duration": "1 s", "sample_interval": every}), seed=1)
+    totals = records.stations.filter(pl.col("time_ns") == 1_000_000_000)
+    found = metrics.radio(records)
+    assert found["sent_packets"].to_list() == totals["sent_packets"].to_list()
+    assert found["failed"].to_list() == (totals["failures"] / totals["attempts"]).to_list()
+    if every == "300 ms":
+        (before,) = records.stations.filter(time_ns=300_000_000, station="west")["sent_packets"]
+        (until,) = records.stations.filter(time_ns=600_000_000, station="west")["sent_packets"]
+        later = metrics.radio(records, start_s=0.4, end_s=0.7).filter(station="west")
+        assert later["sent_packets"].to_list() == [until - before]
+
+
 @pytest.mark.parametrize("name", ["start_s", "end_s"])
 def test_an_interval_ends_at_a_time(name: str) -> None:
     records = dumbbell(flow())

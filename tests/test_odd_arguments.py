@@ -124,6 +124,42 @@ def test_a_time_of_a_metric_is_seconds(result: cwndlab.Result) -> None:
         cwndlab.metrics.goodput(result.examples["cubic"], end_s=late)
 
 
+NO_NUMBER = "is not a number from 0\n  hint: write window_s=1.0"
+
+
+@pytest.mark.parametrize(
+    ("metric", "arguments", "said"),
+    [
+        *(
+            (metric, {"window_s": window}, f"window_s: '{window}' {NO_NUMBER}")
+            for metric in ("flows_over_time", "links_over_time", "fairness_over_time", "delta_fairness", "load_latency")
+            for window in (float("nan"), float("inf"), "1", -1.0)
+        ),
+        ("fairness", {"flows": ["cubic", "nope"]}, "flows: no flow is called 'nope'"),
+        ("delta_fairness", {"delta": "x"}, "delta: 'x' is not a number from 0 to 1"),
+        ("delta_fairness", {"delta": 2}, "delta: '2' is not a number from 0 to 1"),
+        ("load_latency", {"load": "x"}, "load: 'x' is not a number from 0 to 1"),
+        ("oscillation", {"scales_s": 0.1}, "scales_s: '0.1' is not a list of times\n  hint: write scales_s="),
+    ],
+)
+def test_arguments_of_metrics_are_checked(
+    result: cwndlab.Result, metric: str, arguments: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(cwndlab.ArgumentError) as error:
+        getattr(cwndlab.metrics, metric)(result.examples["cubic"], **arguments)
+    assert said in str(error.value)
+
+
+def test_a_window_longer_than_any_run_has_no_row(result: cwndlab.Result) -> None:
+    assert len(cwndlab.metrics.flows_over_time(result.examples["cubic"], window_s=1e300)) == 0
+
+
+@pytest.mark.parametrize("numbers", [(800, 0, 0), (-5, 25, 0), (800, 25, 101), (float("nan"), 25, 0)])
+def test_numbers_of_a_video_are_checked(numbers: tuple[float, float, float]) -> None:
+    with pytest.raises(cwndlab.ArgumentError, match="is not a number"):
+        cwndlab.service.video_mos(*numbers)
+
+
 def test_a_folder_of_folders_of_runs_names_them(tmp_path: Path) -> None:
     """`run --engine both --out` writes such a folder."""
     records = cwndlab.run(TWO.with_(duration="1 s"), seed=1)

@@ -31,7 +31,7 @@ def test_a_value_that_is_no_number_is_no_copy_of_another() -> None:
     for values in ([1.0, nan], [nan, 1.0], [nan, nan]):
         assert not estimate(values).is_constant
         assert math.isnan(estimate(values).mean)
-    with pytest.raises(ValueError, match="not a number"):
+    with pytest.raises(ValueError, match="not a finite number"):
         difference([1.0, nan], [2.0, 3.0])
 
 

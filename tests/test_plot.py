@@ -34,8 +34,9 @@ from cwndlab.plot.moments import moments
 from cwndlab.plot.overview import phases
 from cwndlab.plot.palette import ALL_COLOURS, PHASE_COLOURS
 from cwndlab.plot.phase import path_of
-from cwndlab.plot.series import MOST_FLOWS, MOST_POINTS, lines
+from cwndlab.plot.series import MOST_FLOWS, MOST_POINTS, flow_labels, labels_of, lines
 from cwndlab.plot.style import PRINT, SCREEN, Style
+from cwndlab.reports.run import run_page, side_by_side
 from cwndlab.simulate import run
 from cwndlab.statistics import Estimate, estimate
 from matplotlib.cbook import is_math_text
@@ -460,7 +461,7 @@ def test_no_text_of_a_figure_is_mathematics(drawn: list[Any]) -> None:
 def test_runs_without_what_a_figure_shows_are_named(records: cwndlab.Records, tmp_path: Path) -> None:
     one = run(ask([{"algorithm": "reno", "rtt": "40 ms"}], duration="100 ms"), seed=1)
     with pytest.raises(
-        cwndlab.ArgumentError, match="runs: no run has two flows\n  hint: give records of a run with two"
+        cwndlab.ArgumentError, match="runs: no run has two flows with windows\n  hint: give records of a run with two"
     ):
         phase(one)
     assert len(phase({"one": one, "two": records}).panels) == 1
@@ -470,6 +471,56 @@ def test_runs_without_what_a_figure_shows_are_named(records: cwndlab.Records, tm
         cwndlab.ArgumentError, match="runs: no run has samples or phases\n  hint: run again with a sample"
     ):
         overview(bare)
+
+
+def test_a_figure_without_a_point_is_an_error() -> None:
+    """Two flows without samples have no figure over time, and two calls no window and no RTT."""
+    pair = [{"algorithm": "reno", "rtt": "40 ms"}] * 2
+    bare = run(ask(pair, duration="100 ms", sample_interval="0 s"), seed=1)
+    cbr = {"transport": "udp", "rtt": "40 ms", "workload": {"kind": "cbr", "rate": "1 Mbps"}}
+    calls = run(ask([cbr] * 2, duration="1 s"), seed=1)
+    for records, kinds in ((bare, [*SERIES, "share", "phase"]), (calls, ["cwnd", "rtt", "phase"])):
+        for kind in kinds:
+            with pytest.raises(cwndlab.ArgumentError, match=f"kind: the run has no data for '{kind}'\n  hint: it"):
+                records.plot(kind)
+    assert [one.y.title for one in overview(calls).panels if one.series] == [
+        *("goodput, Mbit/s", "bottleneck queue, packets", "bottleneck drops, 1/s")
+    ]
+    with pytest.raises(cwndlab.ArgumentError, match="no run has two flows with windows"):
+        phase(calls)
+
+
+def test_a_phase_plot_is_of_the_flows_that_its_axes_name() -> None:
+    """Twelve flows deliver more than the first two, which start last and whose windows it shows."""
+    late = [{"name": name, "algorithm": "cubic", "rtt": "40 ms", "start": "800 ms"} for name in ("one", "other")]
+    early = {"name": "early", "algorithm": "reno", "rtt": "40 ms", "count": 12}
+    many = run(ask([*late, early], duration="1 s"), seed=1)
+    figure = phase(many)
+    assert (figure.x.title, figure.panels[0].y.title) == ("cwnd of one, segments", "cwnd of other, segments")
+    path = figure.panels[0].series[1]
+    assert min(path.times) > 0.8
+    samples = many.samples.filter(pl.col("time_ns") == 10**9).join(many.flows.select("flow", "mss_bytes"), on="flow")
+    ends = [samples.filter(flow=flow).select(pl.col("cwnd_bytes") / pl.col("mss_bytes")).item() for flow in (0, 1)]
+    assert [path.x[-1], path.y[-1]] == pytest.approx(ends, rel=1e-4)
+    # Panels of runs with other names have axes of their own.
+    both = phase({"many": many, "two": run(ask([late[1], late[0]], duration="1 s"), seed=1)})
+    assert both.x.title == "cwnd of the first flow, segments"
+    assert [panel.y.title for panel in both.panels] == ["cwnd of other, segments", "cwnd of one, segments"]
+
+
+def test_a_flow_over_udp_has_no_congestion_control() -> None:
+    """The table `flows` calls it ``none``: no label, no heading and no debugger has that."""
+    cbr = {"name": "call", "transport": "udp", "rtt": "40 ms", "workload": {"kind": "cbr", "rate": "1 Mbps"}}
+    flow = {"name": "bulk", "algorithm": "reno", "rtt": "40 ms"}
+    other = {**flow, "name": "other", "algorithm": "cubic"}
+    mixed, calls = run(ask([flow, other, cbr], duration="1 s"), seed=1), run(ask([cbr], duration="1 s"), seed=1)
+    assert labels_of(mixed.flows) == ["bulk (reno, 40 ms)", "other (cubic, 40 ms)", "call (40 ms)"]
+    assert list(flow_labels(mixed).values()) == [0, 1]
+    assert flow_labels(calls) == {}
+    page = run_page(calls)
+    assert "<h1>A run of UDP</h1>" in page
+    assert "Click on a line" not in page
+    assert list(side_by_side([mixed, calls])) == ["reno, cubic, seed 1", "UDP, seed 1"]
 
 
 def test_hand_overs_and_steps_of_schedules_are_marked_in_every_panel_over_time(tmp_path: Path) -> None:

@@ -167,6 +167,45 @@ def test_an_overtaken_message_does_not_renew_the_age() -> None:
     assert age_of_information(seconds(0, 1), seconds(1, np.inf), 6 * S) == (3.5, 6.0)
 
 
+def test_the_age_begins_with_what_the_receiver_has_and_grows_while_nothing_arrives() -> None:
+    """By hand: generated each second, delivered 0.1 s later, but nothing from 3 to 9 s. At 9.1 s the receiver has the
+    message of 2 s, also if the time that counts begins at 5 s. Of nothing delivered in 10 s the age is 10 s, and of
+    the messages of 0 and 4 s, of which the second one arrives at 6 s, it was 6 s before."""
+    generated = seconds(*range(10))
+    delivered = np.where((generated >= 3 * S) & (generated < 9 * S), np.inf, generated + 0.1 * S)
+    found = age_of_information(generated, delivered, from_ns=5 * S)
+    assert found is not None
+    assert tuple(found) == pytest.approx(((3 + 7.1) / 2, 7.1))
+    assert age_of_information(seconds(0, 1), seconds(np.inf, np.inf), 10 * S, 6 * S) == (None, 10.0)
+    assert age_of_information(seconds(0, 4), seconds(np.inf, 6), 7 * S) == (2.5, 6.0)
+    # A delivery after the time that counts does not renew the age in it.
+    assert age_of_information(seconds(0, 1, 2), seconds(0, 1, 9), 5 * S) == ((0.5 + 4 * 2) / 5, 4.0)
+    assert age_of_information(seconds(), seconds(), 5 * S) is None
+
+
+def test_an_outage_across_the_start_of_the_interval_and_a_dead_flow_break_the_age() -> None:
+    """By hand: measured from 4 s, nothing arrives from 3 to 9 s, as above. A flow that delivers nothing is 10 s old,
+    however fresh the others of its class are."""
+    vitals = {"class": "vitals", "age": "5 s"}
+    outage = [(0, float(at), None if 3 <= at < 9 else at + 0.1) for at in range(10)]
+    (row,) = levels(run_of(vitals, outage, from_s=4)).to_dicts()
+    assert (row["verdict"], row["age_peak_s"]) == ("missed", pytest.approx(7.1))
+    fresh, dead = [(0, float(at), at + 0.1) for at in range(10)], [(1, float(at), None) for at in range(10)]
+    (row,) = levels(run_of(vitals, [*fresh, *dead])).to_dicts()
+    assert (row["verdict"], row["age_peak_s"], row["age_mean_s"]) == ("missed", 10.0, None)
+    (row,) = levels(run_of(vitals, fresh)).to_dicts()
+    assert (row["verdict"], row["age_mean_s"]) == ("met", pytest.approx(0.6))
+
+
+def test_the_variation_of_the_delay_is_that_of_decided_messages_and_of_every_flow() -> None:
+    """By hand: delays of 0.1 and 0.3 s, and a message under way at the end. A flow that lost a message has no 99.9th
+    percentile of so few, and so has its class."""
+    fine = [(0, 1.0, 1.1), (0, 2.0, 2.3), (0, 9.9, None)]
+    assert measured(run_of(ALARMS, fine))[0]["ipdv_s"] == pytest.approx(0.2)
+    assert measured(run_of({"class": "free"}, fine))[0]["ipdv_s"] == pytest.approx(0.2)
+    assert measured(run_of(ALARMS, [*fine, (1, 1.0, 1.1), (1, 2.0, None)]))[0]["ipdv_s"] is None
+
+
 def test_silence_begins_with_the_first_message_and_ends_with_the_run_if_the_last_is_lost() -> None:
     generated, delivered = seconds(3, 4, 5), seconds(3.1, 4.1, np.inf)
     span = observed(generated, delivered, 0, 10 * S)
@@ -326,6 +365,16 @@ def test_a_run_by_hand() -> None:
 def test_the_interval_may_be_another_one() -> None:
     messages = [(0, float(second), second + 0.1) for second in range(10)]
     assert measured(run_of(ALARMS, messages), start_s=2, end_s=5)[0]["messages"] == 3
+
+
+@pytest.mark.parametrize(
+    ("start_s", "end_s"), [(8, 2), (20, None), (np.nan, None), ("1", None), (None, 1e9), (-5, None)]
+)
+def test_an_interval_that_is_none_of_the_run_is_refused(start_s: Any, end_s: Any) -> None:
+    run = run_of(ALARMS, [(0, 1.0, 1.1)])
+    for judged in (measured, levels):
+        with pytest.raises((ArgumentError, ScenarioError), match="start_s"):
+            judged(run, start_s=start_s, end_s=end_s)
 
 
 def test_a_deadline_at_the_end_of_the_run_is_decided() -> None:

@@ -93,6 +93,12 @@ def test_large_effects_are_capped_in_print() -> None:
     assert effect_size(None) == "–"
 
 
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_values_that_are_not_finite_have_no_difference(value: float) -> None:
+    with pytest.raises(ValueError, match="not a finite number has no difference"):
+        difference([value, 1.0, 2.0], [1.0, 2.0, 3.0])
+
+
 def test_one_value_has_no_interval() -> None:
     one = estimate([3.0])
     assert (one.mean, one.low, one.high, one.half) == (3.0, None, None, None)

@@ -200,22 +200,26 @@ class Records:
           hint: it needs two flows
         """
         from cwndlab.plot import CDFS, SERIES, cdf, overview, phase, series, share
+        from cwndlab.plot.phase import path_of
 
         distributions = {f"cdf-{of}": of for of in CDFS}
         kinds = [*SERIES, "share", "phase", "overview", *distributions]
         if kind not in kinds:
             raise ScenarioError(unknown_name(Parameter("kind"), "figure", kind, kinds))
         figure = None
-        if kind in SERIES:
-            figure = series(self, kind)
+        if kind in SERIES or kind == "share":
+            drawn = share(self) if kind == "share" else series(self, kind)
+            figure = drawn if any(value is not None for one in drawn.series for value in one.y) else None
         elif kind in distributions:
             figure = cdf(self, distributions[kind])
-        elif kind in ("share", "overview"):
-            figure = share(self) if kind == "share" else overview(self)
-        elif len(self.flows) > 1:
+        elif kind == "overview":
+            figure = overview(self)
+        elif path_of(self).time_s:
             figure = phase(self, "run")
         if figure is None:
-            hint = "it needs two flows" if kind == "phase" else "it needs samples or transfers"
+            hint = "it needs samples or transfers"
+            if kind == "phase":
+                hint = "it needs two flows" if len(self.flows) < 2 else "it needs samples of two flows over TCP"
             raise ArgumentError(parameter_fault("kind", f"the run has no data for '{kind}'", hint=hint))
         return figure
 

@@ -14,6 +14,7 @@ from cwndlab.files import not_written, own_name, save
 from cwndlab.live.results import Measurement
 from cwndlab.metrics.summary import requested
 from cwndlab.plot import CDFS, Figure, bars, boxes, cdf, overview, phase, series, share
+from cwndlab.plot.phase import path_of
 from cwndlab.plot.series import present
 from cwndlab.plot.style import chosen
 from cwndlab.records import Records
@@ -254,7 +255,7 @@ def _over_time(given: Mapping[str, Records], *, linked: bool = True) -> dict[str
         made |= {"overview": overview(runs)} if linked else {}
     if any(len(records.flows) > 1 for records in runs.values()):
         made |= {"share": share(runs)}
-    if pairs := {name: records for name, records in runs.items() if len(records.flows) == 2}:
+    if pairs := {name: one for name, one in runs.items() if len(one.flows) == 2 and path_of(one).time_s}:
         made |= {"phase": phase(pairs)}
     for of in CDFS if runs else ():
         one = cdf(runs, of)

@@ -8,7 +8,7 @@ from cwndlab.errors import chosen
 
 #: The share of the nominal capacity that a device can use before the voltage is too low.
 USABLE = 0.8
-#: Self-discharge of a primary cell, share of the capacity per year.
+#: Self-discharge of a primary cell, share of the usable capacity per year.
 SELF_DISCHARGE = 0.01
 _YEAR_S = 365.25 * 86_400
 

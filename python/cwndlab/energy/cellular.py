@@ -19,7 +19,7 @@ import polars as pl
 from cwndlab.energy.accounts import per_message, preset, table
 from cwndlab.energy.hosts import Host, processor
 from cwndlab.energy.rrc import Interval, State, Timers, Wait, certain_wait, connection, state_wait
-from cwndlab.energy.traffic import End, Traffic, devices
+from cwndlab.energy.traffic import End, Numbers, Traffic, devices
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -149,6 +149,8 @@ def _nb_iot(name: str, *, send_w: float, listen_w: float, doze_w: float, sleep_w
     )
 
 
+# The longest delay of an ACK (RFC 1122, section 4.2.3.2), s.
+_ANSWER_S = 0.5
 #: Nordic, nRF9160 Product Specification, modem current consumption in band 20, at 3.7 V.
 _NRF9160_V = 3.7
 #: 18 µA with an eDRX cycle of 81.92 s and 6 µA with one of 655 s, each with one paging: charge of a paging, C, and
@@ -321,7 +323,9 @@ def paging_waits(records: Records, radio: str | Cellular = "lte-phone", *, end: 
 
     The phase of cycles is not known, so that a wait is a distribution: uniform up to the time in which the receiver is
     off, or no wait if it is on. A packet to a sleeping device (PSM) waits until the device sends or updates its
-    tracking area, infinitely where it does neither in the run. The promotion follows. An exchange that began later for
+    tracking area, infinitely where it does neither in the run. What the device sends within 0.5 s after a packet that
+    it received, the longest delay of an ACK (RFC 1122, section 4.2.3.2), is an answer, for which it would not have
+    woken; nor does it wake for a retransmission. The promotion follows. An exchange that began later for
     that would have had other states: these waits are those of single packets.
 
     Parameters
@@ -368,8 +372,7 @@ def _waits(traffic: Traffic, states: Sequence[Interval], radio: Cellular) -> lis
     timers = radio.timers
     ends = [one.end_s for one in states]
     received = traffic.begin_s[~traffic.is_sent].tolist()
-    # Sleep ends where the device begins a connection: with a packet of its own, or an update.
-    wakes = sorted({one.start_s for one in states if one.state == "promotion"} - set(received))
+    wakes = _own_s(traffic)
     result = []
     for begin in received:
         # A state that ends at the arrival is the one that it finds.
@@ -381,3 +384,13 @@ def _waits(traffic: Traffic, states: Sequence[Interval], radio: Cellular) -> lis
             wait = certain_wait(max(0.0, min(own, update) - begin))
         result.append((begin, state, wait))
     return result
+
+
+def _own_s(traffic: Traffic) -> list[float]:
+    """The times at which a device sends on its own: no answer to what it received, and no retransmission."""
+    sent: Numbers = traffic.begin_s[traffic.is_sent & ~traffic.is_retransmission]
+    received, end = (times[~traffic.is_sent] for times in (traffic.begin_s, traffic.end_s))
+    if len(received):
+        latest = np.searchsorted(received, sent, side="right") - 1
+        sent = sent[(latest < 0) | (sent > end[latest] + _ANSWER_S)]
+    return [float(time) for time in sent]

@@ -196,8 +196,9 @@ def airtime_s(frame_bytes: float) -> float:
 def access(frame_bytes: float, mac: Mac) -> Access:
     """The mean times for sending a frame: unslotted CSMA/CA, the frame, and its acknowledgement.
 
-    The k-th back-off is uniform in 0 … 2^min(3 + k, 5) − 1 units of 320 µs, at most five; a transmission without
-    acknowledgement waits for 864 µs and is repeated three times at most. The radio listens during assessments,
+    The k-th back-off is uniform in 0 … 2^min(3 + k, 5) − 1 units of 320 µs, at most five; a frame for which the channel
+    is busy after all of them is given up. A transmission without acknowledgement waits for 864 µs and is repeated three
+    times at most. The radio listens during assessments,
     turnarounds and acknowledgements, and is off during back-offs.
 
     Examples
@@ -210,8 +211,9 @@ def access(frame_bytes: float, mac: Mac) -> Access:
     """
     reached = [mac.busy**k for k in range(_BACKOFFS + 1)]
     units = [(2 ** min(_MIN_BE + k, _MAX_BE) - 1) / 2 for k in range(_BACKOFFS + 1)]
-    attempts = sum(mac.frame_error**k for k in range(_RETRIES + 1))
     gets_through = 1 - mac.busy ** (_BACKOFFS + 1)
+    # An attempt follows a transmission that failed, not a channel that stayed busy.
+    attempts = sum((gets_through * mac.frame_error) ** k for k in range(_RETRIES + 1))
     failed = mac.frame_error
     answer = (1 - failed) * (TURNAROUND_S + airtime_s(ACK_BYTES)) + failed * ACK_WAIT_S
     listen = CCA_S * sum(reached) + gets_through * (TURNAROUND_S + answer)

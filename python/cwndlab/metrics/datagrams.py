@@ -39,7 +39,8 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
         the transit times of two packets in the order of their arrival (RFC 3550, section 6.4.1);
         ``datagram_loss_ratio`` = packets
         dropped by queues or lost by wires / (these + packets received), so that packets in flight do not count as
-        lost. Null where nothing arrived; percentiles are null in a run without samples.
+        lost. Null where nothing arrived; in a run without samples percentiles are null, and the loss of packets of
+        different sizes is.
 
     Examples
     --------
@@ -57,6 +58,10 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
     flows = records.flows.filter(pl.col("profile") == "udp")
     if len(flows) == 0 or len(records.samples) == 0:
         lost = pl.col("queue_drops") + pl.col("wire_losses")
+        # Totals have no count of arrivals; of packets of one size the bytes that arrived tell it.
+        arrived = pl.when(pl.col("sent_bytes") == pl.col("sent_packets") * pl.col("mss_bytes")).then(
+            pl.col("delivered_bytes") / pl.col("mss_bytes")
+        )
         return flows.select(
             "flow",
             "name",
@@ -64,7 +69,7 @@ def datagrams(records: Records, *, start_s: float | None = None, end_s: float | 
             (pl.col("mean_delay_ns") / 1e6).alias("one_way_delay_ms"),
             *(pl.lit(None, pl.Float64).alias(f"p{p}_one_way_delay_ms") for p in PERCENTILES),
             (pl.col("jitter_ns") / 1e6).alias("jitter_ms"),
-            pl.when(pl.col("sent_packets") > 0).then(lost / pl.col("sent_packets")).alias("datagram_loss_ratio"),
+            pl.when(arrived + lost > 0).then(lost / (arrived + lost)).alias("datagram_loss_ratio"),
         )
     time = pl.col("time_ns")
     # Later samples repeat the delay of the last packet.

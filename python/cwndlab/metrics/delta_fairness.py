@@ -41,6 +41,8 @@ def delta_fairness(
     >>> cwndlab.metrics.delta_fairness(records).row(0)
     (5.0, None)
     """
+    interval.check_number("delta", delta, example=DELTA, most=1.0)
+    interval.check_number("window_s", window_s, example=1.0)
     span = interval.bounds(records, 0.0, end_s)
     count = len(records.flows)
     if count < 2:

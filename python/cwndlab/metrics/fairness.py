@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from cwndlab.errors import ArgumentError, Parameter, unknown_name
 from cwndlab.metrics.core import MeasuredRun, of_run
 from cwndlab.metrics.goodput import goodput_bps
 from cwndlab.metrics.over_time import flows_over_time
@@ -94,5 +95,8 @@ def _named(run: MeasuredRun, flows: Sequence[str] | None) -> list[int]:
     """The flows of these names; by default those that compete."""
     if flows is None:
         return rivals(run)
-    names = [flows] if isinstance(flows, str) else flows
+    names = [flows] if isinstance(flows, str) else list(flows)
+    known = [row["name"] for row in run.flow_rows]
+    if faults := [unknown_name(Parameter("flows"), "flow", name, known) for name in names if name not in known]:
+        raise ArgumentError(*faults)
     return [row["flow"] for row in run.flow_rows if row["name"] in names]

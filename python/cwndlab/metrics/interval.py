@@ -56,13 +56,24 @@ def time_faults(start_s: object, end_s: object) -> list[Fault]:
     ]
 
 
-def bounds(records: Records, start_s: float | None, end_s: float | None) -> Span:
-    """The interval from ``start_s`` (the scenario's ``measure_from``) to ``end_s`` (the run's end), moved to instants
-    at which counters are known."""
+def check_number(
+    name: str, value: object, *, example: object, least: float = 0.0, most: float = math.inf, is_least: bool = True
+) -> None:
+    """Raises ``ArgumentError`` where a parameter is not a finite number from ``least``, which ``is_least`` includes, to
+    ``most``."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if is_number and least <= value <= most and (is_least or value != least):  # type: ignore[operator]
+        return
+    bound = f"{'from' if is_least else 'above'} {least:g}" + (f" to {most:g}" if math.isfinite(most) else "")
+    raise ArgumentError(parameter_fault(name, f"'{value}' is not a number {bound}", example=example))
+
+
+def asked(records: Records, start_s: float | None, end_s: float | None) -> Span:
+    """The interval from ``start_s`` (the scenario's ``measure_from``) to ``end_s`` (the run's end)."""
     run = run_of(records)
     if faults := time_faults(start_s, end_s):
         raise ArgumentError(*faults)
-    duration, step = int(run["duration_ns"]), int(run["sample_interval_ns"])
+    duration = int(run["duration_ns"])
     start = int(run["measure_from_ns"]) if start_s is None else round(start_s * 1e9)
     end = duration if end_s is None else round(end_s * 1e9)
     if not 0 <= start < end <= duration:
@@ -73,6 +84,14 @@ def bounds(records: Records, start_s: float | None, end_s: float | None) -> Span
                 f"name one between 0 s and {duration / 1e9:g} s",
             )
         )
+    return Span(start, end)
+
+
+def bounds(records: Records, start_s: float | None, end_s: float | None) -> Span:
+    """The interval of `asked`, moved to instants at which counters are known."""
+    start, end = asked(records, start_s, end_s)
+    run = run_of(records)
+    duration, step = int(run["duration_ns"]), int(run["sample_interval_ns"])
     if step:
         span = Span(start - start % step, end if end == duration else end - end % step)
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from cwndlab.metrics.core import MeasuredRun, of_run
+from cwndlab.metrics.interval import check_number
 from cwndlab.metrics.over_time import flows_over_time, links_over_time
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def load_latency(
     >>> cwndlab.metrics.load_latency(records, window_s=0.2)["load_latency_ms"].round(1).to_list()
     [14.2]
     """
+    check_number("load", load, example=LOAD, most=1.0)
     at = {"window_s": window_s, "start_s": start_s, "end_s": end_s}
     lines = links_over_time(records, **at)
     busy = lines.filter((pl.col("link") == (lines["link"][0] if len(lines) else "")) & (pl.col("utilisation") >= load))

@@ -4,7 +4,7 @@ S. Floyd, M. Handley, J. Padhye, J. Widmer, SIGCOMM 2000)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING
@@ -42,6 +42,9 @@ def oscillation(
     >>> cwndlab.metrics.oscillation(records, scales_s=(0.1, 0.2))["cov"].round(2).to_list()
     [0.32, 0.28]
     """
+    if isinstance(scales_s, str) or not isinstance(scales_s, Iterable):
+        raise ArgumentError(parameter_fault("scales_s", f"'{scales_s}' is not a list of times", example=[0.1, 1.0]))
+    scales_s = tuple(scales_s)
     for scale in scales_s:
         if not (isinstance(scale, Real) and 0 < scale < math.inf):
             raise ArgumentError(parameter_fault("scales_s", f"'{scale}' is not a length of time", example=[0.1, 1.0]))

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from cwndlab.metrics.core import MeasuredRun
-from cwndlab.metrics.interval import Span
+from cwndlab.metrics.interval import Span, check_number
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
 
 _FLOW = ("delivered_bytes", "retransmitted_packets", "rtt_sum_ns", "rtt_count")
+# A window that is longer than any run has the same rows; its nanoseconds are an integer of 64 bits.
+_LONGEST_S = 1e9
 _LINK = ("sent_bytes", "carriable_bytes", "dropped_packets", "queue_packet_ns", "queue_byte_ns")
 
 
@@ -87,7 +89,10 @@ def links_over_time(
     return table.select(
         (pl.col("time_ns") / 1e9).alias("time_s"),
         pl.col("name").alias("link"),
-        pl.when(carriable > 0).then(8e9 * pl.col("sent_bytes") / carriable).otherwise(0.0).alias("utilisation"),
+        pl.when(carriable > 0)
+        .then((8e9 * pl.col("sent_bytes") / carriable).clip(upper_bound=1.0))
+        .otherwise(0.0)
+        .alias("utilisation"),
         (pl.col("queue_packet_ns") / length).alias("queue_packets"),
         pl.when("varies")
         .then(pl.col("mean_age_ns") / 1e6)
@@ -98,9 +103,10 @@ def links_over_time(
 
 
 def _width_ns(run: MeasuredRun, window_s: float | None) -> int:
-    """The length of a window."""
+    """The length of a window, a multiple of the sampling interval."""
+    check_number("window_s", 0.0 if window_s is None else window_s, example=1.0)
     step = max(1, run.step_ns)
-    return max(1, math.ceil(round((window_s or 0.0) * 1e9) / step)) * step
+    return max(1, math.ceil(round(min(window_s or 0.0, _LONGEST_S) * 1e9) / step)) * step
 
 
 def _instants(samples: pl.DataFrame, span: Span, width_ns: int) -> pl.DataFrame:

@@ -48,12 +48,12 @@ def radio(records: Records, *, start_s: float | None = None, end_s: float | None
     rows = records.stations.filter(pl.col("hidden_failures").is_not_null()).sort("time_ns")
     if rows.is_empty():
         return pl.DataFrame(schema={"medium": pl.String, "station": pl.String})
-    gained = rows.filter(pl.col("time_ns").is_between(span.start_ns, span.end_ns)).group_by(
-        "medium", "station", maintain_order=True
-    )
-    counted = gained.agg(
-        *(pl.col(name).last() - pl.col(name).first() for name in _COUNTERS),
-        span_ns=pl.col("time_ns").last() - pl.col("time_ns").first(),
+    inside = rows.filter(pl.col("time_ns").is_between(span.start_ns, span.end_ns))
+    # No sample is taken at the start of a run, where all counters are zero.
+    before = [pl.col(name).first() if span.start_ns else pl.lit(0) for name in _COUNTERS]
+    counted = inside.group_by("medium", "station", maintain_order=True).agg(
+        *(pl.col(name).last() - first for name, first in zip(_COUNTERS, before, strict=True)),
+        span_ns=pl.col("time_ns").last() - span.start_ns,
     )
     carried = pl.col("sent_packets") + pl.col("given_up_packets")
     shares = [_ratio(pl.col(column), pl.col("attempts"), name) for name, column in _CAUSES.items()]

@@ -24,7 +24,7 @@ def warm_up(records: Records, *, end_s: float | None = None) -> float | None:
     >>> import cwndlab
     >>> records = cwndlab.run(cwndlab.presets.load("two-flows").with_(duration="8 s"), seed=1)
     >>> cwndlab.metrics.warm_up(records)
-    1.1
+    1.0
     """
     if len(records.samples) == 0:
         return None
@@ -35,6 +35,10 @@ def warm_up(records: Records, *, end_s: float | None = None) -> float | None:
         .agg(pl.col("delivered_bytes").sum())
         .sort("time_ns")
     )
-    cut = mser(totals["delivered_bytes"].diff().drop_nulls().to_list())
-    # The first difference ends at the second sample.
-    return None if cut is None else (int(totals["time_ns"][0]) + cut * run.step_ns) / 1e9
+    if totals.is_empty():
+        return None
+    # Nothing is delivered before the first sample of the first flow but in the interval that ends with it.
+    gained = [0] * (int(totals["time_ns"][0]) // run.step_ns - 1)
+    gained += totals["delivered_bytes"].diff().fill_null(totals["delivered_bytes"][0]).to_list()
+    cut = mser(gained)
+    return None if cut is None else cut * run.step_ns / 1e9

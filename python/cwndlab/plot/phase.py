@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.errors import ArgumentError, parameter_fault
+from cwndlab.metrics import flows_over_time
 from cwndlab.plot.description import Axis, Panel, Series
 from cwndlab.plot.figure import Figure
 from cwndlab.plot.palette import COLOURS
-from cwndlab.plot.series import lines
+from cwndlab.plot.panels import end_s
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -19,37 +20,47 @@ _MOST_POINTS = 500
 _GRAY = COLOURS.index("#808080")
 
 
-def path_of(records: Records) -> tuple[list[float], list[float], list[float]]:
-    """Seconds, the first flow's window and the second one's, in segments, while both exist."""
-    windows = lines(records, "cwnd", points=_MOST_POINTS)
-    if len(windows) < 2:
-        return [], [], []
-    second = dict(zip(windows[1].time_s, windows[1].values, strict=True))
-    both = [
-        (time, first, other)
-        for time, first in zip(windows[0].time_s, windows[0].values, strict=True)
-        if first is not None and (other := second.get(time)) is not None
-    ]
-    times, firsts, others = zip(*both, strict=True) if both else ((), (), ())
-    return list(times), list(firsts), list(others)
+class Path(NamedTuple):
+    """The windows of the first two flows of a run while both exist."""
+
+    time_s: list[float]
+    first: list[float]
+    second: list[float]
 
 
-def _names(runs: Mapping[str, Records]) -> tuple[str, str]:
-    records = next(iter(runs.values()))
-    first, second, *_ = records.flows["name"].to_list()
-    return f"cwnd of {first}, segments", f"cwnd of {second}, segments"
+def path_of(records: Records) -> Path:
+    """Seconds, the first flow's window and the second one's, in segments; empty in a run with fewer than two flows, of
+    flows without a window, and without samples."""
+    if len(records.flows) < 2:
+        return Path([], [], [])
+    table = flows_over_time(records, window_s=end_s([records]) / _MOST_POINTS, start_s=0.0)
+    first, second = (
+        table.filter(flow=flow).select("time_s", "cwnd_segments").drop_nulls()
+        for flow in records.flows["flow"].head(2).to_list()
+    )
+    both = first.join(second, on="time_s", suffix="_second", maintain_order="left")
+    windows = (both[name].round_sig_figs(5).to_list() for name in ("cwnd_segments", "cwnd_segments_second"))
+    return Path(both["time_s"].round(4).to_list(), *windows)
+
+
+def _names(runs: Iterable[Records]) -> tuple[str, list[str]]:
+    """The axis of the first window, which all panels have in common, and that of the second one of each."""
+    names = [records.flows["name"].head(2).to_list() for records in runs]
+    firsts = {first for first, _ in names}
+    across = names[0][0] if len(firsts) == 1 else "the first flow"
+    return f"cwnd of {across}, segments", [f"cwnd of {second}, segments" for _, second in names]
 
 
 def phase(runs: Mapping[str, Records] | Records, name: str = "", target: str = "") -> Figure:
     """The second flow's window over the first one's; on the dashed line both are equal.
 
     ``runs`` are records by the title of their panel, or those of one run with the title ``name``; runs with two flows
-    are drawn. ``target`` is the address that a click opens.
+    are drawn, of more flows the first two. ``target`` is the address that a click opens.
 
     Raises
     ------
     ArgumentError
-        No run has two flows.
+        No run has two flows with windows.
 
     Examples
     --------
@@ -60,30 +71,30 @@ def phase(runs: Mapping[str, Records] | Records, name: str = "", target: str = "
     True
     """
     chosen = {name: runs} if not isinstance(runs, Mapping) else runs
-    chosen = {title: records for title, records in chosen.items() if len(records.flows) > 1}
-    if not chosen:
-        raise ArgumentError(parameter_fault("runs", "no run has two flows", hint="give records of a run with two"))
-    columns = min(3, len(chosen))
-    across, up = _names(chosen)
-    is_single = len(chosen) == 1
+    paths = {title: path for title, records in chosen.items() if (path := path_of(records)).time_s}
+    if not paths:
+        hint = "give records of a run with two flows over TCP, and with samples"
+        raise ArgumentError(parameter_fault("runs", "no run has two flows with windows", hint=hint))
+    columns = min(3, len(paths))
+    across, ups = _names(chosen[title] for title in paths)
+    is_single = len(paths) == 1
     return Figure(
         name="phase",
-        title=next(iter(chosen)) if is_single and name else "window of the second flow",
+        title=next(iter(paths)) if is_single and name else "window of the second flow",
         x=Axis(across, from_zero=True),
         panels=[
-            Panel(Axis(up, from_zero=True), _paths(records, target), "" if is_single else title)
-            for title, records in chosen.items()
+            Panel(Axis(up, from_zero=True), _lines(path, target), "" if is_single else title)
+            for up, (title, path) in zip(ups, paths.items(), strict=True)
         ],
         columns=columns,
         shows_title=bool(name),
         legend=False,
         pixels=240,
-        inches=(3.4 * columns + 0.6, 3.2 * -(-len(chosen) // columns)),
+        inches=(3.4 * columns + 0.6, 3.2 * -(-len(paths) // columns)),
     )
 
 
-def _paths(records: Records, target: str) -> list[Series]:
-    times, first, second = path_of(records)
-    most = max([*first, *second, 1.0])
+def _lines(path: Path, target: str) -> list[Series]:
+    most = max([*path.first, *path.second, 1.0])
     equal = Series("both equal", [0.0, most], [0.0, most], position=_GRAY, published=True, legend=False)
-    return [equal, Series("windows", first, list(second), "path", opens=target, times=times)]
+    return [equal, Series("windows", path.first, list(path.second), "path", opens=target, times=path.time_s)]

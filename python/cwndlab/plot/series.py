@@ -184,11 +184,14 @@ def panel_of(records: Records, kind: str, tints: Mapping[str, int], *, runs: int
 
 
 def present(runs: Iterable[Records]) -> list[str]:
-    """The kinds of time series that some run has: an emulated path has no queue, a run without samples has none."""
+    """The kinds of time series that some run has: an emulated path has no queue, UDP no window, and a run without
+    samples has none."""
     sampled = [records for records in runs if len(records.samples)]
-    return [
-        kind for kind in SERIES if any(line.time_s for records in sampled for line in lines(records, kind, points=2))
-    ]
+    return [kind for kind in SERIES if any(_has_points(records, kind) for records in sampled)]
+
+
+def _has_points(records: Records, kind: str) -> bool:
+    return any(value is not None for line in lines(records, kind, points=2) for value in line.values)
 
 
 def marks(records: Records) -> list[Events]:
@@ -207,14 +210,19 @@ def marks(records: Records) -> list[Events]:
 def flow_labels(records: Records) -> dict[str, int]:
     """The flows with a congestion control among those that `lines` draws: index by label."""
     flows = drawn_flows(records)
-    labels = zip(labels_of(flows), flows["flow"], flows["algorithm"], strict=True)
+    labels = zip(labels_of(flows), flows["flow"], algorithms_of(flows), strict=True)
     return {label: flow for label, flow, algorithm in labels if algorithm}
+
+
+def algorithms_of(flows: pl.DataFrame) -> list[str | None]:
+    """The algorithm of each flow; nothing for a flow over UDP, which the table calls ``none`` (docs/records.md)."""
+    return [None if one == "none" else one for one in flows["algorithm"].to_list()]
 
 
 def labels_of(flows: pl.DataFrame) -> list[str]:
     """The name of each flow with its RTT, and with its algorithm if the flows have different ones and the name is not
     the algorithm's."""
-    algorithms = _short(flows["algorithm"].to_list())
+    algorithms = _short(algorithms_of(flows))
     labels = []
     for name, base, algorithm in zip(flows["name"], flows["base_rtt_ns"], algorithms, strict=True):
         facts = [algorithm] if algorithm and algorithm != name else []

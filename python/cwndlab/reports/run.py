@@ -8,7 +8,7 @@ import polars as pl
 
 from cwndlab.errors import Fault, RecordsError
 from cwndlab.metrics import COLUMNS, convergence, fairness, per_flow, per_link, summary
-from cwndlab.plot.series import flow_labels
+from cwndlab.plot.series import algorithms_of, flow_labels
 from cwndlab.records import Records
 from cwndlab.reports.page import Page
 from cwndlab.reports.sections import MOST_ABREAST, described_scenario, over_time
@@ -180,7 +180,7 @@ def side_by_side(runs: Sequence[Records]) -> Mapping[str, Records]:
 
 def _algorithms(records: Records, *, short: bool) -> str:
     """The algorithms of a run, each once; ``short`` without slow start and recovery."""
-    names = [one.split("/")[0].split("+")[0] if short else one for one in records.flows["algorithm"].to_list() if one]
+    names = [one.split("/")[0].split("+")[0] if short else one for one in algorithms_of(records.flows) if one]
     return ", ".join(dict.fromkeys(names)) or "UDP"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cwndlab.plot import CDFS, SERIES, cdf, overview, phase, series, share
+from cwndlab.plot.phase import path_of
 from cwndlab.plot.series import MOST_FLOWS, present
 from cwndlab.records import Records
 from cwndlab.reports.charts import Asked
@@ -105,7 +106,7 @@ def over_time(
         phases = [
             page.figure(phase(records, name, opens.get(name, "")), f"phase-{at}", opens=behind[at : at + 1])
             for at, (name, records) in enumerate(runs.items())
-            if len(records.flows) == 2
+            if len(records.flows) == 2 and path_of(records).time_s
         ]
     distributions = []
     for of, axis in CDFS.items():

@@ -73,7 +73,7 @@ def _instants(delivered_ns: Times, begin_ns: float, until_ns: float) -> Times:
 
 
 class Age(NamedTuple):
-    """The age of information.
+    """The age of information; the mean is ``None`` where nothing was delivered.
 
     Examples
     --------
@@ -81,11 +81,13 @@ class Age(NamedTuple):
     3.0
     """
 
-    mean_s: float
+    mean_s: float | None
     peak_s: float
 
 
-def age_of_information(generated_ns: Times, delivered_ns: Times, until_ns: float | None = None) -> Age | None:
+def age_of_information(
+    generated_ns: Times, delivered_ns: Times, until_ns: float | None = None, from_ns: float | None = None
+) -> Age | None:
     """The age of the newest message that the receiver has: its mean over time, and its peak.
 
     Deliveries are taken in the order of arrival, without those that are not newer than one before. Between the
@@ -93,13 +95,20 @@ def age_of_information(generated_ns: Times, delivered_ns: Times, until_ns: float
     area is (rᵢ₊₁ − rᵢ)((rᵢ − gᵢ) + (rᵢ₊₁ − gᵢ)) / 2. The mean is the area from the first delivery to ``until_ns``, by
     default the last delivery, over this time.
 
+    Before the first delivery the receiver has nothing, and the age is at least the time since the first generation:
+    this counts for the peak, until ``until_ns`` if nothing arrives.
+
     Source: S. Kaul, R. Yates, M. Gruteser, "Real-time status: how often should one update?", INFOCOM 2012,
     doi:10.1109/INFCOM.2012.6195689.
 
     Parameters
     ----------
+    generated_ns, delivered_ns
+        All messages of a flow, those before ``from_ns`` too: one of them is what the receiver has at ``from_ns``.
     until_ns
-        The end of the time that counts, after the last delivery: the age grows until then.
+        The end of the time that counts: the age grows until then, and later deliveries are left out.
+    from_ns
+        The start of the time that counts; by default the first delivery.
 
     Returns
     -------
@@ -109,25 +118,43 @@ def age_of_information(generated_ns: Times, delivered_ns: Times, until_ns: float
     Examples
     --------
     By hand: a message every 2 s with a delay of 1 s. The age grows from 1 to 3 s, and in two more seconds from 1 to 3 s
-    once more.
+    once more; from 2 s on, where it is 2 s, its mean is ((2 + 3) / 2 + 2 · 2) / 3 s.
 
-    >>> age_of_information(np.array([0.0, 2e9, 4e9]), np.array([1e9, 3e9, 5e9]))
+    >>> generated, delivered = np.array([0.0, 2e9, 4e9]), np.array([1e9, 3e9, 5e9])
+    >>> age_of_information(generated, delivered)
     Age(mean_s=2.0, peak_s=3.0)
-    >>> age_of_information(np.array([0.0, 2e9, 4e9]), np.array([1e9, 3e9, 5e9]), until_ns=7e9)
+    >>> age_of_information(generated, delivered, until_ns=7e9)
     Age(mean_s=2.0, peak_s=3.0)
+    >>> age_of_information(generated, delivered, from_ns=2e9)
+    Age(mean_s=2.1666666666666665, peak_s=3.0)
     """
-    order = np.lexsort((generated_ns, delivered_ns))
-    r, g = delivered_ns[order], generated_ns[order]
-    r, g = r[np.isfinite(r)], g[np.isfinite(r)]
-    if not len(r):
+    if not len(generated_ns):
         return None
-    newer = np.concatenate([[True], g[1:] > np.maximum.accumulate(g)[:-1]])
-    r, g = r[newer], g[newer]
-    if until_ns is not None and until_ns > r[-1]:
+    oldest, waited = float(generated_ns.min()), 0.0
+    r, g = _renewals(generated_ns, delivered_ns, np.inf if until_ns is None else until_ns)
+    before = 0 if from_ns is None else int(np.searchsorted(r, from_ns, side="right"))
+    if before and from_ns is not None:
+        r, g = np.append(from_ns, r[before:]), g[before - 1 :]
+    elif len(r):
+        waited = r[0] - oldest
+    elif until_ns is not None:
+        return Age(None, (until_ns - oldest) / 1e9)
+    if until_ns is not None and len(r) and until_ns > r[-1]:
         r, g = np.append(r, until_ns), np.append(g, until_ns)
     if len(r) < 2:
         return None
     first, peaks = r[:-1] - g[:-1], r[1:] - g[:-1]
     area = np.sum((r[1:] - r[:-1]) * (first + peaks) / 2)
     length = r[-1] - r[0]
-    return Age(float(area / length) / 1e9 if length else float(first[0]) / 1e9, float(peaks.max()) / 1e9)
+    mean = area / length if length else first[0]
+    return Age(float(mean) / 1e9, float(max(waited, peaks.max())) / 1e9)
+
+
+def _renewals(generated_ns: Times, delivered_ns: Times, until_ns: float) -> tuple[Times, Times]:
+    """The times at which newer messages than all before were delivered, up to ``until_ns``, and their generations."""
+    order = np.lexsort((generated_ns, delivered_ns))
+    r, g = delivered_ns[order], generated_ns[order]
+    known = np.isfinite(r) & (r <= until_ns)
+    r, g = r[known], g[known]
+    newer = np.append(True, g[1:] > np.maximum.accumulate(g)[:-1])[: len(g)]
+    return r[newer], g[newer]

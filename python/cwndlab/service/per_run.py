@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cwndlab.metrics.interval import asked, run_of
 from cwndlab.service.delivery import Flags, Times, apdex, decided, delays_ns, in_time, nearest_rank
 from cwndlab.service.emodel import voice
 from cwndlab.service.frames import freezes, late_share
@@ -54,10 +55,8 @@ class Window(NamedTuple):
     @classmethod
     def of(cls, records: Records, start_s: float | None = None, end_s: float | None = None) -> Window:
         """By default from ``measure_from`` to the end of the run."""
-        run = records.rows("runs")[0]
-        last = float(run["duration_ns"])
-        start = float(run["measure_from_ns"]) if start_s is None else start_s * 1e9
-        return cls(start, last if end_s is None else min(last, end_s * 1e9), last)
+        span = asked(records, start_s, end_s)
+        return cls(float(span.start_ns), float(span.end_ns), float(run_of(records)["duration_ns"]))
 
     def generated(self, messages: Messages) -> Messages:
         """The messages that were generated within the interval."""
@@ -113,8 +112,14 @@ def measured(records: Records, *, start_s: float | None = None, end_s: float | N
         messages that are decided by the lifetime, lost ones counted as infinite, or without one of the delivered
         ones; ``silence_s``, the longest silence of any flow; ``outage_s`` and ``observed_s`` over all flows;
         ``apdex``, the numbers of satisfied, tolerating and frustrated messages whose 4 T is not after the end of the
-        run; ``age_mean_s``, the mean over flows, and ``age_peak_s``, the highest one; ``jitter_s``, the mean over
-        flows, and ``ipdv_s``, the largest one. Values that do not exist are ``None``.
+        run; ``age_mean_s``, the mean over flows, ``None`` if one delivered nothing, and ``age_peak_s``, the highest
+        one; ``jitter_s``, the mean over flows, and ``ipdv_s`` of the messages that the percentiles of the delay have,
+        the largest one, ``None`` if that of a flow does not exist. Values that do not exist are ``None``.
+
+    Raises
+    ------
+    ArgumentError, ScenarioError
+        The interval is none, or not one of the run.
 
     Examples
     --------
@@ -126,10 +131,10 @@ def measured(records: Records, *, start_s: float | None = None, end_s: float | N
     >>> measured(cwndlab.run(scenario, seed=1))
     []
     """
-    required = requirements(records.document)
+    window, required = Window.of(records, start_s, end_s), requirements(records.document)
     if not required:
         return []
-    window, messages = Window.of(records, start_s, end_s), by_flow(records)
+    messages = by_flow(records)
     classes: dict[Requirement, list[Messages]] = {}
     for flow, one in required.items():
         classes.setdefault(one, []).append(messages.get(flow, _NONE))
@@ -152,7 +157,7 @@ def _measured(required: Requirement, flows: Sequence[Messages], window: Window) 
     else:
         known = decided(every.generated_ns, 4 * required.apdex_ns, window.run_end_ns)
         row["apdex"] = list(apdex(every.delays[known], required.apdex_ns))
-    return row | _ages(inside, window)
+    return row | _ages(flows, window) | _variations(required, inside, window)
 
 
 def _counts(names: tuple[str, str], messages: Messages, limit_ns: int | None, window: Window) -> Row:
@@ -163,13 +168,17 @@ def _counts(names: tuple[str, str], messages: Messages, limit_ns: int | None, wi
     return {names[0]: len(known.delays), names[1]: int(in_time(known.delays, limit_ns).sum())}
 
 
-def _percentiles(messages: Messages, required: Requirement, window: Window) -> Row:
+def _known_delays(messages: Messages, required: Requirement, window: Window) -> Times:
+    """The delays of decided messages, infinite for lost ones; of delivered messages without a limit."""
     limit = required.lost_after_ns
     if limit is None:
-        delays = messages.delays[np.isfinite(messages.delays)]
-    else:
-        delays = messages.delays[decided(messages.generated_ns, limit, window.run_end_ns)]
-        delays = np.where(delays <= limit, delays, np.inf) if required.lifetime_ns is not None else delays
+        return messages.delays[np.isfinite(messages.delays)]
+    delays = messages.delays[decided(messages.generated_ns, limit, window.run_end_ns)]
+    return np.where(delays <= limit, delays, np.inf) if required.lifetime_ns is not None else delays
+
+
+def _percentiles(messages: Messages, required: Requirement, window: Window) -> Row:
+    delays = _known_delays(messages, required, window)
     return {f"p{percent}_delay_s": _seconds(nearest_rank(delays, percent)) for percent in (50, 99)}
 
 
@@ -191,24 +200,32 @@ def _over_time(required: Requirement, flows: Sequence[Messages], window: Window)
 
 
 def _ages(flows: Sequence[Messages], window: Window) -> Row:
-    """Age of information and variation of the delay."""
+    """Age of information, from what a flow's receiver has at the start of the interval."""
     ages = []
     for one in flows:
         span = observed(one.generated_ns, one.delivered_ns, window.start_ns, window.end_ns)
-        age = age_of_information(one.generated_ns, one.delivered_ns, None if span is None else span[1])
+        age = None if span is None else age_of_information(one.generated_ns, one.delivered_ns, span[1], span[0])
         ages += [] if age is None else [age]
-    jitters = [interarrival_jitter_s(one.generated_ns, one.delivered_ns) for one in flows]
-    variations = [delay_variation_s(one.delays) for one in flows]
     return {
         "age_mean_s": _mean([age.mean_s for age in ages]),
         "age_peak_s": max((age.peak_s for age in ages), default=None),
-        "jitter_s": _mean([one for one in jitters if one is not None]),
-        "ipdv_s": max((one for one in variations if one is not None), default=None),
     }
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return float(np.mean(values)) if values else None
+def _variations(required: Requirement, flows: Sequence[Messages], window: Window) -> Row:
+    """Jitter and variation of the delay; the largest variation is unknown if that of a flow does not exist."""
+    jitters = [interarrival_jitter_s(one.generated_ns, one.delivered_ns) for one in flows]
+    delays = [_known_delays(one, required, window) for one in flows]
+    variations = [delay_variation_s(one) for one in delays if len(one)]
+    return {
+        "jitter_s": _mean([one for one in jitters if one is not None]),
+        "ipdv_s": None if None in variations else max((one for one in variations if one is not None), default=None),
+    }
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean of values that all exist."""
+    return float(np.mean([value for value in values if value is not None])) if values and None not in values else None
 
 
 def _seconds(value: float | None) -> float | None:

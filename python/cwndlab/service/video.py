@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cwndlab.errors import chosen
+from cwndlab.metrics.interval import check_number
 from cwndlab.service.delivery import Times
 
 
@@ -101,7 +102,7 @@ def video_mos(
     Raises
     ------
     ArgumentError
-        No codec has this name.
+        No codec has this name, or a number is out of its range.
 
     Examples
     --------
@@ -111,6 +112,9 @@ def video_mos(
     2.7295
     """
     used = codec if isinstance(codec, VideoCodec) else chosen("codec", "codec of G.1070", codec, VIDEO_CODECS)
+    check_number("bitrate_kbps", bitrate_kbps, example=800.0)
+    check_number("frame_rate", frame_rate, example=25.0, is_least=False)
+    check_number("loss_percent", loss_percent, example=1.0, most=100.0)
     v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12 = used.coefficients
     best = v1 + v2 * bitrate_kbps
     at_best = v3 - v3 / (1 + math.pow(bitrate_kbps / v4, v5))

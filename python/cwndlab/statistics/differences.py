@@ -76,8 +76,8 @@ def difference(
     """
     if len(first) != len(second):
         raise ValueError(f"paired series have equal lengths, not {len(first)} and {len(second)}")
-    if any(map(math.isnan, [*first, *second])):
-        raise ValueError("a pair whose value is not a number (NaN) has no difference: leave it out of both series")
+    if not all(map(math.isfinite, [*first, *second])):
+        raise ValueError("a pair whose value is not a finite number has no difference: leave it out of both series")
     scale = max(map(abs, [*first, *second]), default=0.0)
     deltas = without_rounding([b - a for a, b in zip(first, second, strict=True)], scale)
     base = float(np.mean(first)) if first else 0.0

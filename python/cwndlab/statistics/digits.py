@@ -32,8 +32,9 @@ def number(value: float) -> str:
 
 
 def mean_and_half(mean: float, half: float | None) -> str:
-    """``mean ± half``: the half with two digits where it begins with 1, 2 or 3 and with one else, the mean as far. A
-    half below the last digit of the mean is written as one of that digit: the interval is not narrower than the number.
+    """``mean ± half``: the half with two digits up to 3.54 × 10ⁿ and with one above, as the Particle Data Group rounds,
+    the mean as far. A half below the last digit of the mean is written as one of that digit: the interval is not
+    narrower than the number.
 
     >>> mean_and_half(237.18, 1.08), mean_and_half(0.07372, 0.00402), mean_and_half(1776.3, 182.0)
     ('237.2 ± 1.1', '0.074 ± 0.004', '1780 ± 180')
