@@ -17,7 +17,7 @@ from cwndlab.metrics.margins import verdict_of
 from cwndlab.reproduction import Case, Experiment, Size, plan, run, standing
 from cwndlab.reproduction.claims import Claim, Greater
 from cwndlab.reproduction.outcomes import outcomes
-from cwndlab.reproduction.site import NOT_PERTURBED, varied, write_experiment
+from cwndlab.reproduction.site import NOT_PERTURBED, what_varies, write_experiment
 from cwndlab.statistics import Decision
 from cwndlab.study import matrix
 
@@ -149,7 +149,7 @@ def test_reproductions_are_perturbed_unless_they_are_told_not_to_be(tmp_path: Pa
     assert perturbed.findings[0].low is not None
     assert (copies.findings[0].low, copies.findings[0].outcome) == (None, "inconclusive")
     assert "3 repetitions, one result" in copies.findings[0].reason
-    for one, text, command in ((perturbed, varied(perturbed.cases), ""), (copies, NOT_PERTURBED, " --no-perturb")):
+    for one, text, command in ((perturbed, what_varies(perturbed.cases), ""), (copies, NOT_PERTURBED, " --no-perturb")):
         page = write_experiment(one, tmp_path).read_text(encoding="utf-8")
         assert text in page
         assert f"cwndlab reproduce ccm-ss/fig12a --quick{command} --seed 1" in page
@@ -180,7 +180,7 @@ def test_a_page_says_that_starts_are_perturbed_only_where_they_are(
 
     flows = [{"algorithm": "reno", "rtt": "40 ms", **stated(one)} for one in of_flows]
     document = {**json.loads(tied().to_json()), "flow": flows, **stated(of_scenario)}
-    page = varied([Case({}, {**document, "perturb": True}, _records)])
+    page = what_varies([Case({}, {**document, "perturb": True}, _records)])
     start = "Each repetition is perturbed: delays within 0.5 %, rates within 0.1 %, "
     assert page == f"{start}{said}the processing of packets within 1 µs."
     plain, perturbed = (cwndlab.run(document, seed=1, perturb=one).flows["start_ns"].to_list() for one in (False, True))

@@ -298,7 +298,7 @@ def _size(outcome: Reproduction) -> str:
         f"runs of {size.duration_s:g} s, {size.repetitions} repetitions "
         f"(seeds {outcome.seed} to {outcome.seed + size.repetitions - 1})"
     )
-    kind = varied(outcome.cases) if outcome.perturbed else NOT_PERTURBED
+    kind = what_varies(outcome.cases) if outcome.perturbed else NOT_PERTURBED
     if not outcome.quick:
         return f"{text}, the full size. {kind}"
     return f"{text}, the quick size; the full size has {full.duration_s:g} s and {full.repetitions} repetitions. {kind}"
@@ -308,7 +308,7 @@ def _size(outcome: Reproduction) -> str:
 NOT_PERTURBED = "Repetitions are not perturbed: they differ in the random numbers of the set-up alone."
 
 
-def varied(cases: Sequence[Case]) -> str:
+def what_varies(cases: Sequence[Case]) -> str:
     """What distinguishes the repetitions of perturbed experiments. A start is varied where neither the flow nor the
     scenario states its jitter (`docs/scenario.md`); a stated one of an RTT has the same range."""
     jitters = {

@@ -532,8 +532,8 @@ def _about(found: Estimate, published: float, room: float, ceiling: float | None
     if published > 0 and (found.high < least or found.low > most):
         reason = f"the interval misses {about} by more than a factor of {_FACTOR:g}"
         if ceiling is not None and published / _FACTOR <= found.high < least:
-            end = f"{number(published - room)}, an end of {about}"
-            reason = f"the interval lies more than twice as far below {ceiling:g} as {end}"
+            lower = f"{number(published - room)}, an end of {about}"
+            reason = f"the interval lies more than twice as far below {ceiling:g} as {lower}"
         return Judged(found, "opposite", reason, "value", edge=least if found.high < least else most)
     if found.high < published - room or found.low > published + room:
         return Judged(found, "holds at another size", f"the interval excludes {about}", "value")
