@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import cwndlab
@@ -175,6 +175,30 @@ def test_the_recommended_reading_is_the_default_of_the_algorithm_and_explained()
     (named,) = (one for one in entry.choices if one.startswith("recommended reading"))
     listed = named.split("defaults, ")[1].split(";")[0]
     assert set(listed.split(", ")) == {f"{name}={value}" for name, value in chosen.items() if value != printed[name]}
+
+
+def test_what_the_recommended_reading_has_beside_the_algorithm_is_named_where_its_parameters_are() -> None:
+    """Recovery and the parameters of other algorithms are choices of the reading that no parameter of `phcc` makes."""
+    found = joint.reading(RESULTS, "phcc")
+    assert found is not None
+    joined = joint.Joined(spaces("phcc"))
+
+    def parameters(choices: Mapping[str, str]) -> str:
+        universe = joined.universe(0, {**joined.base, **choices})
+        algorithm: str = joined.spaces[0].cases(universe)[0].scenario["flow"][0]["algorithm"]
+        return algorithm.split(")")[0]
+
+    beside = [name for name, choice in found.choices.items() if parameters({name: choice}) == parameters({})]
+    assert beside == ["parameters of the others", "recovery"]
+    (entry,) = cwndlab.catalogue.entries_of("phcc")
+    (named,) = (one for one in entry.choices if one.startswith("recommended reading"))
+    (assumed,) = (one for one in PAPERS["phcc"].document["assumptions"] if "recommended reading" in one)
+    assert "phcc/newreno, and the algorithms beside it have ns-2.35's parameters" in named
+    for name in beside:
+        assert name in assumed
+    # No run has all of the reading, and none is called so.
+    called = {name: text for name, text in PAPERS["phcc"].document["algorithms"].items() if "recommended" in name}
+    assert called == {"PHCC, recommended parameters": "phcc(timeout=half)"}
 
 
 def _number(value: str | float | bool) -> str | float:

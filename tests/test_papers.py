@@ -38,6 +38,15 @@ def test_one_index_of_the_phcc_paper_does_not_follow_from_its_throughputs() -> N
     assert off == {(600, "STCP"): 0.948}
 
 
+def test_headlines_without_universes_name_as_many_buffers_as_their_experiment_has() -> None:
+    """100 to 4000 packets: nine buffers at full size, which the universes do not have."""
+    (one,) = find("phcc/fig9")
+    assert len(one.full.points["buffer_packets"]) == 9
+    reasons = {each.key: each.no_universes for each in PAPERS["phcc"].headlines}
+    for key in ("adapts", "buffers", "uniformly"):
+        assert reasons[f"phcc:{key}"] == "all nine buffers of the experiment; the universes have two"
+
+
 def test_the_phcc_path_holds_three_thousand_packets() -> None:
     """200 Mbit/s × 120 ms / 8000 bit; and one flow of a window beyond it fills the line to the last bit."""
     assert phcc_measures._BDP_PACKETS == 200e6 * 120.0 / 1e3 / 8000

@@ -17,7 +17,7 @@ from cwndlab.metrics.margins import verdict_of
 from cwndlab.reproduction import Case, Experiment, Size, plan, run, standing
 from cwndlab.reproduction.claims import Claim, Greater
 from cwndlab.reproduction.outcomes import outcomes
-from cwndlab.reproduction.site import NOT_PERTURBED, PERTURBED, write_experiment
+from cwndlab.reproduction.site import NOT_PERTURBED, what_varies, write_experiment
 from cwndlab.statistics import Decision
 from cwndlab.study import matrix
 
@@ -143,13 +143,13 @@ def tie(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("tie")
 def test_reproductions_are_perturbed_unless_they_are_told_not_to_be(tmp_path: Path) -> None:
-    (varied,) = cwndlab.reproduce("ccm-ss/fig12a", quick=True)
+    (perturbed,) = cwndlab.reproduce("ccm-ss/fig12a", quick=True)
     (copies,) = cwndlab.reproduce("ccm-ss/fig12a", quick=True, perturb=False)
-    assert (varied.perturbed, copies.perturbed) == (True, False)
-    assert varied.findings[0].low is not None
+    assert (perturbed.perturbed, copies.perturbed) == (True, False)
+    assert perturbed.findings[0].low is not None
     assert (copies.findings[0].low, copies.findings[0].outcome) == (None, "inconclusive")
     assert "3 repetitions, one result" in copies.findings[0].reason
-    for one, text, command in ((varied, PERTURBED, ""), (copies, NOT_PERTURBED, " --no-perturb")):
+    for one, text, command in ((perturbed, what_varies(perturbed.cases), ""), (copies, NOT_PERTURBED, " --no-perturb")):
         page = write_experiment(one, tmp_path).read_text(encoding="utf-8")
         assert text in page
         assert f"cwndlab reproduce ccm-ss/fig12a --quick{command} --seed 1" in page
@@ -157,6 +157,37 @@ def test_reproductions_are_perturbed_unless_they_are_told_not_to_be(tmp_path: Pa
         assert kept["perturbed"] is one.perturbed
         scenario = next((tmp_path / "ccm-ss" / "fig12a" / "scenarios").glob("cubic*.toml"))
         assert ("perturb = true" in scenario.read_text(encoding="utf-8")) is one.perturbed
+
+
+@pytest.mark.parametrize(
+    ("of_scenario", "of_flows", "said"),
+    [
+        (None, [None, None], "starts within one RTT, "),
+        # A stated jitter of an RTT has the same range.
+        ("rtt", [None, None], "starts within one RTT, "),
+        (None, ["10 s", None], "starts within one RTT unless a jitter is stated, "),
+        ("rtt", ["10 s", "0 s"], ""),
+        ("1 s", [None, None], ""),
+    ],
+)
+def test_a_page_says_that_starts_are_perturbed_only_where_they_are(
+    of_scenario: str | None, of_flows: list[str | None], said: str
+) -> None:
+    """By docs/scenario.md a start is perturbed where neither the flow nor the scenario states its jitter."""
+
+    def stated(jitter: str | None) -> dict[str, Any]:
+        return {} if jitter is None else {"start_jitter": jitter}
+
+    flows = [{"algorithm": "reno", "rtt": "40 ms", **stated(one)} for one in of_flows]
+    document = {**json.loads(tied().to_json()), "flow": flows, **stated(of_scenario)}
+    page = what_varies([Case({}, {**document, "perturb": True}, _records)])
+    start = "Each repetition is perturbed: delays within 0.5 %, rates within 0.1 %, "
+    assert page == f"{start}{said}the processing of packets within 1 µs."
+    plain, perturbed = (cwndlab.run(document, seed=1, perturb=one).flows["start_ns"].to_list() for one in (False, True))
+    if not said:
+        assert perturbed == plain
+    if of_scenario is None:
+        assert perturbed != plain
 
 
 @pytest.mark.usefixtures("tie")

@@ -394,6 +394,24 @@ def test_the_whole_decides_where_few_parts_are_opposite() -> None:
     assert less.outcome == "opposite"
 
 
+def test_the_reason_names_the_opposite_parts_and_the_whole_that_decides() -> None:
+    """Ten cells: in three cubic has half of the goodput, in seven the same. By hand, all together have
+    0.5^0.3 = 0.812, which is opposite; docs/outcomes.md has the reason name the opposite parts."""
+
+    def law(name: str, cell: int, rep: int) -> float:
+        return (0.5 if name == "cubic" and cell < 3 else 1.0) * noise(name, cell, rep)
+
+    found = settled(work(Greater(), cells=10, each="cell"), law)
+    assert found.outcome == "opposite"
+    text = "3 of 10 parts opposite with Holm's correction (cell 0, cell 1, cell 2), and so are all parts together: "
+    assert text in found.reason
+    mean, low, high = map(float, found.reason.partition(text)[2].partition("]")[0].replace("[", "… ").split("… "))
+    assert low < 0.5**0.3 < high
+    assert mean == pytest.approx(0.5**0.3, rel=0.02)
+    # The whole is opposite too, so that the control has nothing against it.
+    assert "parts" not in answers(found)
+
+
 # Runs.
 
 

@@ -150,6 +150,7 @@ def test_a_wide_interval_confirms_no_value() -> None:
         # An index of 0.99 leaves 0.01 below 1, and 0.03 with its tolerance: twice that is 0.06.
         (0.80, 0.93, 0.99, 1.0, "opposite"),
         (0.90, 0.95, 0.99, 1.0, "holds at another size"),
+        (0.40, 0.42, 0.99, 1.0, "opposite"),
     ],
 )
 def test_a_value_that_misses_by_more_than_a_factor_of_two_is_opposite(
@@ -158,6 +159,11 @@ def test_a_value_that_misses_by_more_than_a_factor_of_two_is_opposite(
     found = value(Estimate((low + high) / 2, low, high, 5), published, points=0.02, ceiling=ceiling)
     assert found.outcome == outcome
     assert (found.edge is not None) is (outcome == "opposite")
+    # By hand: only an interval below half of the published value, or above twice it, misses it by that factor.
+    is_by_factor = high < published / 2 or low > 2 * published
+    assert ("by more than a factor of 2" in found.reason) is is_by_factor
+    is_by_ceiling = outcome == "opposite" and not is_by_factor
+    assert ("more than twice as far below 1 as 0.970, an end of 0.990 ± 0.0200" in found.reason) is is_by_ceiling
 
 
 def test_bands_orders_and_tests() -> None:

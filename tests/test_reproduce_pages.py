@@ -234,3 +234,26 @@ def test_a_click_on_a_lane_opens_the_evidence_and_nothing_is_cut_off(browser: Br
     browser.click(browser.say(f"{box}.left + 40"), browser.say(f"{box}.top + {box}.height / 2"))
     browser.wait("location.hash.length > 1")
     assert browser.say("document.getElementById(location.hash.slice(1)).tagName") == "H3"
+
+
+#: How far the names of lanes are below the bar of the lane above, in pixels; a bar ends 0.2 below its lane.
+_CLEARANCE = """(() => {
+    const div = document.querySelector('.chart'), axis = div._fullLayout.yaxis;
+    const pixel = value => div.getBoundingClientRect().top + axis._offset + axis.l2p(value);
+    const names = div.layout.annotations.map((one, at) => [one, at]).filter(([one]) => one.align === 'left');
+    const text = at => div.querySelector(`.annotation[data-index="${at}"] .annotation-text-g`);
+    const boxes = names.map(([one, at]) => [one.y, text(at)]);
+    const last = Math.max(...boxes.map(([y]) => y));
+    const gaps = boxes.filter(([y]) => y < last).map(([y, box]) =>
+        box.getBoundingClientRect().top - pixel(Math.floor(y) + 0.8));
+    return Math.min(...gaps);
+})()"""
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_names_of_several_lines_do_not_reach_the_bar_of_the_lane_above(
+    browser: Browser, site: Path, width: int
+) -> None:
+    """Of the six pages this one has the longest name: five lines at 390 pixels."""
+    browser.open(site / "iot.html", width=width)
+    assert browser.say(_CLEARANCE) > 1

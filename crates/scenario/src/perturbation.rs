@@ -29,7 +29,8 @@ pub const RATE_SHARE: f64 = 0.001;
 /// Upper bound of the delay by which a host processes a packet.
 pub const PROCESSING: Duration = Duration::from_nanos(1_000);
 
-/// The note of perturbed records.
+/// The note of perturbed records. Notes are part of the hash of records, so that it has the same words where all starts
+/// have a stated jitter.
 pub const NOTE: &str = "perturbed by the seed: delays within 0.5 %, rates within 0.1 %, starts within one RTT, \
                         less than 1 us of processing per packet at its receiver";
 

@@ -38,8 +38,9 @@ CLASSES: Mapping[Outcome, str] = {
 _LABELS = {"robust": "good", "fragile": "open", "refuted": "bad"}
 _READING = (
     "Each claim has a lane with its sentence, the outcome, and the measured number with its 95 % interval. An interval "
-    "in green lies where the claim places it, one in yellow makes no practical difference, one beside both opposes it. "
-    "Arrows mark what lies beyond the axis. A click on a sentence opens its evidence."
+    "in green lies where the claim places it, one in yellow makes no practical difference, one beside both opposes it, "
+    "unless the sign shows another outcome: the parts of a claim, the controls and pairs of equal runs decide too, and "
+    "the evidence has the reason. Arrows mark what lies beyond the axis. A click on a sentence opens its evidence."
 )
 _EXTREMES = ("worst", "best")
 # Findings of a headline in its row; the rest is behind its link.

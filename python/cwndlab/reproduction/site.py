@@ -23,7 +23,7 @@ from cwndlab.reports.page import BUNDLE, Page, Placed, program
 from cwndlab.reports.runs import MOST_RUNS, Group, packed
 from cwndlab.reports.tables import Table, cell
 from cwndlab.reproduction.assessments import assessments
-from cwndlab.reproduction.cases import Labels, described, file_stem
+from cwndlab.reproduction.cases import Case, Labels, described, file_stem
 from cwndlab.reproduction.cases import Table as ResultTable
 from cwndlab.reproduction.catalogue import PAPERS, experiments
 from cwndlab.reproduction.claims import COLUMNS, KINDS, OUTCOMES, Claim, Finding
@@ -298,18 +298,31 @@ def _size(outcome: Reproduction) -> str:
         f"runs of {size.duration_s:g} s, {size.repetitions} repetitions "
         f"(seeds {outcome.seed} to {outcome.seed + size.repetitions - 1})"
     )
-    kind = PERTURBED if outcome.perturbed else NOT_PERTURBED
+    kind = what_varies(outcome.cases) if outcome.perturbed else NOT_PERTURBED
     if not outcome.quick:
         return f"{text}, the full size. {kind}"
     return f"{text}, the quick size; the full size has {full.duration_s:g} s and {full.repetitions} repetitions. {kind}"
 
 
-#: What distinguishes the repetitions of perturbed experiments, and of others.
-PERTURBED = (
-    "Each repetition is perturbed: delays within 0.5 %, rates within 0.1 %, starts within one RTT, the processing of "
-    "packets within 1 µs."
-)
+#: What distinguishes the repetitions of experiments that are not perturbed.
 NOT_PERTURBED = "Repetitions are not perturbed: they differ in the random numbers of the set-up alone."
+
+
+def what_varies(cases: Sequence[Case]) -> str:
+    """What distinguishes the repetitions of perturbed experiments. A start is varied where neither the flow nor the
+    scenario states its jitter (`docs/scenario.md`); a stated one of an RTT has the same range."""
+    jitters = {
+        flow.get("start_jitter", case.scenario.get("start_jitter", "rtt"))
+        for case in cases
+        for flow in case.scenario.get("flow", ())
+    }
+    starts = ""
+    if "rtt" in jitters:
+        starts = f"starts within one RTT{'' if jitters == {'rtt'} else ' unless a jitter is stated'}, "
+    return (
+        f"Each repetition is perturbed: delays within 0.5 %, rates within 0.1 %, {starts}the processing of packets "
+        "within 1 µs."
+    )
 
 
 def _findings(findings: Sequence[Finding], n: int, opens: Sequence[str] = ()) -> list[tuple[str, Table]]:

@@ -54,7 +54,7 @@ from cwndlab.reproduction.judged import Judged
 from cwndlab.reproduction.measured import Measured, Pairs
 from cwndlab.reproduction.ranking import OF_PARTS, tallied, weakest, weakest_part
 from cwndlab.statistics import Estimate, estimate, hedges_unpaired, welch, without_rounding
-from cwndlab.statistics.digits import effect_size, number
+from cwndlab.statistics.digits import effect_size, interval, number
 
 _SHOWN = ("holds", "opposite")
 #: A value that misses the published one by more than this factor is none of another size.
@@ -168,7 +168,10 @@ def _combined(claim: Claim, measured: Measured, named: Sequence[tuple[str, Claim
         text += ", and the parts have no ratio together"
         shown, place = replace(parts[at], outcome="inconclusive", part=names[at]), names[at]
     elif together.outcome == "opposite":
-        return first
+        assert together.measured is not None
+        mean, low, high = interval(together.measured)
+        text += f", and so are all parts together: {mean} [{low} … {high}]"
+        return replace(first, reason=f"of {len(parts)} parts: {tally}; {text}; shown: {names[at]}: {parts[at].reason}")
     else:
         text += ", but not all parts together"
         outcome: Outcome = "holds at another size" if together.outcome == "holds" else together.outcome
@@ -528,6 +531,9 @@ def _about(found: Estimate, published: float, room: float, ceiling: float | None
         least = max(least, ceiling - _FACTOR * (ceiling - published + room))
     if published > 0 and (found.high < least or found.low > most):
         reason = f"the interval misses {about} by more than a factor of {_FACTOR:g}"
+        if ceiling is not None and published / _FACTOR <= found.high < least:
+            lower = f"{number(published - room)}, an end of {about}"
+            reason = f"the interval lies more than twice as far below {ceiling:g} as {lower}"
         return Judged(found, "opposite", reason, "value", edge=least if found.high < least else most)
     if found.high < published - room or found.low > published + room:
         return Judged(found, "holds at another size", f"the interval excludes {about}", "value")

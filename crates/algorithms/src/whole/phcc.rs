@@ -55,7 +55,7 @@ pub static SPEC: Spec = Spec {
         "the loss target is the window before the last loss, 2 w before the first; ECN marks count as losses",
         "the bound of 2 w applies to the weighted target; with the same bound on the delay target a flow with an early first loss would not recover",
         "the window is constant in the critical phase; a step is within [w/2, 2w] and at once, with pacing",
-        "recommended reading, in which most claims of the paper hold together (docs/reproductions.md): what the paper leaves open has its values as defaults, alpha=20, loss_prior=0.1, critical=hold, pacing=on, spread=off; eq3 and old are as printed. timeout=half is printed too; a timeout leaves one segment here, as RFC 5681 requires",
+        "recommended reading, in which most claims of the paper hold together (docs/reproductions.md): what the paper leaves open of the algorithm has its values as defaults, alpha=20, loss_prior=0.1, critical=hold, pacing=on, spread=off; eq3 and old are as printed. timeout=half is printed too; a timeout leaves one segment here, as RFC 5681 requires. The recovery of that reading is phcc/newreno, and the algorithms beside it have ns-2.35's parameters",
     ],
     pitfalls: &[
         "half of the target depends on the window of the last loss: without further losses flows keep unequal shares, or a standing queue of up to the whole buffer",

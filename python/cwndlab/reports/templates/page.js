@@ -121,7 +121,8 @@
     const names = (div.layout.annotations ?? []).filter(one => one.xref === 'paper' && one.align === 'left');
     if (!names.length) return null;
     const {height, yaxis: {range: [low, high]}} = div.layout, lines = Math.max(...names.map(one => one.text.split('<br>').length));
-    const missing = (high - low) * (15 * lines + 6) / 0.6 - div._fullLayout._size.h;
+    // A line of 12 px is 15.6 px high, and the bars and the distance to them take 0.44 of a lane.
+    const missing = (high - low) * (16 * lines + 6) / 0.56 - div._fullLayout._size.h;
     return missing > 0 ? Plotly.relayout(div, {height: height + missing}) : null;
   };
   // Titles of panels stand above them, where a legend of several lines may end.
