@@ -98,8 +98,9 @@ def sweep(
     """
     if isinstance(scenario, Sweep):
         spec = scenario
-        if over or algorithms or alternatives or seeds is not None or metrics or measure or until:
-            what = "a Sweep has its own fields, algorithms, seeds and metrics"
+        given = [seeds, measure, until, at_most, start_s, end_s]
+        if over or algorithms or alternatives or metrics or any(one is not None for one in given):
+            what = "a Sweep has its own fields, algorithms, seeds, metrics and interval"
             raise ScenarioError(Fault("sweep", what, "leave out the other arguments, or name a scenario"))
     else:
         base, names = algorithms_of(scenario, algorithms)

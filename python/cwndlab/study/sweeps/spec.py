@@ -180,7 +180,10 @@ class Sweep:
             yield Fault("sweep.alternatives", what, hint)
         for name, members in self.alternatives.items() if isinstance(self.alternatives, Mapping) else ():
             where = f"sweep.alternatives.{name}"
-            if not isinstance(members, Mapping) or not members:
+            if not isinstance(name, str) or not name.strip():
+                hint = "write a table [sweep.alternatives.AXIS.NAME] for each of them"
+                yield Fault("sweep.alternatives", f"{short(name)} is not the name of an axis", hint)
+            elif not isinstance(members, Mapping) or not members:
                 yield Fault(where, "names no alternatives", f"write a table [{where}.NAME] for each of them")
             else:
                 yield from _alternative_faults(where, members)
@@ -224,7 +227,7 @@ class Sweep:
             yield Fault(
                 "sweep.end_s", f"the interval from {self.start_s:g} to {self.end_s:g} s is empty", "end it later"
             )
-        taken: dict[str, str] = {}
+        taken = {_column(name): f"sweep.alternatives.{name}" for name in self.alternatives}
         for place, fields in self._groups():
             lengths = {name: len(values) for name, values in fields.items()}
             for name, length in lengths.items():
@@ -323,7 +326,7 @@ class Sweep:
     def axes(self) -> tuple[Axis, ...]:
         """What varies, the last one fastest."""
         axes = [
-            Axis((name if name == "algorithm" else f"@{name}",), tuple((one,) for one in members), (*members.values(),))
+            Axis((_column(name),), tuple((one,) for one in members), (*members.values(),))
             for name, members in self.alternatives.items()
         ]
         axes += [Axis.of({"algorithm": self.algorithms})] if self.algorithms else []
@@ -471,6 +474,11 @@ def _is_plain(value: object) -> bool:
 
 def _by_field(fields: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     return {name: listed(values) for name, values in fields.items()}
+
+
+def _column(axis: str) -> str:
+    """The column of an axis of alternatives."""
+    return axis if axis == "algorithm" else f"@{axis}"
 
 
 def _has_base(one: Any) -> bool:
