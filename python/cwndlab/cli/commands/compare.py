@@ -13,6 +13,7 @@ from cwndlab.cli.console import Format, say
 from cwndlab.cli.findings import judge
 from cwndlab.cli.options import (
     MOST_REPETITIONS,
+    PLACE,
     TABLE_FORMAT,
     Option,
     algorithms_of,
@@ -39,7 +40,9 @@ def compare(
     repetitions: Annotated[
         int | None, "Runs of each algorithm, with consecutive seeds from --seed on; 10 by default."
     ] = None,
-    out: Annotated[Path | None, "Folder for the results; a second call resumes there."] = None,
+    out: Annotated[
+        str | None, PLACE._replace(help="Folder or URL for the results; a second call resumes there.")
+    ] = None,
     report: Annotated[Path | None, "HTML page with figures."] = None,
     alternative: Annotated[
         list[str] | None,

@@ -10,7 +10,7 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, say, span, write, write_rows, write_table
 from cwndlab.cli.findings import judge
-from cwndlab.cli.options import TABLE_FORMAT, Argument, Option, changes_of, classes_of, command
+from cwndlab.cli.options import PLACE, TABLE_FORMAT, Argument, Option, changes_of, classes_of, command
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
 from cwndlab.cli.show import show_result
 from cwndlab.errors import Fault, RunError, ScenarioError
@@ -26,7 +26,7 @@ _CROWDED = 1.25
 
 def sweep(
     file: Annotated[Path, Argument("FILE", "The description of the sweep, in TOML or Python.")],
-    out: Annotated[str | None, Option("DIR|URL", "Folder or URL for the rows; FILE.sweep by default.")] = None,
+    out: Annotated[str | None, PLACE._replace(help="Folder or URL for the rows; FILE.sweep by default.")] = None,
     cluster: Annotated[str | None, Option("CLUSTER", "Run on Dask: tcp://host:port, local:N or slurm:…")] = None,
     dry_run: Annotated[bool, "Estimate packets and hours; run nothing."] = False,
     show: Annotated[bool, "Print the rows in --out; run nothing."] = False,
