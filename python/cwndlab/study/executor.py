@@ -19,7 +19,7 @@ from cwndlab.study.store import Store
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Executor", "Plan", "Results", "Task", "execute", "results", "run", "threads"]
+__all__ = ["Executor", "Plan", "Results", "Task", "execute", "measured", "results", "run", "threads"]
 
 
 class Task(NamedTuple):
@@ -51,7 +51,7 @@ def threads(workers: int | None = None, classes: Mapping[str, type] | None = Non
     def simulate(task: Task, cancel: engine.Cancel) -> Row | RunError:
         try:
             handle = engine.run(task.document, "json", task.job.seed, cancel, constructors=constructors)
-            return task.measure(Records(handle))
+            return measured(task, Records(handle))
         except RunError as error:
             return error
 
@@ -61,6 +61,16 @@ def threads(workers: int | None = None, classes: Mapping[str, type] | None = Non
                 yield task.job, row
 
     return execute
+
+
+def measured(task: Task, records: Records) -> Row:
+    """The row of a task; if the user's own measure fails, its error names cell and seed."""
+    try:
+        return task.measure(records)
+    except AlgorithmError as error:
+        where = f"cell {task.job.point}, seed {task.job.seed}"
+        faults = (fault._replace(where=f"{where}: {fault.where}") for fault in error.faults)
+        raise AlgorithmError(*faults) from error.__cause__
 
 
 @dataclass

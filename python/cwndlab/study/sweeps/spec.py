@@ -293,7 +293,7 @@ class Sweep:
             yield Fault(where, f"'{metric}': no flow is called '{one.flow}'", f"there are {there}")
 
     @property
-    def _further(self) -> list[str]:
+    def further(self) -> list[str]:
         """The metrics beyond those that every row has: the requested ones, and that of the stopping rule."""
         rule = self.rule
         return list(dict.fromkeys([*self.metrics, *([] if rule is None or rule.metric in NAMES else [rule.metric])]))
@@ -368,6 +368,10 @@ class Sweep:
         named = (zip(axis.fields, axis.values[at], strict=True) for axis, at in self._places(index))
         return dict(pair for pairs in named for pair in pairs)
 
+    def labels(self, index: int) -> dict[str, Any]:
+        """The labels of a cell: its values as a table of cells has them."""
+        return {name: value if _is_plain(value) else shown(value) for name, value in self.values(index).items()}
+
     def checked(self, index: int) -> Checked:
         """The scenario of a cell; raises with its faults."""
         chosen = self._choices(index)
@@ -394,8 +398,7 @@ class Sweep:
             for one in self._interval_faults(checked):
                 faults.setdefault(one, []).append(index)
             lost.update(dict.fromkeys(self._lost(index, checked)))
-            labels = {name: value if _is_plain(value) else shown(value) for name, value in self.values(index).items()}
-            points.append(Point(index, labels, checked.hash, checked.document))
+            points.append(Point(index, self.labels(index), checked.hash, checked.document))
         if faults:
             raise ScenarioError(*(self._summarised(faults) if names_cells else faults))
         if lost:
@@ -439,7 +442,7 @@ class Sweep:
 
     def study(self) -> Study:
         """The runs of the sweep; raises with the faults of all cells."""
-        points, names = self.points(), tuple(sorted(self._further))
+        points, names = self.points(), tuple(sorted(self.further))
         documents = [point.document for point in points]
         measure = Measure(names, self.start_s, self.end_s, columns=self.measure, labels=self.columns)
         return Study(
@@ -463,7 +466,7 @@ class Sweep:
             until=self.until,
             start_s=self.start_s,
             end_s=self.end_s,
-            further=self._further,
+            further=self.further,
         )
 
 
