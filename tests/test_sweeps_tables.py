@@ -64,7 +64,7 @@ def test_a_pivot_says_over_what_it_averages(file: Path, cli: Callable[..., Calle
     by_cell = Result.read(out).runs.group_by("algorithm", "dumbbell.bottleneck.rate", "cell").agg(pl.col("jain").mean())
     five = by_cell.filter(algorithm="cubic").filter(pl.col("dumbbell.bottleneck.rate") == "5 Mbps")["jain"]
     assert len(five) == 2
-    assert float(json.loads(printed)[0]["5 Mbps"]) == pytest.approx(float(five.sum()) / 2, abs=1e-4)
+    assert float(json.loads(printed)[0]["5 Mbps"]) == pytest.approx(float(five.sum()) / 2, rel=1e-15)
     file.write_text(described().split("[[sweep.zip]]")[0])
     out = file.parent / "plain"
     cli("sweep", file, "--out", out)
