@@ -7,6 +7,7 @@ import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import cwndlab
 import pytest
@@ -16,6 +17,7 @@ from cwndlab.reports.charts import Asked
 from cwndlab.reports.sections import described_scenario
 from cwndlab.reports.sweep import Grid
 from cwndlab.study.result import Result
+from cwndlab.study.sweeps import Sweep
 
 Called = tuple[int, str, str]
 KIND = "dumbbell.bottleneck.queue.kind"
@@ -172,12 +174,71 @@ def test_a_file_is_a_question_with_table_page_and_figure(tmp_path: Path, cli: Ca
         (["--alternative", f"remedy.CoDel:{KIND}=codell"], f"{KIND}: "),
         (["--alternative", "a.one:base=nowhere"], "nowhere: there is no preset and no file of this name"),
         (["--alternative", "a.one", "--by", "b"], "--by: nothing that varies is called 'b'"),
+        (["--alternative", ".one"], "--alternative: '.one' does not name an alternative of an axis"),
+        (
+            ["--alternative", "a.one:duration=1s", "--alternative", "a.one:duration=2s"],
+            "--alternative: a.one sets 'duration' twice, and one of the values would be lost",
+        ),
+        (
+            ["--algorithms", "cubic,reno", "--alternative", "algorithm.near:flow[0].rtt=30ms"],
+            "--algorithms: an axis of alternatives is called 'algorithm', too, and one of them would be lost",
+        ),
     ],
 )
 def test_a_wrong_alternative_is_named(cli: Callable[..., Called], arguments: list[str], message: str) -> None:
     status, out, said = cli("compare", "single", *arguments, "--repetitions", 2)
     assert (status, out) == (2, "")
     assert said.startswith(message), said
+
+
+@pytest.mark.parametrize(
+    "option", [("--seed", 7), ("--repetitions", 4), ("--alternative", "a.b"), ("--algorithms", "cubic")]
+)
+def test_a_description_has_its_own_seeds_and_alternatives(
+    tmp_path: Path, cli: Callable[..., Called], option: tuple[object, ...]
+) -> None:
+    (tmp_path / "question.toml").write_text(FILE)
+    status, out, said = cli("compare", tmp_path / "question.toml", *option)
+    assert (status, out, said.partition(":")[0]) == (2, "", option[0])
+
+
+@pytest.mark.parametrize(
+    "given", [{"seeds": [7, 8]}, {"seeds": 10}, {"alternatives": {"a": {"b": {}}}}, {"flows": 0}, {"over": {RATE: [1]}}]
+)
+def test_a_sweep_that_is_compared_stands_alone(given: dict[str, Any]) -> None:
+    spec = Sweep(base="single", seeds=[1, 2], product={RATE: ["5 Mbps", "10 Mbps"]})  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=f"^{next(iter(given))}: "):
+        cwndlab.compare(spec, **given)
+
+
+def test_a_measure_of_a_sweep_that_is_compared_is_a_column() -> None:
+    base = cwndlab.presets.load("single").with_(duration="1 s")
+    spec = Sweep(
+        base=base, seeds=[1, 2], product={RATE: ["5 Mbps", "10 Mbps"]}, measure=lambda records: {"mine": records.seed}
+    )
+    result = cwndlab.compare(spec)
+    assert result.runs["mine"].to_list() == [1.0, 2.0, 1.0, 2.0]
+    assert result.runs["mine"].equals(cwndlab.sweep(spec).runs["mine"])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"alternatives": {"rtt": {"near": {}}}, "product": {"@rtt": ["p", "q"]}},
+            'sweep.product."@rtt": is also in sweep.alternatives.rtt\n  hint: one of them would be lost',
+        ),
+        (
+            {"alternatives": {"algorithm": {"x": {}}}, "algorithms": ["cubic", "reno"]},
+            'sweep.algorithms."algorithm": is also in sweep.alternatives.algorithm\n  hint: one of them would be lost',
+        ),
+        ({"alternatives": {" ": {"x": {}}}}, "sweep.alternatives: ' ' is not the name of an axis"),
+    ],
+)
+def test_two_axes_have_two_names(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        Sweep(base="single", **given)  # type: ignore[arg-type]
+    assert str(error.value).startswith(said)
 
 
 def test_two_axes_cannot_both_have_scenarios_of_their_own() -> None:

@@ -151,6 +151,10 @@ def test_faults_of_a_question_are_told_all_at_once() -> None:
         "--limit-bytes-per-day: 5 bytes a day are less than one block of 3000000, whose transfers belong together\n"
         "  hint: allow more, or ask for less by --bytes"
     )
+    with pytest.raises(ScenarioError, match="--algorithms: 'quinn:newreno' is an algorithm of quinn: records need one"):
+        asked(algorithms=("quinn:newreno",))
+    with pytest.raises(ScenarioError, match="URL: 'https://localhost:0': nothing listens at port 0"):
+        asked(servers=("https://localhost:0",))
     assert size_bytes("1.5 GB", "bytes") == 1_500_000_000
     for text in ("200", "x", "0 MB", "-1 MB", "1 PB"):
         with pytest.raises(ScenarioError, match="bytes: "):

@@ -164,10 +164,13 @@ def test_a_campaign_that_is_killed_goes_on(tmp_path: Path) -> None:
     assert all(row["received_bytes"] == 2_000_000 for row in rows)
 
 
+PARAMETERS = "cubic(c=0.3, beta=0.5)"
+
+
 def test_a_campaign_over_quic_has_algorithms_that_no_kernel_knows(cli: Callable[..., Called], tmp_path: Path) -> None:
     with serving(quic=True) as server:
-        options = arguments(server, tmp_path / "c", algorithms="phcc,reno", rounds=1, transport="quic", bytes="200kB")
-        status, _, err = cli(*options)
+        options = arguments(server, tmp_path / "c", algorithms=f"phcc,reno, {PARAMETERS}", rounds=1)
+        status, _, err = cli(*options, "--transport", "quic", "--bytes", "200kB")
         assert status == 0, err
     found = Measurement.read(tmp_path / "c")
     assert found.servers[0].rounds == [1]
@@ -175,6 +178,9 @@ def test_a_campaign_over_quic_has_algorithms_that_no_kernel_knows(cli: Callable[
     records = cwndlab.Records.read(place)
     assert records.flows["profile"][0] == "quic"
     assert records.flows["algorithm"][0].startswith("phcc")
+    assert found.question.algorithms == ("phcc", "reno", "cubic(c=0.3,beta=0.5)")
+    place = transfer_folder(tmp_path / "c", found.question, 1, found.question.servers[0], "cubic(c=0.3,beta=0.5)")
+    assert cwndlab.Records.read(place).flows["algorithm"][0] == "cubic(c=0.3, beta=0.5)+hystart-pp"
 
 
 def test_what_a_server_refuses_is_told_before_anything_begins(cli: Callable[..., Called], tmp_path: Path) -> None:

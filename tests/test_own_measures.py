@@ -17,6 +17,7 @@ from cwndlab.custom import fingerprint
 from cwndlab.errors import ArgumentError, ScenarioError
 from cwndlab.study.sources import source
 from cwndlab.study.spec import Measure
+from cwndlab.study.store import Store
 from cwndlab.study.sweeps import sweep
 from small_sweeps import small_sweep
 
@@ -181,6 +182,36 @@ def test_a_measure_that_returns_something_else_is_told(returned: Any, said: str)
     with pytest.raises(ArgumentError) as error:
         sweep(small_sweep(measure=lambda _records: returned))
     assert str(error.value).splitlines()[0] == said
+
+
+@pytest.mark.parametrize("ended", ["_low", "_high", "_n"])
+def test_a_column_is_none_of_an_interval(ended: str) -> None:
+    for name in ("goodput_bps", "mine"):
+        with pytest.raises(ArgumentError, match=f"^measure: '{name}{ended}' is a column of the table of means"):
+            sweep(small_sweep(measure=lambda _records, name=name: {"mine": 1.0, f"{name}{ended}": 1.0}))
+    # Without a column of that name there is no interval.
+    assert f"other{ended}" in sweep(small_sweep(measure=lambda _records: {f"other{ended}": 1.0})).runs.columns
+
+
+FAILING = """
+import cwndlab
+def mine(records):
+    return {"x": 1 / (records.seed - 2)}
+base = cwndlab.presets.load("single").with_(duration="300 ms")
+sweep = cwndlab.Sweep(base=base, seeds=[1, 2], product={"flow[0].rtt": ["10 ms", "20 ms"]}, measure=mine)
+"""
+
+
+def test_a_measure_that_fails_is_named_with_its_run(tmp_path: Path, cli: Callable[..., tuple[int, str, str]]) -> None:
+    """By hand: the second seed divides by zero."""
+    (tmp_path / "mine.py").write_text(FAILING)
+    out = tmp_path / "out"
+    status, printed, said = cli("sweep", tmp_path / "mine.py", "--out", out, "--workers", 1)
+    *trace, last = said.splitlines()
+    assert (status, printed) == (1, "")
+    assert last == "cell 0, seed 2: measure: the function failed with ZeroDivisionError: division by zero"
+    assert [line for line in trace if line.startswith("  File")] == [f'  File "{tmp_path}/mine.py", line 4, in mine']
+    assert len(Store(out).keys()) == 2
 
 
 def test_a_measure_is_a_function() -> None:

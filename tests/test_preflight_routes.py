@@ -121,7 +121,7 @@ def test_an_address_that_answers_is_preferred_to_one_that_does_not(monkeypatch: 
         assert preflight.rtt.reachable("host.example", port) == (socket.AF_INET6, "2001:db8::1")
 
 
-@pytest.mark.parametrize("text", ["", "host:99999", "a b", "[::", "http://"])
+@pytest.mark.parametrize("text", ["", "host:99999", "host:0", "https://host:0/x", "a b", "[::", "http://"])
 def test_what_is_no_target_is_refused(text: str) -> None:
     with pytest.raises(ScenarioError, match="write a name or an address"):
         preflight.Target.parse(text)

@@ -264,6 +264,12 @@ def test_invalid_options_of_the_command_are_reported(cli: Any, tmp_path: Path) -
     assert f"--listen: '{listen}': Address already in use" in stderr
 
 
+@pytest.mark.parametrize("listen", ["[::1:8443", "::1]:8443", "[1.2.3.4]:1", "256.1.1.1:1", "1.2.3:1", "nowhere"])
+def test_an_address_that_is_none_is_invalid_input(listen: str, cli: Any, tmp_path: Path) -> None:
+    status, _, stderr = cli("serve", "--state", tmp_path / "state", "--listen", listen)
+    assert (status, stderr.splitlines()[0]) == (2, f"--listen: '{listen}' is not an address and a port")
+
+
 def test_the_token_of_a_start_that_fails_is_made_anew(cli: Any, tmp_path: Path) -> None:
     """It is printed once, and a start that fails prints none: a file of it would lock everybody out."""
     state = tmp_path / "state"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import cwndlab
@@ -89,3 +90,39 @@ def test_a_rule_takes_every_seed_below_the_limit(largest: int, at_most: int) -> 
     assert run(at_most=at_most).seeds == [*range(largest - 1, largest + at_most - 1)]
     with pytest.raises(ScenarioError, match=rf"seeds: {at_most - 1} more seeds after {largest} exceed 63 bits"):
         run(at_most=at_most + 1)
+
+
+#: Six rates, of which the last one is the first one in another unit: two cells with one scenario, far apart.
+RATES = ["10 Mbps", "20 Mbps", "30 Mbps", "40 Mbps", "50 Mbps", "10000 kbps"]
+NEVER = "goodput_bps within 0.000001 %"
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_rule_holds_for_cells_with_one_scenario(workers: int) -> None:
+    """Within a millionth of a per cent: never known, so that every cell has all seven repetitions."""
+    counted: list[tuple[int, int]] = []
+    given: dict[str, Any] = {"seeds": 2, "until": NEVER, "at_most": 7, "workers": workers}
+    rates = {"dumbbell.bottleneck.rate": RATES}
+    swept = sweep(scenario(), over=rates, progress=lambda done, of: counted.append((done, of)), **given)
+    assert swept.runs.group_by("cell").len().sort("cell")["len"].to_list() == [7] * 6
+    assert swept.outcome.finished == swept.outcome.total == 42
+    assert counted[-1] == (42, 42)
+    alternatives = {"rate": {text: {"dumbbell.bottleneck.rate": text} for text in RATES}}
+    compared = compare(scenario(), alternatives=alternatives, **given)
+    assert compared.seeds == [1, 2, 3, 4, 5, 6, 7]
+    assert len(compared.runs) == 42
+
+
+def test_cells_with_one_scenario_count_without_a_rule() -> None:
+    """Six cells × three seeds are eighteen runs, of which three are of two cells."""
+    swept = sweep(scenario(), over={"dumbbell.bottleneck.rate": RATES}, seeds=3, workers=1)
+    assert len(swept.runs) == swept.outcome.finished == swept.outcome.total == 18
+
+
+def test_a_rule_uses_runs_that_it_adds_and_the_folder_has(tmp_path: Path) -> None:
+    """The folder has seeds 1, 2, 4, 5 and 6 of one cell: seed 3 is missing when the sweep begins."""
+    run = partial(sweep, scenario(), out=tmp_path)
+    run(over={"flow[0].rtt": ["40 ms"]}, seeds=[1, 2, 4, 5, 6])
+    result = run(over=RTT, seeds=[1, 2, 3], until=NEVER, at_most=30, workers=1)
+    assert result.runs.group_by("cell").len().sort("cell")["len"].to_list() == [30, 30]
+    assert (result.outcome.resumed, result.outcome.ran) == (5, 55)

@@ -41,6 +41,13 @@ def test_a_dry_run_tells_runs_packets_and_time(file: Path, cli: Callable[..., Ca
     assert json.loads(cli("sweep", file, "--out", out, "--dry-run", "--format", "json")[1])[0]["left"] == 0
 
 
+def test_a_dry_run_is_printed_for_papers_too(file: Path, cli: Callable[..., Called]) -> None:
+    for form, line in (("markdown", "| runs | 24 |"), ("latex", "runs & 24 \\\\")):
+        status, printed, _ = cli("sweep", file, "--out", file.parent / "out", "--dry-run", "--format", form)
+        assert status == 0
+        assert line in [" ".join(one.split()) for one in printed.splitlines()]
+
+
 def test_costs_of_a_few_cells_tell_those_of_all() -> None:
     """On what 72 cells took on one machine: calibration runs of each cell, and the whole run."""
     with (ROOT / "tests" / "samples" / "sweep-costs.csv").open() as file:

@@ -149,8 +149,9 @@ def test_custom_classes_are_swept_and_a_description_stands_alone() -> None:
     result = cwndlab.sweep(small_sweep().base, algorithms=["reno", *classes.values()], seeds=[1])
     assert result.labels == ["reno", *classes]
     assert result.runs["goodput_bps"].null_count() == 0
-    with pytest.raises(ScenarioError, match="a Sweep has its own fields"):
-        cwndlab.sweep(small_sweep(), seeds=[1])
+    for given in ({"seeds": [1]}, {"start_s": 0.1}, {"end_s": 0.2}, {"at_most": 7}):
+        with pytest.raises(ScenarioError, match="a Sweep has its own fields"):
+            cwndlab.sweep(small_sweep(), **given)
 
 
 def test_cells_with_the_same_scenario_share_a_run() -> None:

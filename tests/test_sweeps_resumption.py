@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import cwndlab
 import pytest
 from cwndlab import engine
 from cwndlab.errors import RecordsError
@@ -227,6 +228,91 @@ def test_a_holder_that_was_silent_for_too_long_is_fenced_off(monkeypatch: pytest
         Store(place, write=True)
     new.close()
     assert Store(place).keys()["key"].to_list() == ["new"]
+
+
+def test_a_row_on_an_object_store_waits_for_no_other_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of long runs: the second one comes right after a part, and then none for minutes."""
+    due: list[tuple[float, Callable[[], None]]] = []
+
+    class Timer(threading.Thread):
+        def __init__(self, wait_s: float, function: Callable[[], None]) -> None:
+            super().__init__()
+            due.append((wait_s, function))
+
+        def start(self) -> None:
+            """Nothing: the test calls the function."""
+
+        def cancel(self) -> None:
+            due.clear()
+
+    monkeypatch.setattr("cwndlab.study.store.threading.Timer", Timer)
+    place = "memory://sweeps/late"
+    row = {"scenario_hash": "h", "seed": 1, "engine": "1", "measure": "a", "packets": 1, "goodput_bps": 1.0}
+    with Store(place, write=True) as store:
+        store.add({"key": "one", **row})
+        store.add({"key": "two", **row})
+        ((wait_s, function),) = due
+        assert 0 < wait_s <= 2
+        assert len(Store(place).keys()) == 0
+        function()
+        assert Store(place).keys()["key"].to_list() == ["one", "two"]
+        store.add({"key": "three", **row})
+        assert len(due) == 2
+    assert due == []
+    assert len(Store(place).keys()) == 3
+
+
+def test_a_folder_of_someone_else_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RecordsError, match="holds something else"):
+        Store(tmp_path, write=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(RecordsError, match="is not a manifest of a study"):
+        Store(tmp_path, write=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.json", "notes.txt"]
+
+
+@pytest.mark.parametrize("name", ["~kept", "~nobody-of-this-name/kept"])
+def test_a_name_with_a_tilde_is_a_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shell has replaced the tildes that it knows, and the records of a comparison are beside its rows."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    cwndlab.compare(small_sweep().base, ["reno"], seeds=1, out=name)
+    assert (tmp_path / name / "manifest.json").exists()
+    assert (tmp_path / name / "reno" / "seed-1" / "flows.parquet").exists()
+    assert not (tmp_path / "home").exists()
+
+
+Called = tuple[int, str, str]
+
+
+def test_the_rows_of_comparisons_and_matrices_go_to_urls(
+    cli: Callable[..., Called], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    short = ("single", "--repetitions", 1, "--set", "duration=300ms")
+    assert cli("compare", *short, "--algorithms", "reno", "--out", "memory://cli/compare")[0] == 0
+    assert len(Result.read("memory://cli/compare").runs) == 1
+    assert cli("matrix", "--algorithms", "reno", "--out", "memory://cli/matrix")[0] == 0
+    assert Result.read("memory://cli/matrix").unfinished == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command", [("tune", "t.toml"), ("run", "single"), ("suite", "rfc8867"), ("assess", "reno"), ("reproduce", "iot")]
+)
+def test_a_command_that_writes_to_folders_takes_no_url(
+    command: tuple[str, ...], cli: Callable[..., Called], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``Path("s3://kept/x")`` is the folder ``s3:`` beside the caller."""
+    monkeypatch.chdir(tmp_path)
+    status, _, said = cli(*command, "--out", "s3://kept/x")
+    assert (status, said.splitlines()[0]) == (
+        2,
+        "--out: 's3://kept/x' is a URL, and this command writes to a local folder",
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_killed_at_random_moments_it_loses_no_run_and_repeats_none(file: Path) -> None:

@@ -64,12 +64,44 @@ def test_a_pivot_says_over_what_it_averages(file: Path, cli: Callable[..., Calle
     by_cell = Result.read(out).runs.group_by("algorithm", "dumbbell.bottleneck.rate", "cell").agg(pl.col("jain").mean())
     five = by_cell.filter(algorithm="cubic").filter(pl.col("dumbbell.bottleneck.rate") == "5 Mbps")["jain"]
     assert len(five) == 2
-    assert float(json.loads(printed)[0]["5 Mbps"]) == pytest.approx(float(five.sum()) / 2, abs=1e-4)
+    assert float(json.loads(printed)[0]["5 Mbps"]) == pytest.approx(float(five.sum()) / 2, rel=1e-15)
     file.write_text(described().split("[[sweep.zip]]")[0])
     out = file.parent / "plain"
     cli("sweep", file, "--out", out)
     _, _, said = cli("sweep", file, "--out", out, "--show", "--pivot", "algorithm,rate")
     assert "mean over" not in said
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            ("--metrics", "nosuch"),
+            "--metrics: no metric is called 'nosuch'\n  hint: `cwndlab list --metrics` lists them\n",
+        ),
+        (
+            ("--metrics", "jain,p95_queue_ms"),
+            "--metrics: the runs have no 'p95_queue_ms'\n  hint: request it: metrics = [\"p95_queue_ms\"]\n",
+        ),
+        (("--pivot", "rate"), "--pivot: 'rate' does not name two fields\n  hint: write --pivot rate,rtt\n"),
+        (("--pivot", "pair,rate2"), "--pivot: nothing that varies is called 'rate2'\n  hint: there are algorithm"),
+        (("--pivot", "pair,flow[0].rtt"), "--pivot: 'pair' and 'flow[0].rtt' change together\n"),
+    ],
+)
+def test_a_table_that_cannot_be_shown_is_told_before_the_runs(
+    file: Path, cli: Callable[..., Called], asked: tuple[str, ...], said: str
+) -> None:
+    status, printed, told = cli("sweep", file, "--out", file.parent / "none", *asked)
+    assert (status, printed, told[: len(said)]) == (2, "", said)
+    assert not (file.parent / "none").exists()
+
+
+def test_a_metric_that_no_run_has_is_requested(tmp_path: Path) -> None:
+    result = sweep(small_sweep(), out=tmp_path / "out")
+    with pytest.raises(ScenarioError, match="metrics: the runs have no 'p95_queue_ms'"):
+        result.summary("p95_queue_ms")
+    with pytest.raises(ScenarioError, match="metrics: the runs have no 'p95_queue_ms'"):
+        result.table("p95_queue_ms")
 
 
 ZIPPED = """\

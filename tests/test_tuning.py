@@ -14,6 +14,7 @@ from pathlib import Path
 import cwndlab
 import pytest
 from custom_classes import Fixed
+from cwndlab.catalogue import canonical
 from cwndlab.errors import RecordsError, RunError, ScenarioError
 from cwndlab.metrics import COLUMNS
 from cwndlab.study import tuning
@@ -231,6 +232,72 @@ def test_the_text_of_an_algorithm_takes_its_parameters(file: Path) -> None:
     assert text == "cubic+ccm-ss(delay=full, mu=3, bound=none)/sack"
 
 
+def test_trials_are_listed_if_none_satisfies_the_constraints(file: Path, cli: Callable[..., Called]) -> None:
+    file.write_text(FILE.replace("trials = 8", 'trials = 3\nconstraints = ["mean_cwnd_segments <= 0"]'))
+    status, printed, said = cli("tune", file, "--out", file.parent / "none", "--list", "--format", "csv")
+    assert (status, [line.rpartition(",")[2] for line in printed.split()]) == (1, ["feasible", *["False"] * 3])
+    assert "none of 3 trials satisfies the constraints" in said
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "default"),
+    [
+        ("cubic(beta=0.5)", 0.5),
+        ("tcp-cubic(beta=0.5)", 0.5),
+        ("cubic (beta=0.5)", 0.5),
+        (" cubic( beta = 0.5 )", 0.5),
+        ("cubic(beta=0.5,)", 0.5),
+        ("cubic()", 0.7),
+        ("cubic", 0.7),
+    ],
+)
+def test_the_default_is_that_of_the_text_as_a_flow_reads_it(file: Path, algorithm: str, default: float) -> None:
+    """RFC 9438 has β = 0.7."""
+    assert canonical(algorithm).startswith("cubic(beta=0.5)+" if default == 0.5 else "cubic+")
+    file.write_text(
+        FILE.replace('algorithm = "scalable"\nmax', f'algorithm = "{algorithm}"\nmax')
+        .replace("b = { low = 0.05, high = 0.9 }", "beta = {}")
+        .replace("b = 0.125", "beta = 0.7")
+    )
+    asked = tuning.load(file)
+    assert asked.default == {"cubic.beta": default}
+    assert canonical(asked.text({"cubic.beta": 0.6})) == canonical("cubic(beta=0.6)")
+
+
+CLASS = """
+class Softer:
+    def __init__(self, path, beta=0.8):
+        self.beta, self.window = beta, path.initial_cwnd
+
+    def on_ack(self, ack):
+        self.window += 0.9 * ack.acked
+
+    def on_congestion(self, event):
+        self.window = max(1, self.window * self.beta)
+
+    def cwnd(self):
+        return self.window
+"""
+
+
+def test_a_folder_with_trials_of_another_class_is_refused(file: Path, cli: Callable[..., Called]) -> None:
+    """Scores of different versions of a class are not comparable, although the base does not use it."""
+    source = file.parent / "mine.py"
+    source.write_text(CLASS)
+    file.write_text(
+        FILE.replace('algorithm = "scalable"\nmax', 'algorithm = "softer"\nmax')
+        .replace("b = { low = 0.05", "beta = { low = 0.3")
+        .replace("b = 0.125", "beta = 0.8")
+        .replace("trials = 8", "trials = 2")
+    )
+    asked = ("tune", file, "--algorithm-file", source, "--out", file.parent / "out")
+    assert cli(*asked)[0] == 0
+    assert cli(*asked)[0] == 0
+    source.write_text(CLASS.replace("0.9 *", "0.5 *"))
+    status, _, said = cli(*asked)
+    assert (status, "holds another tuning" in said) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -240,6 +307,8 @@ def test_the_text_of_an_algorithm_takes_its_parameters(file: Path) -> None:
         ("b = 0.125", "a = 0.1", "is not among the parameters"),
         ('"goodput_bps"', '"goodput"', "no metric is called 'goodput'"),
         ('"goodput_bps"', '"__import__(1)"', "is not arithmetic"),
+        ('"goodput_bps"', '"abs(jain, 2)"', "'abs(jain, 2)' has 2 arguments\n  hint: write abs(a)"),
+        ('"goodput_bps"', '"min(jain)"', "'min(jain)' has 1 arguments\n  hint: write min(a, b)"),
         ("maximise", "maximize", "needs exactly one objective"),
         ("trials = 8", "trials = 0", "tune.trials: '0' is not a whole number from 1 to 100,000"),
         ("trials = 8", "trials = 1000000000000", "'1000000000000' is not a whole number from 1 to 100,000"),

@@ -84,6 +84,8 @@ def write_rows(rows: Sequence[Row], columns: Sequence[str], format: Format, *, w
             numbers = [column for column in columns if _are_numbers(row.get(column) for row in rows)]
             cells = [[text(row.get(column)) for column in columns] for row in rows]
             write_table(cells, columns, right=numbers, wrap=wrap)
+        case Format.markdown | Format.latex:
+            raise AssertionError("tables for papers are written by their commands")
 
 
 def _are_numbers(values: Iterable[object]) -> bool:

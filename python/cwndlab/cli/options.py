@@ -49,6 +49,14 @@ def _choice(option: str, noun: str, choices: Sequence[str], kind: Callable[[str]
     return read
 
 
+def _folder(text: str | Path) -> Path:
+    """Reads a folder. ``Path`` would make a local folder of a URL."""
+    if "://" in str(text):
+        what = f"'{text}' is a URL, and this command writes to a local folder"
+        raise ScenarioError(Fault("--out", what, "name a folder"))
+    return Path(text)
+
+
 class Option(NamedTuple):
     """An option: the value it takes (none for a switch), its help, and how its text is read. ``least`` and ``most``
     bound a whole number; ``noun`` names a choice of ``takes``, with its article. ``flags`` replace the flag that the
@@ -103,7 +111,7 @@ SHARED: dict[str, Option | Argument] = {
     "initial_cwnd": Option("BYTES", "Initial window."),
     "metrics": Option("A,B,C"),
     "mss": Option("BYTES", "Payload of a full datagram."),
-    "out": Option("DIR", "Folder for the records (Parquet)."),
+    "out": Option("DIR", "Folder for the records (Parquet).", parser=_folder),
     "path": Option("SCENARIO"),
     "perturb": Option(
         help="Whether each seed varies delays, rates, starts and processing by less than can be measured.",
@@ -137,6 +145,8 @@ SHARED: dict[str, Option | Argument] = {
     "zone": Option("NAME", "Time zone of the parts of the day; this machine's by default."),
 }
 
+#: Where commands keep rows that need no folder.
+PLACE = Option("DIR|URL", "Folder or URL for the rows; a second call resumes there.")
 #: The formats of commands whose tables go into papers.
 TABLE_FORMAT = Option("table|markdown|latex|json|csv", "The format of standard output.", noun="a format", parser=Format)
 

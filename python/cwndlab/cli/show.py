@@ -224,7 +224,8 @@ def show_result(
             say(table.caption)
             write(visible(table.to(FORMS[format])))
         else:
-            write_rows([rounded(row) for row in table.values], table.header, format)
+            values = table.values if format is Format.json else [rounded(row) for row in table.values]
+            write_rows(values, table.header, format)
         return
     if format is Format.json:
         write_json(result.to_dict() if is_compared else result.table(metrics).values)

@@ -240,7 +240,7 @@ class Simulation(Closing):
         flow
             Index of the flow.
         segments
-            The window, at least one segment.
+            The window, above 0; values below one segment count as one.
 
         Raises
         ------

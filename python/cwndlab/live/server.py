@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Sequence
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from pathlib import Path
 from secrets import token_urlsafe
 
-from cwndlab.errors import Fault, RunError, text_of
+from cwndlab.errors import Fault, RunError, ScenarioError, text_of
 
 
 def state_folder() -> Path:
     """The folder for generated tokens and certificates (XDG Base Directory Specification)."""
     base = os.environ.get("XDG_STATE_HOME")
     return (Path(base) if base else Path.home() / ".local" / "state") / "cwndlab"
+
+
+def check_listen(text: str) -> None:
+    """Raises if a host is written as an address and is none. Other hosts are names, which the system looks up."""
+    host = text.rpartition(":")[0]
+    try:
+        if host[:1] == "[" and host[-1:] == "]":
+            IPv6Address(host[1:-1])
+        elif re.fullmatch(r"[0-9.]+", host):
+            IPv4Address(host)
+        elif "[" in host or "]" in host:
+            raise AddressValueError
+    except AddressValueError:
+        hint = "write ADDRESS:PORT, such as 127.0.0.1:8443 or [::]:8443"
+        raise ScenarioError(Fault("--listen", f"'{text}' is not an address and a port", hint)) from None
 
 
 def certificate_names(listen: str, more: Sequence[str]) -> list[str]:

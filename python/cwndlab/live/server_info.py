@@ -28,7 +28,9 @@ def place_of(url: str) -> tuple[str, int]:
         raise ScenarioError(Fault("URL", f"'{url}': {cause}", "write https://HOST:PORT")) from None
     if parts.scheme != "https" or not host:
         raise ScenarioError(Fault("URL", f"'{url}' is not an https address", "write https://HOST:PORT"))
-    return host, port or 443
+    if port == 0:
+        raise ScenarioError(Fault("URL", f"'{url}': nothing listens at port 0", "write https://HOST:PORT"))
+    return host, 443 if port is None else port
 
 
 def is_foreign(url: str) -> bool:
@@ -147,7 +149,7 @@ def sender_names(
             taken[name] = str(fetch(url, size_bytes=1, **options)["algorithm"])
         return taken
     for name in names:
-        status, _, headers = ask(url, f"/bytes/1?cc={quote(name, safe='/+')}", token, trust, method="HEAD")
+        status, _, headers = ask(url, f"/bytes/1?cc={quote(name, safe='/+(),=')}", token, trust, method="HEAD")
         if status == 200 and _ALGORITHM in headers:
             taken[name] = headers[_ALGORITHM]
         else:

@@ -48,8 +48,12 @@ class CampaignSpec:
         twice = sorted({name for name in self.algorithms if self.algorithms.count(name) > 1})
         if twice:
             faults.append(Fault("--algorithms", f"'{twice[0]}' is given twice", "name each algorithm once"))
-        odd = [name for name in self.algorithms if not re.fullmatch(r"[A-Za-z0-9_./+-]{1,64}", name)]
-        if odd:
+        # What `?cc=` takes, but for the algorithms of quinn.
+        odd = [name for name in self.algorithms if not re.fullmatch(r"[A-Za-z0-9_./+=(),-]{1,200}", name)]
+        if odd and odd[0].startswith("quinn:"):
+            what = f"'{odd[0]}' is an algorithm of quinn: records need one of this library"
+            faults.append(Fault("--algorithms", what, "`cwndlab list`"))
+        elif odd:
             faults.append(Fault("--algorithms", f"'{odd[0]}' is not a name that a server knows", "`cwndlab list`"))
         if self.transport not in ("tcp", "quic"):
             faults.append(Fault("--transport", f"'{self.transport}' is none", "write tcp or quic"))

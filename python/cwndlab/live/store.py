@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.closing import Closing
 from cwndlab.errors import Fault, OutputError, RecordsError
-from cwndlab.files import json_text, parsed, save, slug
+from cwndlab.files import json_text, own_name, parsed, save, slug
 from cwndlab.live.spec import CampaignSpec
 from cwndlab.study.journal import entries, entry
 from cwndlab.study.lock import FileLock
@@ -92,7 +92,9 @@ def read_preflight(folder: Path) -> list[dict[str, Any]]:
 def transfer_folder(folder: Path, spec: CampaignSpec, number: int, server: str, algorithm: str) -> Path:
     """The folder of the records of a transfer."""
     there = f"{spec.position(server)}-{slug(spec.label(server))}"
-    return folder / "transfers" / there / f"{number:03}-{slug(algorithm)}"
+    # Texts with parameters may have the same slug.
+    name = own_name(algorithm) if "(" in algorithm else slug(algorithm)
+    return folder / "transfers" / there / f"{number:03}-{name}"
 
 
 class Folder(Closing):

@@ -228,10 +228,15 @@ def _run(
     """Makes the runs that the store lacks, and counts their findings; returns how many it made."""
     plan = Plan(study, store)
     keeper = None if keep is None else keep(study)
+    seen: set[str] = set()
     try:
         for job, row in results_of(plan, store, executor):
             if isinstance(row, RunError):
                 raise row
+            # Cases with one scenario share its runs.
+            if job.key in seen:
+                continue
+            seen.add(job.key)
             found.update(_codes(row))
             if keeper is not None:
                 keeper.landed(job, row)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.errors import ArgumentError, Fault, ScenarioError, near, parameter_fault
+from cwndlab.errors import ArgumentError, Fault, Parameter, ScenarioError, near, parameter_fault, unknown_metric
 from cwndlab.files import json_text
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.of_flow import flow_metrics
@@ -22,7 +23,7 @@ from cwndlab.study.spec import Row
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MOST_NAMED", "SHOWN", "Cells"]
+__all__ = ["MOST_NAMED", "SHOWN", "Cells", "unmeasured"]
 
 #: Columns of `Cells.runs` that are neither labels nor metrics.
 _OTHERS = ("cell", "seed", "from_s", "packets", "wall_s", "host", "key", "scenario_hash", "findings", "levels", "air")
@@ -313,6 +314,18 @@ class Cells:
             where = f" [{many} of {len(self.runs)} runs{first}]" if first or many < len(self.runs) else ""
             rows.append(finding(code, found[0]["text"] + where))
         return rows
+
+
+def unmeasured(name: str, known: Sequence[str]) -> Fault:
+    """The fault of a metric that runs lack, or that does not exist.
+
+    >>> print(unmeasured("p95_queue_ms", ["queue_ms"]))
+    metrics: the runs have no 'p95_queue_ms'
+      hint: request it: metrics = ["p95_queue_ms"]
+    """
+    if name in COLUMNS and name not in known:
+        return Fault(Parameter("metrics"), f"the runs have no '{name}'", f'request it: metrics = ["{name}"]')
+    return unknown_metric(Parameter("metrics"), name, known)
 
 
 #: A number within a text, but not in a name such as ``flow1``.

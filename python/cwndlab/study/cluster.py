@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import available_cores, engine_version
-from cwndlab.errors import Fault, RunError, ScenarioError, near
+from cwndlab.errors import AlgorithmError, Fault, RunError, ScenarioError, near
 from cwndlab.lazy import extra
 from cwndlab.metrics.summary import metrics_version
 from cwndlab.simulate import run_text
-from cwndlab.study.executor import Executor, Results, Task
+from cwndlab.study.executor import Executor, Results, Task, measured
 from cwndlab.study.spec import Job, Row
 
 if TYPE_CHECKING:
@@ -185,11 +185,13 @@ def _batch(tasks: Sequence[Task], expected: tuple[str, str]) -> list[tuple[Job, 
     if mine != expected:
         raise VersionError(platform.node(), mine[0] if mine[0] != expected[0] else f"{mine[0]} with other metrics")
     rows: list[tuple[Job, Row | str]] = []
-    for job, document, measure in tasks:
-        began = time.perf_counter()
+    for task in tasks:
+        job, began = task.job, time.perf_counter()
         try:
-            row = measure(run_text(document, seed=job.seed))
+            row = measured(task, run_text(task.document, seed=job.seed))
             rows.append((job, row | {"wall_s": time.perf_counter() - began}))
+        except AlgorithmError:  # the user's own measure, which is likely to fail in each run
+            raise
         except RunError as error:
             rows.append((job, str(error)))
     return rows
@@ -250,6 +252,8 @@ def _result(future: Any, jobs: list[Job]) -> list[tuple[Job, Row | str]]:
         host, theirs = error.args
         what = f"has cwndlab {theirs}, not {engine_version()}: its rows would have another version"
         raise RunError(Fault(f"--cluster: worker on {host}", what, "install the same version everywhere")) from None
+    except AlgorithmError:
+        raise
     except KilledWorker:
         which = ", ".join(f"cell {job.point} seed {job.seed}" for job in jobs[:3])
         what = f"several workers died in the call that begins with {which}"

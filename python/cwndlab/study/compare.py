@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -130,7 +130,7 @@ def compare(
     by: str | None = None,
     flows: str | int | Sequence[str | int] | None = None,
     against: str | type | None = None,
-    seeds: int | Iterable[int] = 10,
+    seeds: int | Iterable[int] | None = None,
     out: Path | str | None = None,
     records: Literal["first", "all"] = "all",
     workers: int | None = None,
@@ -174,7 +174,7 @@ def compare(
     against
         The algorithm of the other flows over TCP.
     seeds
-        The number of seeds, counted from 1, or the seeds themselves.
+        The number of seeds, counted from 1, or the seeds themselves; by default 10. A `Sweep` has its own.
     out
         A folder that keeps finished runs and ``records``; without it the result is in memory.
     records
@@ -227,7 +227,10 @@ def compare(
         given, base = scenario, scenario.base
     else:
         base, texts = algorithms_of(scenario, algorithms)
-    _reject_two_questions(given, over, {"algorithms": algorithms, "flows": flows, "against": against})
+    others: dict[str, object] = {"algorithms": algorithms, "flows": flows, "against": against}
+    if given is not None:
+        others |= {"alternatives": alternatives, "seeds": seeds}
+    _reject_two_questions(given, over, others)
     if given is not None:
         seeds, until, metrics = given.seeds, until or given.until, metrics or given.metrics or None
         at_most = given.at_most if at_most is None else at_most
@@ -243,13 +246,16 @@ def compare(
     if times := time_faults(start_s, end_s):
         raise ArgumentError(*times)
     start_s, settling = _start(start_s, warm_up)
-    names, first = _check(texts, seeds, base, settling, start_s, metrics, against)
+    names, first = _check(texts, 10 if seeds is None else seeds, base, settling, start_s, metrics, against)
     rule = _rule(until, at_most, first, base)
     base = repeated(base.perturbed(perturb), len(first) if rule is None else rule.at_most)
     if given is not None:
         spec = replace(given, base=base, until=None, at_most=None).perturbed(perturb)
     else:
         using = {name: _using(base, name, compared, against) for name in names}
+        if using and "algorithm" in (alternatives or {}):
+            what = "an axis of alternatives is called 'algorithm', too, and one of them would be lost"
+            raise ArgumentError(parameter_fault("algorithms", what, hint="give the axis another name"))
         every = {**(alternatives or {}), **({"algorithm": using} if using else {})}
         spec = Sweep(base=base, seeds=first, product=over or {}, alternatives=every)
     if not spec.axes:
@@ -271,6 +277,8 @@ def compare(
         notes=_notes(base, points, compared, against, start_s),
     )
     measure = _measured(header, points, rule)
+    if given is not None:
+        measure = replace(measure, columns=given.measure, labels=spec.columns)
     study = Study(
         points=points,
         seeds=header.seeds,
@@ -282,7 +290,7 @@ def compare(
     )
     frame = study.table()
     keeper = _Keeper(local(out), first[0], records, labels(frame, axes(frame, header.axes)))
-    study = replace(study, measure=partial(_measure_of, keeper, measure))
+    study = replace(study, measure=_measures(keeper, measure, points))
     with Store(out, write=True) as store:
         _refuse_another(store, header)
         result = execute(Plan(study, store), store, executor=threads(workers, base.classes), progress=progress)
@@ -342,7 +350,9 @@ def _reject_two_questions(spec: Sweep | None, over: object, others: Mapping[str,
     there = "a Sweep describes what varies" if spec is not None else "there is a field to compare by --over, too"
     if spec is None and not over:
         return
-    faults = [parameter_fault(name, there, hint="leave out one of the two") for name, value in others.items() if value]
+    faults = [
+        parameter_fault(name, there, hint="leave out one of the two") for name, value in others.items() if _given(value)
+    ]
     if spec is not None and over:
         faults.append(parameter_fault("over", there, hint="leave out one of the two"))
     if isinstance(over, Mapping) and len(over) > 1:
@@ -350,6 +360,11 @@ def _reject_two_questions(spec: Sweep | None, over: object, others: Mapping[str,
         faults.append(parameter_fault("over", f"there are {len(over)} fields with values", hint=hint))
     if faults:
         raise ArgumentError(*faults)
+
+
+def _given(value: object) -> bool:
+    """Whether an argument is neither missing nor empty: a flow may be number 0."""
+    return value is not None and (not isinstance(value, Sized) or len(value) > 0)
 
 
 def _using(scenario: Scenario, algorithm: str, flows: Sequence[str] | None, against: str | None) -> dict[str, str]:
@@ -461,10 +476,11 @@ class _Kept(Measure):
         return row
 
 
-def _measure_of(keeper: _Keeper, measure: Measure, point: Point, _seed: int) -> Measure:
-    keep = partial(keeper, keeper.labels[point.number])
-    span = measure.start_s, measure.end_s, measure.warm_up
-    return _Kept(measure.metrics, *span, service=measure.service, air=measure.air, keep=keep)
+def _measures(keeper: _Keeper, measure: Measure, points: Sequence[Point]) -> Callable[[Point, int], Measure]:
+    """The measure of each point, which keeps the records under the name of its cell."""
+    given = {one.name: getattr(measure, one.name) for one in fields(Measure)}
+    made = {one.number: _Kept(**given, keep=partial(keeper, keeper.labels[one.number])) for one in points}
+    return lambda point, _seed: made[point.number]
 
 
 def _notes(

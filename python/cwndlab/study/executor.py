@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from cwndlab import engine
 from cwndlab.custom import registered, validate_classes
@@ -19,7 +19,7 @@ from cwndlab.study.store import Store
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Executor", "Plan", "Results", "Task", "execute", "results", "run", "threads"]
+__all__ = ["Executor", "Plan", "Results", "Task", "execute", "measured", "results", "run", "threads"]
 
 
 class Task(NamedTuple):
@@ -51,7 +51,7 @@ def threads(workers: int | None = None, classes: Mapping[str, type] | None = Non
     def simulate(task: Task, cancel: engine.Cancel) -> Row | RunError:
         try:
             handle = engine.run(task.document, "json", task.job.seed, cancel, constructors=constructors)
-            return task.measure(Records(handle))
+            return measured(task, Records(handle))
         except RunError as error:
             return error
 
@@ -61,6 +61,16 @@ def threads(workers: int | None = None, classes: Mapping[str, type] | None = Non
                 yield task.job, row
 
     return execute
+
+
+def measured(task: Task, records: Records) -> Row:
+    """The row of a task; if the user's own measure fails, its error names cell and seed."""
+    try:
+        return task.measure(records)
+    except AlgorithmError as error:
+        where = f"cell {task.job.point}, seed {task.job.seed}"
+        faults = (fault._replace(where=f"{where}: {fault.where}") for fault in error.faults)
+        raise AlgorithmError(*faults) from error.__cause__
 
 
 @dataclass
@@ -87,12 +97,17 @@ class Plan:
         self.points = {point.number: point for point in study.points}
         self.total = len(study.points) * len(study.seeds)
         self._first = list(study.seeds)
+        self._seeds, self._last = frozenset(self._first), max(self._first, default=-1)
         self._jobs: Iterator[Job] = (study.job(point, seed) for seed in study.seeds for point in study.points)
         self._more: deque[Job] = deque()
-        self._running: dict[str, list[Job]] = {}
+        self._running: set[str] = set()
         self._groups = self._grouped()
+        self._by_hash: dict[str, list[Point]] = {}
+        for point in study.points:
+            self._by_hash.setdefault(point.hash, []).append(point)
         kept = store.keys()
         self._done: set[str] = set(kept["key"])
+        self._kept: dict[str, float | None] = {}
         self.resumed = self._counted(kept) if study.rule is None else self._resume(store)
 
     def _grouped(self) -> dict[int, _Group]:
@@ -106,15 +121,11 @@ class Plan:
 
     def _counted(self, kept: pl.DataFrame) -> int:
         """The number of runs of the study that the store has."""
-        by_hash: dict[str, list[Point]] = {}
-        for point in self.study.points:
-            by_hash.setdefault(point.hash, []).append(point)
-        seeds = set(self._first)
         return sum(
             self.study.job(point, seed).key == row["key"]
             for row in kept.select("key", "scenario_hash", "seed").iter_rows(named=True)
-            for point in by_hash.get(row["scenario_hash"], ())
-            if (seed := row["seed"] - point.shift) in seeds
+            for point in self._by_hash.get(row["scenario_hash"], ())
+            if (seed := row["seed"] - point.shift) in self._seeds
         )
 
     def _resume(self, store: Store) -> int:
@@ -122,7 +133,7 @@ class Plan:
         rule, count = self.study.rule, 0
         assert rule is not None
         rows = store.runs(engine.engine_version(), self.study.measure_of(self.study.points[0], 0).digest)
-        values = dict(zip(rows["key"], rows[rule.metric] if len(rows) else (), strict=True))
+        self._kept = dict(zip(rows["key"], rows[rule.metric] if len(rows) else (), strict=True))
         seen = dict.fromkeys(self.points, 0)
         # A group with all of its seeds gets more of them, which the store may have, too.
         while any(seen[number] < len(self.seeds_of(number)) for number in self.points):
@@ -130,9 +141,9 @@ class Plan:
                 for seed in self.seeds_of(number)[seen[number] :]:
                     seen[number] += 1
                     job = self.study.job(point, seed)
-                    if job.key in values:
+                    if job.key in self._kept:
                         count += 1
-                        self._land(job, values[job.key])
+                        self._land(job, self._kept[job.key])
         for number, point in self.points.items():
             for seed in self.seeds_of(number)[len(self._first) :]:
                 self._more.append(self.study.job(point, seed))
@@ -142,8 +153,12 @@ class Plan:
         """The seeds of a point so far: those of the study, then the numbers after them."""
         if number not in self._groups:
             return self._first
-        last = max(self._first)
-        return self._first + [last + 1 + n for n in range(self._groups[number].count - len(self._first))]
+        return self._first + [self._last + 1 + n for n in range(self._groups[number].count - len(self._first))]
+
+    def _has(self, number: int, seed: int) -> bool:
+        """Whether a point has this seed so far."""
+        more = len(self.seeds_of(number)) - len(self._first)
+        return seed in self._seeds or self._last < seed <= self._last + more
 
     def added(self) -> dict[str, int] | None:
         """The numbers of seeds that the rule added to points so far, where it added any; None without a rule."""
@@ -163,24 +178,41 @@ class Plan:
         """The next run; ``None`` if there is none now."""
         while (job := next(self._jobs, None) or (self._more.popleft() if self._more else None)) is not None:
             if job.key in self._done:
+                self._reuse(job)
                 continue
             if job.key in self._running:
-                self._running[job.key].append(job)
                 continue
-            self._running[job.key] = [job]
+            self._running.add(job.key)
             point = self.points[job.point]
             return Task(job, point.document, self.study.measure_of(point, job.seed))
         return None
 
+    def _reuse(self, job: Job) -> None:
+        """Notes a run that the rule asks for now and that the store had from the beginning."""
+        if job.key in self._kept and job.seed not in self._groups[job.point].values[job.point]:
+            self.resumed += 1
+            self._land(job, self._kept[job.key], extend=True)
+
     def landed(self, job: Job, row: Row | None) -> list[Job]:
         """Notes the end of a run; returns the runs of the study that share it."""
-        jobs = self._running.pop(job.key)
-        if row is not None:
-            self._done.add(job.key)
+        self._running.discard(job.key)
+        self._done.add(job.key)
+        jobs = self._sharing(job)
         if self.study.rule is not None:
             for one in jobs:
                 self._land(one, None if row is None else row.get(self.study.rule.metric), extend=True)
         return jobs
+
+    def _sharing(self, job: Job) -> list[Job]:
+        """The runs of the study that are this one: of points with the same scenario, the job's own point first."""
+        points = self._by_hash[job.hash]
+        if len(points) == 1:
+            return [job]
+        points = sorted(points, key=lambda point: point.number != job.point)
+        found = [
+            self.study.job(point, seed) for point in points if self._has(point.number, seed := job.seed - point.shift)
+        ]
+        return [one for one in found if one.key == job.key]
 
     def _land(self, job: Job, value: float | None, *, extend: bool = False) -> None:
         """Notes a value, and evaluates the rule once every point of the group has all its seeds."""
@@ -242,9 +274,17 @@ def run(
         A run failed, or the executor did. Runs that have finished are kept.
     """
     outcome = Outcome(plan.total, plan.resumed)
-    report: Callable[[int, int], Any] = progress or (lambda done, total: None)
+    told: list[tuple[int, int]] = []
+
+    def note() -> None:
+        outcome.total, outcome.resumed = plan.total, plan.resumed
+        now = outcome.finished + len(outcome.failed), plan.total
+        if progress is not None and told != [now]:
+            told[:] = [now]
+            progress(*now)
+
     try:
-        report(outcome.finished, plan.total)
+        note()
         with closing(results(plan, store, executor or threads(classes=plan.study.classes))) as ended:
             for job, row in ended:
                 if not isinstance(row, RunError):
@@ -253,8 +293,9 @@ def run(
                     outcome.failed.append((job, row))
                 else:
                     raise row
-                outcome.total = plan.total
-                report(outcome.finished + len(outcome.failed), plan.total)
+                note()
+        # The rule may ask for runs that the store has once the last one has ended.
+        note()
     except KeyboardInterrupt:
         outcome.stopped = True
     return outcome

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cwndlab.engine import version
-from cwndlab.errors import ArgumentError, Parameter, RecordsError, unknown_metric, unknown_name
+from cwndlab.errors import ArgumentError, Parameter, RecordsError, unknown_name
 from cwndlab.files import csv_cell, json_text
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.summary import requested
 from cwndlab.records import Records, key_of
 from cwndlab.service.judgement import frame, judge
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
-from cwndlab.study.cells import MOST_NAMED, Cells
+from cwndlab.study.cells import MOST_NAMED, Cells, unmeasured
 from cwndlab.study.differences import Test, columns_of, paired, tests, values, verdict_columns
 from cwndlab.study.findings import lines
 from cwndlab.study.header import Header
@@ -246,11 +246,7 @@ class Result(Cells):
         return pl.DataFrame(rows, schema_overrides=overrides, infer_schema_length=None)
 
     def _check(self, metrics: Sequence[str]) -> None:
-        faults = [
-            unknown_metric(Parameter("metrics"), name, self.metrics)
-            for name in metrics
-            if name not in self.runs.columns
-        ]
+        faults = [unmeasured(name, self.metrics) for name in metrics if name not in self.runs.columns]
         if faults and len(self.runs):
             raise ArgumentError(*faults)
 

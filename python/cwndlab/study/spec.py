@@ -6,13 +6,13 @@ import hashlib
 import json
 import math
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.engine import engine_version
-from cwndlab.errors import ArgumentError, Fault, RunError, parameter_fault
+from cwndlab.errors import AlgorithmError, ArgumentError, Error, Fault, RunError, parameter_fault
 from cwndlab.files import json_text
 from cwndlab.metrics import COLUMNS, radio, summary, warm_up
 from cwndlab.metrics.summary import NAMES, metrics_version
@@ -32,6 +32,9 @@ _RESERVED = frozenset(
     {"air", "cell", "engine", "findings", "from_s", "host", "key", "levels", "measure", "packets", "payload", "runs"}
     | {"scenario", "scenario_hash", "seed", "shift", "wall_s"}
 )
+
+#: Ends of the columns of the interval of a metric, and of its number of values.
+_ENDS = ("low", "high", "n")
 
 Row = dict[str, Any]
 Progress = Callable[[int, int], Any]
@@ -135,14 +138,22 @@ class Measure:
     def _further(self, records: Records) -> Row:
         """The numbers of the function of records; raises if a name is taken, or if they are no numbers by name."""
         assert self.columns is not None
-        values = self.columns(records)
+        try:
+            values = self.columns(records)
+        except Error:
+            raise
+        except Exception as error:
+            what = f"the function failed with {type(error).__name__}: {error}".rstrip(": ")
+            # Its traceback begins in the function.
+            inner = error.__traceback__ and error.__traceback__.tb_next
+            raise AlgorithmError(Fault("measure", what, "")) from error.with_traceback(inner)
         if not isinstance(values, Mapping):
             what = f"a value of type {type(values).__name__} is not a mapping from names to numbers"
             raise ArgumentError(parameter_fault("measure", what, hint="return {'name': 1.0}"))
         faults: list[Fault] = []
         row: Row = {}
         for name, value in values.items():
-            if what := self._taken(name):
+            if what := self._taken(name, values):
                 faults.append(parameter_fault("measure", what, hint="return another name"))
                 continue
             try:
@@ -153,10 +164,13 @@ class Measure:
             raise ArgumentError(*faults)
         return row
 
-    def _taken(self, name: object) -> str:
-        """Why a column of the function cannot have this name; empty if it can."""
+    def _taken(self, name: object, others: Container[object]) -> str:
+        """Why a column of the function, which also returns ``others``, cannot have this name; empty if it can."""
         if not isinstance(name, str):
             return f"{name!r} is not a name"
+        base, _, end = name.rpartition("_")
+        if end in _ENDS and (base in COLUMNS or base in others):
+            return f"'{name}' is a column of the table of means: of '{base}'"
         kinds = {"a metric": COLUMNS, "a label": self.labels, "a column of every row": _RESERVED}
         return next((f"'{name}' is {kind}" for kind, names in kinds.items() if name in names), "")
 

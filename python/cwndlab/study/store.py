@@ -17,10 +17,13 @@ part and emptying the journal, counts once: its key is the same, and the last ro
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
+import math
 import os
 import re
+import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -44,7 +47,7 @@ _PART_AGE_S = 2.0
 _INTEGERS = {"seed", "packets"}
 _TEXTS = {"key", "scenario_hash", "engine", "measure", "host", "payload", "findings", "levels", "air"}
 _KEYS = ("key", "scenario_hash", "seed", "engine", "measure")
-_OURS = {".lock", "journal.jsonl", "points.parquet", "rows.parquet", "runs", "lock"}
+_OURS = {".lock", "journal.jsonl", "manifest.json", "points.parquet", "rows.parquet", "runs", "lock"}
 _ANOTHER = "choose another folder, or delete this one"
 
 
@@ -81,6 +84,9 @@ class Store(Closing):
         self._fresh: list[Row] = []
         self._fresh_bytes = 0
         self._last = time.monotonic()
+        # A timer writes the rows that wait for a part on an object store.
+        self._guard = threading.RLock()
+        self._timer: threading.Timer | None = None
         self._journal = -1
         self._lock: FileLock | ObjectLock | None = None
         self._fs: Any = None
@@ -97,7 +103,7 @@ class Store(Closing):
 
         if (folder := local(self.place)) is not None:
             # A name with "::" is no chain of URLs.
-            self._fs, self._is_local, self._root = LocalFileSystem(), True, str(folder.expanduser().absolute())
+            self._fs, self._is_local, self._root = LocalFileSystem(), True, str(folder.absolute())
             return
         try:
             self._fs, root = url_to_fs(self.place)
@@ -138,7 +144,8 @@ class Store(Closing):
         return content
 
     def _save_manifest(self) -> None:
-        self.put("manifest.json", json_text(self.manifest, indent=1).encode())
+        with self._guard:
+            self.put("manifest.json", json_text(self.manifest, indent=1).encode())
 
     def _load(self) -> bool:
         """Reads the manifest; returns whether there is one."""
@@ -178,6 +185,9 @@ class Store(Closing):
     def _open(self) -> None:
         try:
             if self._is_local:
+                # A folder of someone else gets no file for the lock.
+                if Path(self._root).is_dir() and not self._load():
+                    self._refuse_foreign()
                 Path(self._root).mkdir(parents=True, exist_ok=True)
                 self._lock = FileLock(Path(self._root))
             else:
@@ -219,8 +229,10 @@ class Store(Closing):
     def close(self) -> None:
         """Writes the remaining rows and releases the lock."""
         try:
-            if self._lock is not None and self._fresh:
-                self.flush()
+            with self._guard:
+                self._stop_timer()
+                if self._lock is not None and self._fresh:
+                    self.flush()
         finally:
             if self._journal >= 0:
                 os.close(self._journal)
@@ -233,43 +245,68 @@ class Store(Closing):
 
     def add(self, row: Row) -> None:
         """Keeps a row: from now on it survives the end of this process (on an object store, from the next part on,
-        which is at most two seconds later)."""
-        if self._journal >= 0:
-            os.write(self._journal, entry(row))
-        self._fresh.append(row)
-        self._fresh_bytes += len(row.get("payload") or "")
-        if self._fs is None:
-            return
-        is_due = not self._is_local and time.monotonic() - self._last > _PART_AGE_S
-        if is_due or len(self._fresh) >= _PART_ROWS or self._fresh_bytes >= _PART_BYTES:
-            self.flush()
+        which begins at most two seconds later)."""
+        with self._guard:
+            if self._journal >= 0:
+                os.write(self._journal, entry(row))
+            self._fresh.append(row)
+            self._fresh_bytes += len(row.get("payload") or "")
+            if self._fs is None:
+                return
+            wait_s = math.inf if self._is_local else self._last + _PART_AGE_S - time.monotonic()
+            if wait_s <= 0 or len(self._fresh) >= _PART_ROWS or self._fresh_bytes >= _PART_BYTES:
+                self.flush()
+            elif not self._is_local and self._timer is None:
+                self._timer = threading.Timer(wait_s, self._flush_late)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _flush_late(self) -> None:
+        """Writes a part although no further row has come. What fails is tried again with the next row or at the end,
+        which report it."""
+        with self._guard, contextlib.suppress(RecordsError, OSError):
+            self._timer = None
+            if self._lock is not None:
+                self.flush()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def flush(self) -> None:
         """Writes a part with the rows that are not in one, and empties the journal."""
-        if self._fresh and self._fs is not None:
-            content = parquet(_frame(self._fresh))
-            number = 1 + max((part["number"] for part in self.manifest["parts"]), default=0)
-            # Named after a lock that can be lost: a process that lost it then overwrites no part.
-            mark = f"-{self._lock.token}" if isinstance(self._lock, ObjectLock) else ""
-            name = f"runs/part-{number:06d}{mark}.parquet"
-            self.put(name, content)
-            counts: dict[str, int] = {}
-            for row in self._fresh:
-                version = f"{row['engine']} {row['measure']}"
-                counts[version] = counts.get(version, 0) + 1
-            part = {"name": name, "number": number, "bytes": len(content), "rows": len(self._fresh)}
-            self.manifest["parts"].append(part | {"sha256": hashlib.sha256(content).hexdigest(), "versions": counts})
-            self._save_manifest()
-            self._fresh, self._fresh_bytes = [], 0
-        if self._journal >= 0:
-            os.ftruncate(self._journal, 0)
-        self._last = time.monotonic()
+        with self._guard:
+            self._stop_timer()
+            if self._fresh and self._fs is not None:
+                self._write_part()
+            if self._journal >= 0:
+                os.ftruncate(self._journal, 0)
+            self._last = time.monotonic()
+
+    def _write_part(self) -> None:
+        content = parquet(_frame(self._fresh))
+        number = 1 + max((part["number"] for part in self.manifest["parts"]), default=0)
+        # Named after a lock that can be lost: a process that lost it then overwrites no part.
+        mark = f"-{self._lock.token}" if isinstance(self._lock, ObjectLock) else ""
+        name = f"runs/part-{number:06d}{mark}.parquet"
+        self.put(name, content)
+        counts: dict[str, int] = {}
+        for row in self._fresh:
+            version = f"{row['engine']} {row['measure']}"
+            counts[version] = counts.get(version, 0) + 1
+        part = {"name": name, "number": number, "bytes": len(content), "rows": len(self._fresh)}
+        self.manifest["parts"].append(part | {"sha256": hashlib.sha256(content).hexdigest(), "versions": counts})
+        self._save_manifest()
+        self._fresh, self._fresh_bytes = [], 0
 
     def _frames(self, columns: Sequence[str] | None = None, versions: Collection[str] = ()) -> Iterator[pl.DataFrame]:
         """The frames of all parts, or of those with rows of some versions, and of the rows outside parts."""
         import polars as pl
 
-        for part in self.manifest["parts"]:
+        with self._guard:
+            parts, fresh = list(self.manifest["parts"]), list(self._fresh)
+        for part in parts:
             if versions and part["versions"].keys().isdisjoint(versions):
                 continue
             content = self._get(part["name"])
@@ -278,7 +315,6 @@ class Store(Closing):
                 self.notes += [] if note in self.notes else [note]
                 continue
             yield pl.read_parquet(io.BytesIO(content), columns=None if columns is None else list(columns))
-        fresh = self._fresh
         if self._lock is None and self._is_local:
             fresh = self._journalled()
         if fresh:
@@ -329,9 +365,10 @@ class Store(Closing):
         """Keeps the header and the points of a study, in place of the last one's."""
         content = parquet(points)
         self._points = points
-        self.put("points.parquet", content)
-        self.manifest["study"] = {**header, "points_sha256": hashlib.sha256(content).hexdigest()}
-        self._save_manifest()
+        with self._guard:
+            self.put("points.parquet", content)
+            self.manifest["study"] = {**header, "points_sha256": hashlib.sha256(content).hexdigest()}
+            self._save_manifest()
 
     def points(self) -> pl.DataFrame:
         """A row per point of the last study: ``cell``, its labels, ``scenario_hash``, ``scenario`` (JSON)."""
@@ -362,7 +399,8 @@ class Store(Closing):
 
     def amend(self, **header: Any) -> None:
         """Adds to the header of the study, which `finish` writes."""
-        self.manifest["study"] |= header
+        with self._guard:
+            self.manifest["study"] |= header
 
     def finish(self, rows: pl.DataFrame, **header: Any) -> None:
         """Writes the rows of the study, and adds to its header."""

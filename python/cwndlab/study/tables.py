@@ -6,14 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cwndlab.errors import ArgumentError, Fault, Parameter, ScenarioError, unknown_metric
+from cwndlab.errors import ArgumentError, Fault, ScenarioError
 from cwndlab.metrics import COLUMNS
 from cwndlab.metrics.core import Metric
 from cwndlab.metrics.margins import verdict_of
 from cwndlab.service.judgement import Level
 from cwndlab.statistics import Decision, Difference, Estimate, estimate
 from cwndlab.statistics.digits import effect_size, interval, mean_with_interval, number, p_value
-from cwndlab.study.axes import short
+from cwndlab.study.axes import Axis, short
+from cwndlab.study.cells import Cells, unmeasured
 from cwndlab.study.matrix import digest
 from cwndlab.study.matrix import rows as rows_of_matrix
 from cwndlab.study.rendering import Table
@@ -35,6 +36,7 @@ __all__ = [
     "on_air",
     "pairs",
     "pivot",
+    "pivot_axes",
     "radio_or_control",
     "verdicts",
     "words_of",
@@ -48,7 +50,7 @@ def chosen(result: Result, metrics: Sequence[str] | None) -> list[str]:
     """The metrics of a table; raises if the runs lack one."""
     names = list(dict.fromkeys(result.shown if metrics is None else metrics))
     known = [name for name in result.metrics if result.runs[name].dtype.is_numeric()]
-    faults = [unknown_metric(Parameter("metrics"), name, known or COLUMNS) for name in names if name not in known]
+    faults = [unmeasured(name, known or list(COLUMNS)) for name in names if name not in known]
     if faults and len(result.runs):
         raise ArgumentError(*faults)
     return names
@@ -401,6 +403,18 @@ def _sentence(tests: Mapping[str, tuple[Difference, float | None]], runs: int) -
     return sentence + (f" {runs} runs, one result: {', '.join(copies)}." if copies else "")
 
 
+def pivot_axes(cells: Cells, over: str) -> tuple[Axis, Axis]:
+    """The axes that ``over`` of `pivot` names; raises if they are not two."""
+    down, comma, across = (part.strip() for part in over.partition(","))
+    if not comma:
+        raise ScenarioError(Fault("--pivot", f"'{over}' does not name two fields", "write --pivot rate,rtt"))
+    vertical, horizontal = (cells.axis(name, parameter="pivot") for name in (down, across))
+    if vertical is horizontal and down != across:
+        what = f"'{down}' and '{across}' change together"
+        raise ScenarioError(Fault("--pivot", what, "name fields that change independently"))
+    return vertical, horizontal
+
+
 def pivot(result: Result, over: str, metrics: Sequence[str] | None = None) -> tuple[Table, str]:
     """The first metric over two axes, and the axes over which its values are means. The latter is empty if each value
     is of one cell; it then has an interval. The values for programs are in the unit of the metric's name.
@@ -410,13 +424,7 @@ def pivot(result: Result, over: str, metrics: Sequence[str] | None = None) -> tu
     over
         The names of two axes, of their labels or of ends of these, separated by a comma: down and across.
     """
-    down, comma, across = (part.strip() for part in over.partition(","))
-    if not comma:
-        raise ScenarioError(Fault("--pivot", f"'{over}' does not name two fields", "write --pivot rate,rtt"))
-    vertical, horizontal = (result.axis(name, parameter="pivot") for name in (down, across))
-    if vertical is horizontal and down != across:
-        what = f"'{down}' and '{across}' change together"
-        raise ScenarioError(Fault("--pivot", what, "name fields that change independently"))
+    vertical, horizontal = pivot_axes(result, over)
     metric, rows = chosen(result, metrics)[0], by_cell(result, metrics)
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:

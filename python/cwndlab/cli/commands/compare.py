@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from cwndlab.cli.console import Format, say
 from cwndlab.cli.findings import judge
 from cwndlab.cli.options import (
     MOST_REPETITIONS,
+    PLACE,
     TABLE_FORMAT,
     Option,
     algorithms_of,
@@ -35,9 +36,13 @@ def compare(
     ] = None,
     flows: Annotated[str | None, Option("NAME,…", "Only these flows use the algorithms: names or indices.")] = None,
     against: Annotated[str | None, "Algorithm of the other flows over TCP."] = None,
-    seed: int = 1,
-    repetitions: Annotated[int, "Runs of each algorithm, with consecutive seeds from --seed on."] = 10,
-    out: Annotated[Path | None, "Folder for the results; a second call resumes there."] = None,
+    seed: Annotated[int | None, "Seed of the random numbers; 1 by default."] = None,
+    repetitions: Annotated[
+        int | None, "Runs of each algorithm, with consecutive seeds from --seed on; 10 by default."
+    ] = None,
+    out: Annotated[
+        str | None, PLACE._replace(help="Folder or URL for the results; a second call resumes there.")
+    ] = None,
     report: Annotated[Path | None, "HTML page with figures."] = None,
     alternative: Annotated[
         list[str] | None,
@@ -75,7 +80,9 @@ def compare(
     described = _described(scenario)
     if algorithms is None and over is None and not alternative and not described:
         raise ScenarioError(Fault("cwndlab compare", "there is nothing to compare", "write --algorithms cubic,reno"))
-    cwndlab.simulate.check_first_seed(seed, repetitions)
+    seeds = _seeds(seed, repetitions)
+    if described:
+        _refuse({"--seed": seed, "--repetitions": repetitions, "--alternative": alternative or None})
     # The runs may take long, and their figure is drawn after them.
     cwndlab.plot.style.chosen("png" if figure is None else figure.suffix[1:], style, parameter="figure")
     names, classes = algorithms_of(algorithms, algorithm_file)
@@ -91,7 +98,7 @@ def compare(
             perturb=perturb,
             flows=listed(flows),
             against=against,
-            seeds=range(seed, seed + repetitions),
+            seeds=None if described else seeds,
             out=out,
             records="first",
             workers=workers,
@@ -121,6 +128,21 @@ def compare(
     judge(result.findings_of(), strict)
 
 
+def _seeds(seed: int | None, repetitions: int | None) -> range:
+    """The seeds of a comparison without a description."""
+    first, count = 1 if seed is None else seed, 10 if repetitions is None else repetitions
+    cwndlab.simulate.check_first_seed(first, count)
+    return range(first, first + count)
+
+
+def _refuse(options: Mapping[str, object]) -> None:
+    """Raises with the options that a description has no place for."""
+    what, hint = "the file describes seeds and alternatives", "leave it out, or change the file"
+    faults = [Fault(name, what, hint) for name, value in options.items() if value is not None]
+    if faults:
+        raise ScenarioError(*faults)
+
+
 def _over(text: str | None) -> dict[str, list[Any]] | None:
     """The field of ``--over`` with its values."""
     if text is None:
@@ -145,10 +167,13 @@ def _alternatives(texts: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
         place, _, change = one.partition(":")
         axis, dot, name = (part.strip() for part in place.partition("."))
         path, equals, value = (part.strip() for part in change.partition("="))
-        if not dot or not name or (change and not equals):
+        if not dot or not axis or not name or (change and not equals):
             hint = "write --alternative remedy.CoDel:dumbbell.bottleneck.queue.kind=codel"
             raise ScenarioError(Fault("--alternative", f"'{one}' does not name an alternative of an axis", hint))
         fields = made.setdefault(axis, {}).setdefault(name, {})
+        if path in fields:
+            what = f"{axis}.{name} sets '{path}' twice, and one of the values would be lost"
+            raise ScenarioError(Fault("--alternative", what, "leave out one of them"))
         if change:
             fields[path] = cwndlab.study.fields.plain(value)
     return made

@@ -37,7 +37,7 @@ def demo(
         repetitions=QUICK_REPETITIONS if quick else REPETITIONS,
         metrics=METRICS,
         set_=[f'title="{TITLE}"', *([f"duration={QUICK_DURATION}"] if quick else [])],
-        out=out,
+        out=str(out),
         report=out.with_name(f"{out.name}.html"),
         workers=workers,
     )

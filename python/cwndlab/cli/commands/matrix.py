@@ -10,7 +10,7 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, say
 from cwndlab.cli.findings import judge
-from cwndlab.cli.options import TABLE_FORMAT, algorithms_of, command
+from cwndlab.cli.options import PLACE, TABLE_FORMAT, algorithms_of, command
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
 from cwndlab.cli.show import show_result
 from cwndlab.errors import Fault, ScenarioError
@@ -21,7 +21,7 @@ def matrix(
     seed: int = 1,
     perturb: bool | None = None,
     algorithm_file: list[Path] | None = None,
-    out: Annotated[Path | None, "Folder for the rows; a second call resumes there."] = None,
+    out: Annotated[str | None, PLACE] = None,
     report: Path | None = None,
     workers: int | None = None,
     format: Annotated[Format, TABLE_FORMAT] = Format.table,

@@ -13,7 +13,7 @@ import typer
 import cwndlab
 from cwndlab.cli.console import Format, say, say_seed, write, write_csv, write_json, write_table
 from cwndlab.cli.findings import judge, say_findings
-from cwndlab.cli.options import Argument, Option, command
+from cwndlab.cli.options import Argument, Option, command, listed
 from cwndlab.cli.progress import Stopped, transfer_bar
 from cwndlab.cli.show import write_cells
 from cwndlab.errors import Error, Fault, ScenarioError
@@ -73,7 +73,8 @@ def measure(
         limit = limit or "200MB"
     spec = cwndlab.live.spec.CampaignSpec(
         servers=tuple(url if url in foreign else url.rstrip("/") for url in urls),
-        algorithms=tuple(name.strip() for name in algorithms.split(",") if name.strip()),
+        # A server takes no blanks.
+        algorithms=tuple("".join(name.split()) if "(" in name else name for name in listed(algorithms) or ()),
         rounds=rounds,
         schedule=schedule,
         size_bytes=size_bytes(size or ("20MB" if foreign else "200MB"), "bytes"),

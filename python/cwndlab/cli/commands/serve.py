@@ -55,6 +55,7 @@ def serve(
         write_rows(limits, columns, format, wrap=("of",))
         return
 
+    cwndlab.live.server.check_listen(listen)
     folder = state or cwndlab.live.server.state_folder()
     text, made = cwndlab.live.server.tokens(token, folder)
     server = cwndlab.engine.serve(

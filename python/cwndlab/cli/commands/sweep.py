@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import cwndlab
-from cwndlab.cli.console import Format, say, span, write, write_rows, write_table
+from cwndlab.cli.console import Format, say, span, write, write_rows
 from cwndlab.cli.findings import judge
-from cwndlab.cli.options import TABLE_FORMAT, Argument, Option, changes_of, classes_of, command
+from cwndlab.cli.options import PLACE, TABLE_FORMAT, Argument, Option, changes_of, classes_of, command
 from cwndlab.cli.progress import Stopped, progress_bar, stopped
-from cwndlab.cli.show import show_result
+from cwndlab.cli.show import FORMS, show_result, write_cells
 from cwndlab.errors import Fault, RunError, ScenarioError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _CROWDED = 1.25
 
 def sweep(
     file: Annotated[Path, Argument("FILE", "The description of the sweep, in TOML or Python.")],
-    out: Annotated[str | None, Option("DIR|URL", "Folder or URL for the rows; FILE.sweep by default.")] = None,
+    out: Annotated[str | None, PLACE._replace(help="Folder or URL for the rows; FILE.sweep by default.")] = None,
     cluster: Annotated[str | None, Option("CLUSTER", "Run on Dask: tcp://host:port, local:N or slurm:…")] = None,
     dry_run: Annotated[bool, "Estimate packets and hours; run nothing."] = False,
     show: Annotated[bool, "Print the rows in --out; run nothing."] = False,
@@ -54,6 +54,8 @@ def sweep(
     if dry_run:
         _dry_run(spec, place, where, workers, format)
         return
+    # The runs may take hours, and the table is printed after them.
+    cwndlab.study.sweeps.run.check_shown(spec, names, pivot)
     result = _run(spec, place, where, workers)
     outcome = result.outcome
     if outcome.finished:
@@ -94,7 +96,7 @@ def _dry_run(spec: Sweep, place: str, cluster: Cluster | None, workers: int | No
     cells, left = cwndlab.study.sweeps.run.left(spec, place)
     count = _workers_of(cluster) if cluster is not None else workers or cwndlab.engine.available_cores()
     estimate = cwndlab.study.sweeps.estimate.estimate(spec, cells, left, workers=count)
-    if format is not Format.table:
+    if format not in FORMS:
         rows: list[dict[str, Any]] = [estimate.as_dict()]
         write_rows(rows, tuple(rows[0]), format)
         return
@@ -107,7 +109,7 @@ def _dry_run(spec: Sweep, place: str, cluster: Cluster | None, workers: int | No
         ("CPU", f"{span(estimate.cpu_s)}"),
         (f"on {count} core{'s' if count > 1 else ''}", span(estimate.cpu_s / count)),
     ]
-    write_table(lines, ("this sweep", ""), right=("",))
+    write_cells(lines, ("this sweep", ""), format, right=("",))
     which = "all cells were" if estimate.calibrated == estimate.cells else f"{estimate.calibrated} cells were"
     say(f"{which} run briefly ({estimate.calibration_s:.1f} s) to measure the cost of a run and of a packet here")
     if cluster is None and estimate.crowding > _CROWDED:

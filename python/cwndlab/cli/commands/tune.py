@@ -13,6 +13,7 @@ from cwndlab.cli.findings import judge
 from cwndlab.cli.options import Argument, classes_of, command
 from cwndlab.cli.progress import Stopped, progress_bar
 from cwndlab.cli.show import show_tuning
+from cwndlab.errors import RunError
 
 
 def tune(
@@ -31,8 +32,14 @@ def tune(
     """
     spec = cwndlab.study.tuning.load(file, classes=classes_of(algorithm_file))
     place = out or Path(f"{file.stem}.tune")
-    with progress_bar() as progress:
-        result = cwndlab.study.tuning.tune(spec, out=place, trials=trials, workers=workers, progress=progress)
+    try:
+        with progress_bar() as progress:
+            result = cwndlab.study.tuning.tune(spec, out=place, trials=trials, workers=workers, progress=progress)
+    except RunError:
+        # Such as a search in which no trial satisfies the constraints: which ones come near shows how to relax them.
+        if list_:
+            show_tuning(cwndlab.study.tuning.TuningResult.read(place), format, trials=True)
+        raise
     show_tuning(result, format, trials=list_)
     say(f"search: {place}")
     if not result.complete:

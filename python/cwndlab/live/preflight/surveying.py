@@ -37,7 +37,10 @@ class Target:
             raise _no_host(text, str(cause).lower()) from None
         if not host or any(letter.isspace() or not letter.isprintable() for letter in host):
             raise _no_host(text, f"'{text}' names no host")
-        return cls(host, port or (80 if parts.scheme == "http" else PORT))
+        if port == 0:
+            raise _no_host(text, f"'{text}': nothing listens at port 0")
+        usual = 80 if parts.scheme == "http" else PORT
+        return cls(host, usual if port is None else port)
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

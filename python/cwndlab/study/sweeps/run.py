@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.engine import engine_version
-from cwndlab.errors import Fault, ScenarioError
-from cwndlab.metrics.summary import requested
+from cwndlab.errors import ArgumentError, Fault, ScenarioError
+from cwndlab.metrics import COLUMNS
+from cwndlab.metrics.summary import NAMES, requested
 from cwndlab.scenario.like import ScenarioLike
 from cwndlab.study.arguments import Algorithms, algorithms_of, seeds_of
+from cwndlab.study.cells import Cells, unmeasured
 from cwndlab.study.executor import Executor, Plan, execute, threads
 from cwndlab.study.result import Result
-from cwndlab.study.spec import Point, Progress
+from cwndlab.study.spec import Measure, Point, Progress, Study
 from cwndlab.study.store import Store
 from cwndlab.study.sweeps.spec import Sweep
+from cwndlab.study.tables import pivot_axes
 
 if TYPE_CHECKING:
     from cwndlab.records import Records
@@ -98,8 +101,9 @@ def sweep(
     """
     if isinstance(scenario, Sweep):
         spec = scenario
-        if over or algorithms or alternatives or seeds is not None or metrics or measure or until:
-            what = "a Sweep has its own fields, algorithms, seeds and metrics"
+        given = [seeds, measure, until, at_most, start_s, end_s]
+        if over or algorithms or alternatives or metrics or any(one is not None for one in given):
+            what = "a Sweep has its own fields, algorithms, seeds, metrics and interval"
             raise ScenarioError(Fault("sweep", what, "leave out the other arguments, or name a scenario"))
     else:
         base, names = algorithms_of(scenario, algorithms)
@@ -129,6 +133,19 @@ def sweep(
         result = execute(plan, store, executor=run_on, progress=progress, tolerant=True)
         result.notes += store.notes
     return result
+
+
+def check_shown(spec: Sweep, metrics: Sequence[str] | None, pivot: str | None) -> None:
+    """Raises ``ArgumentError`` if the table of a sweep that has not run will lack a metric, or an axis of ``pivot``.
+    The names that the sweep's own function returns are not known before."""
+    measured = [*NAMES, *spec.further]
+    names = [name for name in metrics or () if name not in measured and (name in COLUMNS or spec.measure is None)]
+    if names:
+        raise ArgumentError(*(unmeasured(name, measured) for name in names))
+    if pivot is not None:
+        points = [Point(number, spec.labels(number), "") for number in range(len(spec))]
+        frame = Study(points=points, seeds=spec.seeds, measure=Measure(), header=spec.header).table()
+        pivot_axes(Cells(spec.header, frame, frame.clear()), pivot)
 
 
 def left(spec: Sweep, out: str | Path) -> tuple[Sequence[Point], list[int]]:

@@ -180,7 +180,10 @@ class Sweep:
             yield Fault("sweep.alternatives", what, hint)
         for name, members in self.alternatives.items() if isinstance(self.alternatives, Mapping) else ():
             where = f"sweep.alternatives.{name}"
-            if not isinstance(members, Mapping) or not members:
+            if not isinstance(name, str) or not name.strip():
+                hint = "write a table [sweep.alternatives.AXIS.NAME] for each of them"
+                yield Fault("sweep.alternatives", f"{short(name)} is not the name of an axis", hint)
+            elif not isinstance(members, Mapping) or not members:
                 yield Fault(where, "names no alternatives", f"write a table [{where}.NAME] for each of them")
             else:
                 yield from _alternative_faults(where, members)
@@ -224,7 +227,7 @@ class Sweep:
             yield Fault(
                 "sweep.end_s", f"the interval from {self.start_s:g} to {self.end_s:g} s is empty", "end it later"
             )
-        taken: dict[str, str] = {}
+        taken = {_column(name): f"sweep.alternatives.{name}" for name in self.alternatives}
         for place, fields in self._groups():
             lengths = {name: len(values) for name, values in fields.items()}
             for name, length in lengths.items():
@@ -290,7 +293,7 @@ class Sweep:
             yield Fault(where, f"'{metric}': no flow is called '{one.flow}'", f"there are {there}")
 
     @property
-    def _further(self) -> list[str]:
+    def further(self) -> list[str]:
         """The metrics beyond those that every row has: the requested ones, and that of the stopping rule."""
         rule = self.rule
         return list(dict.fromkeys([*self.metrics, *([] if rule is None or rule.metric in NAMES else [rule.metric])]))
@@ -323,7 +326,7 @@ class Sweep:
     def axes(self) -> tuple[Axis, ...]:
         """What varies, the last one fastest."""
         axes = [
-            Axis((name if name == "algorithm" else f"@{name}",), tuple((one,) for one in members), (*members.values(),))
+            Axis((_column(name),), tuple((one,) for one in members), (*members.values(),))
             for name, members in self.alternatives.items()
         ]
         axes += [Axis.of({"algorithm": self.algorithms})] if self.algorithms else []
@@ -365,6 +368,10 @@ class Sweep:
         named = (zip(axis.fields, axis.values[at], strict=True) for axis, at in self._places(index))
         return dict(pair for pairs in named for pair in pairs)
 
+    def labels(self, index: int) -> dict[str, Any]:
+        """The labels of a cell: its values as a table of cells has them."""
+        return {name: value if _is_plain(value) else shown(value) for name, value in self.values(index).items()}
+
     def checked(self, index: int) -> Checked:
         """The scenario of a cell; raises with its faults."""
         chosen = self._choices(index)
@@ -391,8 +398,7 @@ class Sweep:
             for one in self._interval_faults(checked):
                 faults.setdefault(one, []).append(index)
             lost.update(dict.fromkeys(self._lost(index, checked)))
-            labels = {name: value if _is_plain(value) else shown(value) for name, value in self.values(index).items()}
-            points.append(Point(index, labels, checked.hash, checked.document))
+            points.append(Point(index, self.labels(index), checked.hash, checked.document))
         if faults:
             raise ScenarioError(*(self._summarised(faults) if names_cells else faults))
         if lost:
@@ -436,7 +442,7 @@ class Sweep:
 
     def study(self) -> Study:
         """The runs of the sweep; raises with the faults of all cells."""
-        points, names = self.points(), tuple(sorted(self._further))
+        points, names = self.points(), tuple(sorted(self.further))
         documents = [point.document for point in points]
         measure = Measure(names, self.start_s, self.end_s, columns=self.measure, labels=self.columns)
         return Study(
@@ -460,7 +466,7 @@ class Sweep:
             until=self.until,
             start_s=self.start_s,
             end_s=self.end_s,
-            further=self._further,
+            further=self.further,
         )
 
 
@@ -471,6 +477,11 @@ def _is_plain(value: object) -> bool:
 
 def _by_field(fields: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     return {name: listed(values) for name, values in fields.items()}
+
+
+def _column(axis: str) -> str:
+    """The column of an axis of alternatives."""
+    return axis if axis == "algorithm" else f"@{axis}"
 
 
 def _has_base(one: Any) -> bool:

@@ -96,7 +96,8 @@ def _faults(node: ast.expr, where: str, metrics: Sequence[str]) -> Iterator[Faul
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in (*_FUNCTIONS, "otherwise"):
             counts = {"otherwise": 2, "abs": 1, "log": 1, "sqrt": 1}
             if (len(arguments) != counts[name]) if name in counts else len(arguments) < 2:
-                yield Fault(where, f"'{ast.unparse(node)}' has {len(arguments)} arguments", f"write {name}(a, b)")
+                written = f"write {name}({'a' if counts.get(name) == 1 else 'a, b'})"
+                yield Fault(where, f"'{ast.unparse(node)}' has {len(arguments)} arguments", written)
             for argument in arguments:
                 yield from _faults(argument, where, metrics)
         case _:

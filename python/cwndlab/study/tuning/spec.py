@@ -304,11 +304,12 @@ class Tuning:
     @property
     def default(self) -> dict[str, Value]:
         """The parameters as the algorithm's text has them, or the entry's own."""
-        known = self._known()
+        # In the canonical text the parts have the names that the parameters have, whatever was written.
+        known, text_in_full = self._known(), self._canonical(self.algorithm)
         values: dict[str, Value] = {}
         for full in self.parameters:
             part, _, name = full.partition(".")
-            written = re.search(rf"(?:^|[+/]){re.escape(part)}\(([^)]*)\)", self.algorithm)
+            written = re.search(rf"(?:^|[+/]){re.escape(part)}\(([^)]*)\)", text_in_full)
             pairs = dict(pair.replace(" ", "").split("=", 1) for pair in written[1].split(",")) if written else {}
             default = known[full].default
             text = pairs.get(name)
@@ -353,7 +354,8 @@ class Tuning:
         ]
         parts += [{name: vars(one) for name, one in self.ranges.items()}, self.seed, dict(self.published)]
         parts += [
-            [point.hash for point in self.train.points()],
+            # With the algorithm in the flows: the hash of a scenario has the sources of the classes that flows use.
+            [point.hash for point in self.sweep("train", [self.default]).points()],
             list(self.train.seeds),
             self.train.start_s,
             self.train.end_s,
