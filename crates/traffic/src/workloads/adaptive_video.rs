@@ -101,7 +101,7 @@ impl Config {
         if self.control == MediaControl::Gcc && self.max_rate < GCC_FLOOR {
             faults.add(table.at("max_rate"), "is less than 5 kbps, the smallest rate of 'gcc'", "write \"1.5 Mbps\"");
         }
-        check_interval(table, "feedback", self.feedback, "RFC 8698, section 5.3, recommends 100 ms", faults);
+        check_interval(table, "feedback", self.feedback, "write \"100 ms\"", faults);
     }
 
     fn datagram(&self, payload: Bytes) -> Bytes {
