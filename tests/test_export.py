@@ -16,6 +16,7 @@ import pytest
 from cwndlab.cli import app as cli
 from cwndlab.export import FORMATS, export
 from cwndlab.export.pcap import Frame, Terms, checksum, headers
+from cwndlab.export.segments import Numbers
 from cwndlab.export.wire import Way, Wire, is_udp
 from cwndlab.records import TABLES, Records
 from cwndlab.simulate import run
@@ -273,7 +274,7 @@ def test_ports_of_many_connections_are_ports(clean: Records, connection: int, po
     """By hand: 64,000 ports from 1,024 on are up to 65,023, the first one is 40,000."""
     wire = Wire(clean)
     row = next(wire.rows(link=0)) | {"connection": connection}
-    packet, _ = headers(wire, Frame(0, 0, 0, row, 64, 0, ""), Terms(1460, True, 0, 65_535), 0)
+    packet, _ = headers(wire, Frame(0, 0, 0, row, 64, 0, ""), Terms(1460, True, 0, 65_535), Numbers())
     assert struct.unpack_from(">HH", packet, 20) == (port, 5_001)
 
 

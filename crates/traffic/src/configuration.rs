@@ -1,7 +1,7 @@
 //! The interface of a workload's configuration.
 
 use cwndlab_config::{Faults, Reader};
-use cwndlab_units::{Bytes, Rate};
+use cwndlab_units::{Bytes, Duration, Rate};
 
 use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::flow_context::FlowContext;
@@ -25,6 +25,16 @@ pub struct PacketSizes {
     pub header: Bytes,
     /// Size of a packet without payload.
     pub ack: Bytes,
+}
+
+/// The shortest interval of a timer that repeats: a shorter one would make its expiries most of the events of a run.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Refuses an interval of a timer that is shorter than a millisecond, but not zero, which disables it.
+pub(crate) fn check_interval(table: &Reader<'_>, name: &str, interval: Duration, hint: &str, faults: &mut Faults) {
+    if interval != Duration::ZERO && interval < SHORTEST_INTERVAL {
+        faults.add(table.at(name), format!("is shorter than {SHORTEST_INTERVAL}"), hint);
+    }
 }
 
 /// The configuration of a workload, which [`fields!`](cwndlab_config::fields!) declares.

@@ -52,9 +52,15 @@ impl Repetition {
         actions.push(Action::Offer(now, size));
     }
 
-    /// Sets the timer after a pause drawn from this distribution.
+    /// Sets the timer after a pause within an exchange, drawn from this distribution. It may end after the stop: what has
+    /// started continues.
     pub(crate) fn pause(&mut self, pause: &Distribution, now: Time) {
-        self.due = (now + sample_pause(pause, &mut self.times)).min(self.stop);
+        self.due = now + sample_pause(pause, &mut self.times);
+    }
+
+    /// Clears the timer after such a pause.
+    pub(crate) fn resume(&mut self) {
+        self.due = NEVER;
     }
 
     /// Number of exchanges that start together, `most` at most.

@@ -119,6 +119,16 @@ impl Generation {
         }
     }
 
+    /// Starts with a burst a period after `now`.
+    pub(crate) fn start_after(&mut self, now: Time) {
+        let pause = self.draw_pause();
+        self.start(now + pause);
+    }
+
+    fn draw_pause(&mut self) -> Duration {
+        sample_pause(&self.schedule.period, &mut self.times).max(Duration::from_nanos(1))
+    }
+
     /// Time of the next burst; [`NEVER`] after the last one.
     pub(crate) fn next(&self) -> Time {
         self.next
@@ -176,7 +186,7 @@ impl Generation {
         let left = self.schedule.count.map_or(u64::MAX, |count| count - self.generated);
         let number = (u64::from(least) + random).min(left);
         self.generated += number;
-        let pause = sample_pause(&self.schedule.period, &mut self.times).max(Duration::from_nanos(1));
+        let pause = self.draw_pause();
         self.next = if number == left { NEVER } else { self.next + pause };
         number
     }

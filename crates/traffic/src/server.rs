@@ -29,19 +29,28 @@ impl Server {
         Self { processing: processing.clone(), times, free: Time::ZERO, responses: VecDeque::new() }
     }
 
-    /// Responds with `bytes` to a request that arrived at `now`, at once or after the processing time.
-    pub(crate) fn respond(&mut self, bytes: Bytes, message: Message, now: Time, actions: &mut Vec<Action>) {
-        self.respond_in_parts(&[bytes], message, now, actions);
+    /// Responds with `bytes` to a request that arrived at `now`, at once or after the processing time; returns the time of the
+    /// response.
+    pub(crate) fn respond(&mut self, bytes: Bytes, message: Message, now: Time, actions: &mut Vec<Action>) -> Time {
+        self.respond_in_parts(&[bytes], message, now, actions)
     }
 
     /// The same in parts, each written on its own.
-    pub(crate) fn respond_in_parts(&mut self, parts: &[Bytes], message: Message, now: Time, actions: &mut Vec<Action>) {
+    pub(crate) fn respond_in_parts(
+        &mut self,
+        parts: &[Bytes],
+        message: Message,
+        now: Time,
+        actions: &mut Vec<Action>,
+    ) -> Time {
         let processing = sample_pause(&self.processing, &mut self.times);
         if processing == Duration::ZERO && self.responses.is_empty() {
-            return send_in_parts(parts, message, actions);
+            send_in_parts(parts, message, actions);
+            return now;
         }
         self.free = self.free.max(now) + processing;
         self.responses.push_back((self.free, parts.to_vec(), message));
+        self.free
     }
 
     /// Time at which the next response is ready.

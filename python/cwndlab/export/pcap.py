@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import polars as pl
 
 from cwndlab.errors import Fault, RecordsError
+from cwndlab.export.segments import Numbers, numbers
 from cwndlab.export.wire import ACK, DATA, DROPPED, LOST, SYN, SYN_ACK, Way, Wire
 from cwndlab.files import atomic_write
 
@@ -33,7 +34,7 @@ _FIRST_PORT, _PORTS = 1_024, 64_000
 _TCP, _UDP = 6, 17
 _TTL = 64
 _FLAG_SYN, _FLAG_ACK, _FLAG_ECE, _FLAG_CWR, _FLAG_AE = 0x02, 0x10, 0x40, 0x80, 0x100
-# What a sender of data offers to receive; nothing is ever sent to it.
+# What an end offers to receive before it has acknowledged anything, as the sender of a bulk flow never does.
 _IDLE_WINDOW = 65_535
 _MOST_SCALE = 14
 _IN, _OUT = 1, 2
@@ -107,10 +108,9 @@ def capture(wire: Wire, taps: list[Tap], file: BinaryIO, origin_ns: int = 0) -> 
     terms = _terms(wire)
     frames = [frame for number, tap in enumerate(taps) for frame in _frames(wire, number, tap)]
     frames.sort(key=lambda frame: (frame.time_ns, frame.tap, frame.row["packet"]))
-    echoes = _echoes(wire)
+    known = numbers(wire)
     for frame in frames:
-        echo = echoes.get(frame.row["packet"], 0)
-        packet, length = headers(wire, frame, terms[frame.row["flow"]], echo)
+        packet, length = headers(wire, frame, terms[frame.row["flow"]], known.get(frame.row["packet"], Numbers()))
         time = origin_ns + frame.time_ns
         body = struct.pack("<IIIII", frame.tap, time >> 32, time & 0xFFFFFFFF, len(packet), length)
         options = [(2, struct.pack("<I", frame.way))] if frame.way else []
@@ -189,44 +189,8 @@ def _frames(wire: Wire, number: int, tap: Tap) -> Iterator[Frame]:
             yield Frame(row["arrival_ns"], number, _IN, row, _TTL - len(back) + 1, ecn, "")
 
 
-def _echoes(wire: Wire) -> dict[int, int]:
-    """Per packet the sending time of what it echoes, ns: an ACK tells it itself, a SYN-ACK echoes the SYN, data the
-    last ACK or SYN-ACK that had reached their sender (RFC 7323, section 4.3)."""
-    result: dict[int, int] = {}
-    for flow in (flow["flow"] for flow in wire.flows if flow["flow"] not in wire.datagrams):
-        out, back = (wire.ways.get(Way(flow, forward), []) for forward in (True, False))
-        if not out or not back:
-            continue
-        seen: list[tuple[int, int, int, int, bool, int]] = []
-        for row in wire.rows(link=back[-1]):
-            if row["flow"] == flow and not row["forward"] and row["arrival_ns"] is not None:
-                # Arrivals come before departures of the same time.
-                seen.append((row["arrival_ns"], 0, row["packet"], row["connection"], False, row["sent_ns"]))
-        for row in wire.rows(link=out[0]):
-            if row["flow"] == flow and row["kind"] == DATA:
-                seen.append((row["sent_ns"], 1, row["packet"], row["connection"], True, 0))
-        last_stamp: dict[int, int] = {}
-        for _, _, packet, connection, is_data, stamp in sorted(seen):
-            if is_data:
-                result[packet] = last_stamp.get(connection, 0)
-            else:
-                last_stamp[connection] = stamp
-        syns: dict[int, int] = {}
-        for row in wire.rows():
-            if row["flow"] != flow:
-                continue
-            if row["kind"] == SYN:
-                syns.setdefault(row["connection"], row["sent_ns"])
-            elif row["kind"] == SYN_ACK:
-                result[row["packet"]] = syns.get(row["connection"], 0)
-            elif row["kind"] == ACK:
-                result[row["packet"]] = row["echo_ns"] or 0
-    return result
-
-
-def headers(wire: Wire, frame: Frame, terms: Terms, echo_ns: int) -> tuple[bytes, int]:
-    """IPv4 header and that of TCP or UDP of a packet that echoes what was sent at ``echo_ns``, and the length of its
-    IPv4 packet."""
+def headers(wire: Wire, frame: Frame, terms: Terms, told: Numbers) -> tuple[bytes, int]:
+    """IPv4 header and that of TCP or UDP of a packet with these numbers, and the length of its IPv4 packet."""
     row = frame.row
     address = ((row["flow"] + 1) >> 16 & 0x3F) << 16 | (row["flow"] + 1) & 0xFFFF
     source, target = _SENDER_NET | address, _RECEIVER_NET | address
@@ -235,7 +199,7 @@ def headers(wire: Wire, frame: Frame, terms: Terms, echo_ns: int) -> tuple[bytes
         source, target, ports = target, source, ports[::-1]
     is_datagram = row["flow"] in wire.datagrams
     protocol = _UDP if is_datagram else _TCP
-    made = _udp(row, ports) if is_datagram else _tcp(wire, row, ports, terms, echo_ns)
+    made = _udp(row, ports) if is_datagram else _tcp(wire, row, ports, terms, told)
     # Where the header has its checksum, which is zero so far.
     at = 6 if is_datagram else 16
     length = 20 + len(made) + row["payload_bytes"]
@@ -254,30 +218,28 @@ def _udp(row: dict[str, Any], ports: tuple[int, ...]) -> bytes:
     return struct.pack(">HHHH", *ports, 8 + row["payload_bytes"], 0)
 
 
-def _tcp(wire: Wire, row: dict[str, Any], ports: tuple[int, ...], terms: Terms, echo_ns: int) -> bytes:
+def _tcp(wire: Wire, row: dict[str, Any], ports: tuple[int, ...], terms: Terms, told: Numbers) -> bytes:
     """The header of a segment with its options, without its checksum."""
-    kind, flow, connection = row["kind"], row["flow"], row["connection"]
-    stamp, echo = (time // 10**6 & 0xFFFFFFFF for time in (row["sent_ns"], echo_ns))
+    kind = row["kind"]
+    stamp, echo = (time // 10**6 & 0xFFFFFFFF for time in (row["sent_ns"], told.echo_ns))
     flags = (_FLAG_ECE if row["ece"] else 0) | (_FLAG_CWR if row["cwr"] else 0)
     if row["ace"] is not None and row["ace"] & 0b100:
         flags |= _FLAG_AE
-    window = _IDLE_WINDOW >> terms.scale
-    sequence = acknowledged = 0
-    if kind == DATA:
-        sequence, acknowledged = 1 + wire.byte(flow, connection, row["sequence_bytes"]), 1
-        sequence -= row["payload_bytes"] == 0  # a window probe, below SND.UNA (Linux, tcp_xmit_probe_skb)
-        flags |= _FLAG_ACK
-    elif kind == ACK:
-        sequence, acknowledged = 1, 1 + wire.byte(flow, connection, row["sequence_bytes"])
-        flags |= _FLAG_ACK
-        window = min(row["window_bytes"] >> terms.scale, 0xFFFF)
-    elif kind == SYN:
+    advertised = _IDLE_WINDOW if told.window_bytes is None else told.window_bytes
+    window = min(advertised >> terms.scale, 0xFFFF)
+    sequence, acknowledged = 1 + told.sequence, 1 + told.acknowledged
+    if kind == SYN:
+        sequence = acknowledged = 0
         flags |= _FLAG_SYN
         window = _IDLE_WINDOW
-    else:
-        acknowledged = 1
+    elif kind == SYN_ACK:
+        sequence, acknowledged = 0, 1
         flags |= _FLAG_SYN | _FLAG_ACK
         window = terms.first_window
+    else:
+        flags |= _FLAG_ACK
+        # A window probe is below SND.UNA (Linux, tcp_xmit_probe_skb).
+        sequence -= kind == DATA and row["payload_bytes"] == 0
     options = _options(wire, row, terms, stamp, echo)
     offset = (20 + len(options)) // 4 << 12
     header = struct.pack(
@@ -296,7 +258,8 @@ def _options(wire: Wire, row: dict[str, Any], terms: Terms, stamp: int, echo: in
         options = b"\x01\x01" + stamps if stamps else b""
         if row["sack"]:
             ends = [int(end) for block in row["sack"].split(" ") for end in block.split("-")]
-            edges = [1 + wire.byte(row["flow"], row["connection"], end) & 0xFFFFFFFF for end in ends]
+            flow, connection, forward = row["flow"], row["connection"], not row["forward"]
+            edges = [1 + wire.byte(flow, connection, end, forward=forward) & 0xFFFFFFFF for end in ends]
             options += b"\x01\x01" + struct.pack(f">BB{len(edges)}I", 5, 2 + 4 * len(edges), *edges)
     return options + b"\x01" * (-len(options) % 4)
 

@@ -3,8 +3,9 @@
 Samples become ``recovery:metrics_updated`` and changes of state ``recovery:congestion_state_updated``, as
 draft-ietf-quic-qlog-quic-events has them, each with the fields that changed. ``recovery:parameters_set`` has the MSS.
 What QUIC has no event for is of a schema
-of our own, ``urn:cwndlab:qlog:tcp``: ``tcp:segment_sent``, ``tcp:ack_received``, ``tcp:segment_dropped`` (where packets
-were recorded), ``tcp:remark`` for what the sender and its algorithm remarked. A UDP flow has ``udp:datagram_sent``,
+of our own, ``urn:cwndlab:qlog:tcp``: ``tcp:segment_sent``, ``tcp:ack_received``, ``tcp:segment_dropped`` and, of
+dialogues, ``tcp:segment_received``, ``tcp:ack_sent`` (where packets were recorded), ``tcp:remark`` for what the sender
+and its algorithm remarked. A UDP flow has ``udp:datagram_sent``,
 ``udp:datagram_received``, ``udp:datagram_dropped`` and ``udp:remark`` of ``urn:cwndlab:qlog:udp``, and no states. Times
 are milliseconds of the run's clock, sizes bytes, rates bit/s.
 """
@@ -32,6 +33,7 @@ _STATES = ("open", "disorder", "cwr", "recovery", "loss")
 _RANKS = {
     "recovery:parameters_set": -1,
     "tcp:ack_received": 0,
+    "tcp:segment_received": 0,
     "udp:datagram_received": 0,
     "tcp:segment_sent": 2,
     "udp:datagram_sent": 2,
@@ -138,16 +140,22 @@ def _remarks(records: Records, flow: int, category: str) -> Iterator[_Event]:
 
 
 def _segments(wire: Wire, flow: int) -> Iterator[_Event]:
+    """What the sender's end sends and receives, and the data that are dropped in both directions."""
     out, back = (wire.ways.get(Way(flow, forward), []) for forward in (True, False))
-    own, data = pl.col("flow") == flow, pl.col("kind") == DATA
-    for row in wire.rows(own, data, link=out[0]) if out else ():
+    own, data, acks = pl.col("flow") == flow, pl.col("kind") == DATA, pl.col("kind") == ACK
+    forward, arrived = pl.col("forward"), pl.col("arrival_ns").is_not_null()
+    for row in wire.rows(own, forward, data, link=out[0]) if out else ():
         yield row["sent_ns"], "tcp:segment_sent", _segment(wire, row) | {"retransmission": row["retransmission"]}
+    for row in wire.rows(own, forward, acks, link=out[0]) if out else ():
+        yield row["sent_ns"], "tcp:ack_sent", _ack(wire, row)
     for row in wire.rows(own, data, pl.col("fate").is_in([DROPPED, LOST])):
         time, why = _loss(wire, row)
         yield time, "tcp:segment_dropped", _segment(wire, row) | why
-    arrived = pl.col("arrival_ns").is_not_null()
-    for row in wire.rows(own, arrived, pl.col("kind") == ACK, link=back[-1]) if back else ():
-        yield row["arrival_ns"], "tcp:ack_received", _ack(wire, row)
+    for row in wire.rows(own, ~forward, arrived, data, link=back[-1]) if back else ():
+        yield row["arrival_ns"], "tcp:segment_received", _segment(wire, row)
+    for row in wire.rows(own, ~forward, arrived, acks, link=back[-1]) if back else ():
+        echo = {"timestamp_rtt": (row["arrival_ns"] - row["echo_ns"]) / 1e6} if row["echo_ns"] else {}
+        yield row["arrival_ns"], "tcp:ack_received", _ack(wire, row) | echo
 
 
 def _datagrams(wire: Wire, flow: int) -> Iterator[_Event]:
@@ -175,26 +183,25 @@ def _loss(wire: Wire, row: dict[str, Any]) -> tuple[int, dict[str, Any]]:
 
 
 def _ack(wire: Wire, row: dict[str, Any]) -> dict[str, Any]:
-    flow, connection = row["flow"], row["connection"]
+    flow, connection, forward = row["flow"], row["connection"], not row["forward"]
     ack: dict[str, Any] = {
         "connection": connection,
-        "ack": wire.byte(flow, connection, row["sequence_bytes"]),
+        "ack": wire.byte(flow, connection, row["sequence_bytes"], forward=forward),
         "window": row["window_bytes"],
         "ece": row["ece"],
     }
     if row["ace"] is not None:
         ack["ace"] = row["ace"]
-    if row["echo_ns"]:
-        ack["timestamp_rtt"] = (row["arrival_ns"] - row["echo_ns"]) / 1e6
     if row["sack"]:
         ack["sack"] = [
-            [wire.byte(flow, connection, int(end)) for end in block.split("-")] for block in row["sack"].split(" ")
+            [wire.byte(flow, connection, int(end), forward=forward) for end in block.split("-")]
+            for block in row["sack"].split(" ")
         ]
     return ack
 
 
 def _segment(wire: Wire, row: dict[str, Any]) -> dict[str, Any]:
-    first = wire.byte(row["flow"], row["connection"], row["sequence_bytes"])
+    first = wire.byte(row["flow"], row["connection"], row["sequence_bytes"], forward=row["forward"])
     return {
         "packet": row["packet"],
         "connection": row["connection"],

@@ -53,18 +53,24 @@ class Wire:
         self.links: list[str] = records.links["name"].to_list()
         self.flows: list[dict[str, Any]] = records.rows("flows")
         self.datagrams = frozenset(flow["flow"] for flow in self.flows if is_udp(flow))
-        self.packets = records.packets.sort("time_ns", "packet", maintain_order=True).with_columns(
-            self._forward().alias("forward")
-        )
+        self.packets = self._directed(records.packets.sort("time_ns", "packet", maintain_order=True))
 
-    def _forward(self) -> pl.Expr:
-        """Whether a packet travels from its flow's sender to its receiver: the two ends of UDP send the same kind."""
-        forward = pl.col("kind").is_in([DATA, SYN])
-        for flow in self.flows:
-            if flow["flow"] in self.datagrams and flow["route"]:
-                own = pl.col("link").is_in([int(link) for link in flow["route"].split()])
-                forward &= (pl.col("flow") != flow["flow"]) | own
-        return forward
+    def _directed(self, packets: pl.DataFrame) -> pl.DataFrame:
+        """Adds whether a packet travels from its flow's sender to its receiver: its first link is on the flow's route.
+
+        The kind does not tell it: both ends of a dialogue send data and ACKs, and both ends of UDP data. Only without a
+        route, as of measured transfers, data are the sender's.
+        """
+        routes = {flow["flow"]: sorted({int(link) for link in flow["route"].split()}) for flow in self.flows}
+        pairs = [(flow, link) for flow, links in routes.items() for link in links]
+        schema = {"flow": packets.schema["flow"], "first": packets.schema["link"]}
+        own = pl.DataFrame(pairs, schema=schema, orient="row").with_columns(forward=True)
+        by_kind = pl.col("flow").is_in([flow for flow, links in routes.items() if not links])
+        packets = packets.with_columns(pl.col("link").first().over("flow", "packet").alias("first"))
+        packets = packets.join(own, on=["flow", "first"], how="left", maintain_order="left").drop("first")
+        is_data = pl.col("kind").is_in([DATA, SYN])
+        by_route = pl.col("forward").fill_null(value=False)
+        return packets.with_columns(pl.when(by_kind).then(is_data).otherwise(by_route).alias("forward"))
 
     @cached_property
     def ways(self) -> dict[Way, list[int]]:
@@ -114,26 +120,27 @@ class Wire:
         return [(numbers.get(root(2 * link), 0), numbers.get(root(2 * link + 1), 0)) for link in range(len(self.links))]
 
     @cached_property
-    def _short(self) -> dict[tuple[int, int], tuple[list[int], list[int]]]:
-        """Per flow and connection the segments that are not full, and the bytes that all up to each lack."""
+    def _short(self) -> dict[tuple[int, int, bool], tuple[list[int], list[int]]]:
+        """Per flow, connection and direction the segments that are not full, and the bytes that all up to each lack."""
         sizes = {flow["flow"]: flow["mss_bytes"] for flow in self.flows}
+        key = ("flow", "connection", "forward")
         data = self.packets.filter((pl.col("kind") == DATA) & (pl.col("payload_bytes") > 0)).unique(
-            ["flow", "connection", "sequence_bytes"], keep="first"
+            [*key, "sequence_bytes"], keep="first"
         )
         full = pl.col("flow").replace_strict(sizes, return_dtype=pl.Int64)
         data = data.with_columns((full - pl.col("payload_bytes")).alias("lack")).filter(pl.col("lack") > 0)
-        result: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-        rows = data.sort("flow", "connection", "sequence_bytes")
-        for flow, connection, start, lack in rows.select("flow", "connection", "sequence_bytes", "lack").iter_rows():
-            starts, lacks = result.setdefault((flow, connection), ([], []))
+        result: dict[tuple[int, int, bool], tuple[list[int], list[int]]] = {}
+        rows = data.sort(*key, "sequence_bytes")
+        for *ends, start, lack in rows.select(*key, "sequence_bytes", "lack").iter_rows():
+            starts, lacks = result.setdefault((ends[0], ends[1], ends[2]), ([], []))
             starts.append(start)
             lacks.append(lack + (lacks[-1] if lacks else 0))
         return result
 
-    def byte(self, flow: int, connection: int, sequence_bytes: int) -> int:
-        """The number of a payload byte within its connection, from 0. The simulator numbers segments, and its byte
-        numbers count each as full; those of transfers' ends are shorter."""
-        starts, lacks = self._short.get((flow, connection), ([], []))
+    def byte(self, flow: int, connection: int, sequence_bytes: int, *, forward: bool = True) -> int:
+        """The number of a payload byte within its connection and direction, from 0. The simulator numbers segments, and
+        its byte numbers count each as full; those of transfers' ends are shorter."""
+        starts, lacks = self._short.get((flow, connection, forward), ([], []))
         before = bisect_left(starts, sequence_bytes)
         return sequence_bytes - (lacks[before - 1] if before else 0)
 

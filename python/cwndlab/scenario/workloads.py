@@ -1371,7 +1371,7 @@ class Call(Workload):
     streams
         The streams.
     length
-        Time from the first frame to the last one (default: until the end of the flow).
+        Time from the first frame, at whose end no frame is generated any more (default: until the end of the flow).
 
     Examples
     --------

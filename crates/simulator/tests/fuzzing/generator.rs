@@ -230,6 +230,9 @@ impl Generator {
                 "payload": self.size(), "credit": 1 + self.below(100), "idle_timeout": self.time(2.0 * MS, 10.0 * S),
                 "separate_writes": self.bernoulli(0.3) }),
         };
+        if workload["method"] == "observe" && workload["payload"].is_string() {
+            workload["payload"] = json!("1000 B"); // notifications do not come in blocks
+        }
         workload["tls"] = json!(self.choose(&["none", "1.2", "1.3", "1.3-0rtt"]));
         if workload["http"] == "3" {
             workload["tls"] = json!(self.choose(&["1.3", "1.3-0rtt"]));
@@ -261,7 +264,7 @@ impl Generator {
             return (workload, rate / 8.0 / 1200.0 + 200.0);
         }
         if kind == 4 {
-            let size = |generator: &mut Self| format!("{} B", 1 + generator.below(1472));
+            let size = |generator: &mut Self| format!("{} B", 1 + generator.below(1443));
             let think = self.log_uniform(10.0 * MS, S);
             let workload = json!({ "kind": "udp-request-response", "request": size(self), "response": size(self),
                 "dtls": self.choose(&["none", "1.3", "1.2"]), "dtls_authentication": "certificates", "think": ns(think), "timeout": self.time(MS, S), "processing": self.time(1e3, S) });

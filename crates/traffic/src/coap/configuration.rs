@@ -5,6 +5,7 @@ use cwndlab_units::{Bytes, Duration};
 
 use super::messages::{uint_bytes, Job};
 use super::timeout::CongestionControl;
+use crate::configuration::check_interval;
 use crate::dialogue::End;
 use crate::distribution::Distribution;
 use crate::distribution_fields::{PositiveSizes, PositiveTimes, Times};
@@ -17,6 +18,9 @@ const HEADER: Bytes = Bytes(4);
 const MARKER: Bytes = Bytes(1);
 /// Largest payload of a message if the path MTU is unknown (RFC 7252, 4.6).
 const MAX_PAYLOAD: Bytes = Bytes(1024);
+/// Blocks that the option Block can number (RFC 7959, 2.2).
+const MOST_BLOCKS: u64 = 1 << 20;
+
 words! {
     /// Who sends what.
     pub enum Method {
@@ -86,7 +90,12 @@ impl Config {
         if self.limit().is_some_and(|limit| largest > limit.0 as f64) {
             let hint = "requests that are confirmable come in blocks, notifications and other messages do not";
             faults.add(table.at("payload"), format!("is larger than {} B", MAX_PAYLOAD.0), hint);
+        } else if largest > (self.block.0 * MOST_BLOCKS) as f64 {
+            let what = format!("is more than {MOST_BLOCKS} blocks, which an option cannot number");
+            faults.add(table.at("payload"), what, "RFC 7959, section 2.2: NUM has 20 bits");
         }
+        check_interval(table, "ack_timeout", self.ack_timeout, "RFC 7252, section 4.8: 2 s", faults);
+        check_interval(table, "max_age", self.max_age, "RFC 7252, section 5.10.5: 60 s", faults);
     }
 
     /// Largest payload of a message that does not come in blocks: a notification, whose further blocks the client would have

@@ -48,7 +48,7 @@ macro_rules! rate_controls {
 }
 
 rate_controls! {
-    /// by delay and losses (RFC 8698)
+    /// by delay, losses and marks (RFC 8698)
     Nada = "nada" => nada,
     /// by a window of bytes in flight, with L4S (draft-ietf-ccwg-rfc8298bis-screamv2)
     Scream2 = "scream2" => scream2,

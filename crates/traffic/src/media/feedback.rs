@@ -84,7 +84,7 @@ impl Format {
                     entries.iter().filter_map(|one| one.arrival).map(|at| at.as_nanos() / DELTA).collect();
                 let delta = |pair: &[u64]| 1 + u64::from(!(pair[0]..=pair[0] + SMALL_DELTA).contains(&pair[1]));
                 let deltas = arrivals.windows(2).map(delta).sum::<u64>() + u64::from(!arrivals.is_empty());
-                2 * count.div_ceil(7) + deltas
+                (2 * count.div_ceil(7) + deltas).next_multiple_of(4)
             }
         })
     }
@@ -143,7 +143,8 @@ mod tests {
     }
 
     /// By hand: 5 packets are 10 bytes, padded to 12; transport-wide a status chunk of 2 bytes, and a byte for each of the
-    /// arrivals but 2 for one more than 63.75 ms later.
+    /// arrivals but 2 for one more than 63.75 ms later: 7, padded to 8, since the length of RTCP packets counts words of 32
+    /// bits (RFC 3550, 6.4.1).
     #[test]
     fn sizes_of_reports() {
         let mut arrivals = Arrivals::default();
@@ -157,7 +158,7 @@ mod tests {
         );
         assert!(entries[3].is_marked && !entries[4].is_marked);
         assert_eq!(Format::PerPacket.bytes(&entries), Bytes(12));
-        assert_eq!(Format::TransportWide.bytes(&entries), Bytes(2 + 5));
+        assert_eq!(Format::TransportWide.bytes(&entries), Bytes(8));
         assert_eq!(Format::Aggregate.bytes(&entries), Bytes::ZERO);
     }
 

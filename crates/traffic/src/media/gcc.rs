@@ -6,8 +6,8 @@
 //! - [`loss`]: the rate by losses, version 2;
 //! - [`probe`]: probes at the start and while the application limits the rate.
 //!
-//! Left out: back-off by a propagation RTT of more than 3 s, bursts of the pacer, and the padding and the trials that are off
-//! by default. The first estimate is `min_rate`.
+//! Left out: back-off by a propagation RTT of more than 3 s, bursts of the pacer, the probe after a large drop from which the
+//! path recovers, padding other than that of probes, and the trials that are off by default. The first estimate is `min_rate`.
 
 mod loss;
 mod probe;
@@ -49,7 +49,7 @@ impl Control {
             range,
             trend: Trend::default(),
             throughput: Throughput::default(),
-            delay: DelayControl::new(range, parameters.frame_rate),
+            delay: DelayControl::new(range),
             loss: LossControl::new(range),
             prober: Prober::new(range, now),
             rtt: DEFAULT_RTT,
@@ -69,19 +69,26 @@ impl RateControl for Control {
 
     fn on_feedback(&mut self, feedback: &Feedback, now: Time) {
         self.rtt = feedback.rtt.unwrap_or(self.rtt);
+        // The rate by the delay is that of arrivals: a report without any leaves it.
         let mut arrived: Vec<_> =
             feedback.packets.iter().filter_map(|one| Some((one.arrival?, one.sent, one.size))).collect();
         arrived.sort_by_key(|one| one.0);
+        let has_arrivals = !arrived.is_empty();
+        if has_arrivals {
+            self.trend.on_report(now);
+        }
         for (arrival, sent, size) in arrived {
             self.throughput.on_packet(sent, arrival, size);
             self.trend.on_packet(sent, arrival);
         }
         let acked = self.throughput.rate();
         let usage = self.trend.usage();
-        let probed = self.prober.on_feedback(&feedback.packets, self.target, acked);
-        self.delay.update(usage, acked, probed, self.rtt, now);
+        let probed = self.prober.on_feedback(&feedback.packets, self.delay.target, acked);
+        if has_arrivals {
+            self.delay.update(usage, acked, probed, self.rtt, now);
+        }
         let limited = self.prober.is_application_limited();
-        self.loss.on_feedback(&feedback.packets, acked.filter(|_| !limited), self.delay.target);
+        self.loss.on_feedback(&feedback.packets, acked, limited, self.delay.target);
         self.target = self.loss.target(self.delay.target).clamp(self.range.0, self.range.1);
         let may_probe = usage == Usage::Normal && self.target >= self.delay.target;
         self.prober.schedule(now, self.target, may_probe);

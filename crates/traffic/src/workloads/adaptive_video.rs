@@ -6,7 +6,7 @@ use cwndlab_config::{fields, words, Faults, Positive, Reader, Table};
 use cwndlab_units::{Bytes, Duration, Rate, Time};
 
 use crate::application::{Application, ApplicationKind, OfferedLoad};
-use crate::configuration::{Configuration, Transport};
+use crate::configuration::{check_interval, Configuration, Transport};
 use crate::dialogue::{End, Message};
 use crate::exchange::{Action, DatagramExchange, Exchange};
 use crate::flow_context::FlowContext;
@@ -68,6 +68,11 @@ fields! {
     check
 }
 
+/// One frame in 100 s: the frames of fewer would be larger than memory.
+const LEAST_FRAME_RATE: f64 = 0.01;
+/// libwebrtc's `kCongestionControllerMinBitrate`.
+const GCC_FLOOR: Rate = Rate(5_000);
+
 impl Config {
     fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
         if self.min_rate > self.max_rate {
@@ -87,9 +92,16 @@ impl Config {
                 "'scream2' and 'nada' do",
             );
         }
-        if self.frame_rate <= 0.0 || self.priority <= 0.0 {
-            faults.add(table.at("frame_rate"), "this and 'priority' are more than zero", "");
+        if self.frame_rate < LEAST_FRAME_RATE {
+            faults.add(table.at("frame_rate"), format!("is less than {LEAST_FRAME_RATE}"), "write 'frame_rate = 30'");
         }
+        if self.priority <= 0.0 {
+            faults.add(table.at("priority"), "is not above zero", "write 'priority = 1'");
+        }
+        if self.control == MediaControl::Gcc && self.max_rate < GCC_FLOOR {
+            faults.add(table.at("max_rate"), "is less than 5 kbps, the smallest rate of 'gcc'", "write \"1.5 Mbps\"");
+        }
+        check_interval(table, "feedback", self.feedback, "write \"100 ms\"", faults);
     }
 
     fn datagram(&self, payload: Bytes) -> Bytes {

@@ -52,7 +52,7 @@ fields! {
     pub struct Config {
         /// the streams
         streams: Vec<MediaStream> = required("'streams = [{ frame_rate = 30, frame = \"3750 B\" }]'"),
-        /// time from the first frame to the last one
+        /// time from the first frame, at whose end no frame is generated any more
         length: Option<Positive<Duration>> = absent("until the end of the flow"),
     }
     check
@@ -60,7 +60,7 @@ fields! {
 
 impl Config {
     fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
-        if self.streams.is_empty() || self.streams.len() > usize::from(STOP) {
+        if self.streams.is_empty() || self.streams.len() >= usize::from(STOP) {
             faults.add(
                 table.at("streams"),
                 "a call has 1 to 127 streams",
@@ -69,6 +69,10 @@ impl Config {
         }
         if self.streams.iter().any(|one| one.frame_rate <= 0.0) {
             faults.add(table.at("streams"), "a frame rate is not above zero", "write 'frame_rate = 30'");
+        }
+        if self.streams.iter().any(|one| one.stop_after.is_some() && one.group.is_none()) {
+            let hint = "write 'group = 30'; without groups there is no next one that would begin again";
+            faults.add(table.at("streams"), "a stream with 'stop_after' has no 'group'", hint);
         }
     }
 }

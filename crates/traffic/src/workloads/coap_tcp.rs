@@ -7,7 +7,7 @@ use cwndlab_units::{Bytes, Duration, Time};
 use crate::application::{Application, ApplicationKind, OfferedLoad};
 use crate::coap::configuration::Method;
 use crate::coap::messages::{uint_bytes, Job};
-use crate::configuration::Configuration;
+use crate::configuration::{check_interval, Configuration};
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{PositiveSizes, PositiveTimes, Times};
@@ -84,7 +84,23 @@ impl Config {
         if self.max_message_size < Bytes(1152) {
             let hint = "the default of RFC 8323, section 5.3.1, which fits a block of 1024 bytes";
             faults.add(table.at("max_message_size"), "is less than 1152 B", hint);
+            return;
         }
+        check_interval(table, "keep_alive", self.keep_alive, "\"0 s\" disables it", faults);
+        let largest = match self.payload {
+            Distribution::Fixed(largest) | Distribution::Uniform(_, largest) => largest,
+            _ => 0.0,
+        };
+        if let Some(limit) = self.limit().filter(|limit| largest > limit.0 as f64) {
+            let hint = "requests come in blocks, notifications do not; increase 'max_message_size'";
+            faults.add(table.at("payload"), format!("is larger than {} B", limit.0), hint);
+        }
+    }
+
+    /// Largest payload of a message that does not come in blocks: a notification, whose further blocks the client would have
+    /// to request.
+    fn limit(&self) -> Option<Bytes> {
+        (self.method == Method::Observe).then(|| Bytes(self.block_size()))
     }
 
     /// The end that sends requests or registers.
@@ -146,8 +162,7 @@ impl Config {
         self.message(u64::from(self.options) + 1, Bytes::ZERO)
     }
 
-    /// Size of a notification, whose option Observe may be empty (RFC 8323, 7.1). A payload beyond the largest message would
-    /// be fetched in blocks by the client.
+    /// Size of a notification, whose option Observe may be empty (RFC 8323, 7.1).
     fn notification_bytes(&self, payload: Bytes) -> Bytes {
         self.message(1, payload)
     }
@@ -257,9 +272,14 @@ impl CoapTcp {
         }
     }
 
+    fn draw_payload(&mut self) -> Bytes {
+        let size = sample_size(&self.config.payload, &mut self.sizes);
+        self.config.limit().map_or(size, |limit| size.min(limit))
+    }
+
     /// Generates the payload of a message.
     fn generate(&mut self, now: Time, actions: &mut Vec<Action>) -> Bytes {
-        let size = sample_size(&self.config.payload, &mut self.sizes);
+        let size = self.draw_payload();
         actions.push(Action::Offer(now, size));
         size
     }
@@ -356,11 +376,12 @@ impl Dialogue for CoapTcp {
             REQUEST => self.on_request(message, now, actions),
             RESPONSE => self.on_response(message, now, actions),
             REGISTER => {
-                // The response carries the state; messages follow at their times.
-                let state = sample_size(&self.config.payload, &mut self.sizes);
+                // The response carries the state; notifications are additional responses (RFC 7641, 1.2), of which the first
+                // one follows a period later.
+                let state = self.draw_payload();
                 let response = Message { kind: STATE, ..message };
-                self.server.respond(self.config.notification_bytes(state), response, now, actions);
-                self.messages.start(now);
+                let answered = self.server.respond(self.config.notification_bytes(state), response, now, actions);
+                self.messages.start_after(answered);
             }
             NOTIFY => {
                 actions.extend([Action::Deliver(message.since), Action::Record(message.since, message.size)]);
@@ -468,11 +489,26 @@ mod tests {
         actions.clear();
         one.on_message(of_kind(REGISTER), at(1), &mut actions);
         assert_eq!(actions, [Action::Send(Bytes(18), of_kind(STATE))]);
-        assert_eq!((one.responder_due(), one.due()), (at(1), at(60)));
-        actions.clear();
-        one.on_responder_timer(at(1), &mut actions);
-        let notify = Message { kind: NOTIFY, size: Bytes(10), since: at(1) };
-        assert_eq!(actions, [Action::Offer(at(1), Bytes(10)), Action::Send(Bytes(18), notify)]);
+        assert_eq!((one.responder_due(), one.due()), (at(101), at(60)));
         assert_eq!(rows(&mut one, at(60)), [vec![2], vec![2]]);
+        actions.clear();
+        one.on_responder_timer(at(101), &mut actions);
+        let notify = Message { kind: NOTIFY, size: Bytes(10), since: at(101) };
+        assert_eq!(actions, [Action::Offer(at(101), Bytes(10)), Action::Send(Bytes(18), notify)]);
+    }
+
+    /// RFC 7641, section 1.2: notifications are additional responses. By hand: a server that needs 5 s answers a registration of
+    /// 1 s at 6 s, and notifies 100 s later.
+    #[test]
+    fn notifications_follow_the_answer_to_the_registration() {
+        let processing = Distribution::Fixed(5e9);
+        let mut one = device(&Config { processing, ..config(Method::Observe, 10.0) });
+        let mut actions = Vec::new();
+        let register = Message { kind: REGISTER, size: Bytes::ZERO, since: at(0) };
+        one.on_message(register, at(1), &mut actions);
+        assert_eq!((&actions[..], one.responder_due()), (&[][..], at(6)));
+        one.on_responder_timer(at(6), &mut actions);
+        assert_eq!(actions, [Action::Send(Bytes(18), Message { kind: STATE, ..register })]);
+        assert_eq!(one.responder_due(), at(106));
     }
 }

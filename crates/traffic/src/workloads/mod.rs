@@ -235,6 +235,81 @@ mod tests {
         }
     }
 
+    /// A timer that expires each nanosecond would be all that a run does; a keep-alive of zero is none.
+    #[test]
+    fn a_timer_takes_a_millisecond_at_least() {
+        let cases = [
+            (json!({ "kind": "mqtt", "period": "1 s" }), vec!["keep_alive", "response_timeout"], Transport::Tcp),
+            (json!({ "kind": "mqtt-subscription", "sources": ["one"] }), vec!["keep_alive"], Transport::Tcp),
+            (json!({ "kind": "xmpp", "period": "1 s" }), vec!["keep_alive", "response_timeout"], Transport::Tcp),
+            (json!({ "kind": "coap-tcp", "period": "1 s" }), vec!["keep_alive"], Transport::Tcp),
+            (json!({ "kind": "coap", "period": "1 s" }), vec!["ack_timeout", "max_age"], Transport::Udp),
+            (
+                json!({ "kind": "udp-request-response", "request": "1 B", "response": "1 B" }),
+                vec!["timeout"],
+                Transport::Udp,
+            ),
+            (json!({ "kind": "adaptive-video" }), vec!["feedback"], Transport::Udp),
+        ];
+        for (document, names, transport) in cases {
+            for name in names {
+                for (time, is_refused) in [("1 ns", true), ("999 us", true), ("1 ms", false)] {
+                    let mut document = document.clone();
+                    document[name] = json!(time);
+                    let found = faults(&document, transport);
+                    let expected = format!("{name}: is shorter than 1 ms");
+                    assert_eq!(found.iter().any(|one| one.starts_with(&expected)), is_refused, "{document} {found:?}");
+                }
+            }
+        }
+    }
+
+    fn faults(document: &Value, transport: Transport) -> Vec<String> {
+        let mut faults = Faults::default();
+        Workload::from_document(document, String::new(), transport, &mut faults);
+        faults.0.iter().map(ToString::to_string).collect()
+    }
+
+    /// By hand: 127 numbers of streams, beside the marker of a stop and the request, fit one byte. The smallest rate of libwebrtc
+    /// is 5 kbit/s; RFC 7959, section 2.2, numbers 2²⁰ blocks; a datagram of 1500 bytes has 1472 of UDP, of which DTLS 1.3 takes 11
+    /// and DTLS 1.2 takes 29; notifications do not come in blocks.
+    #[test]
+    fn what_a_workload_cannot_be_is_refused() {
+        let streams = |count| vec![json!({ "frame_rate": 1, "frame": "80 B" }); count];
+        let call = |streams: Vec<Value>| json!({ "kind": "call", "streams": streams });
+        let late = json!({ "frame_rate": 1, "frame": "80 B", "stop_after": "1 s" });
+        let gcc =
+            |rate: &str| json!({ "kind": "adaptive-video", "control": "gcc", "min_rate": "1 kbps", "max_rate": rate });
+        let frames = |rate| json!({ "kind": "adaptive-video", "frame_rate": rate });
+        let blocks =
+            |size: u64| json!({ "kind": "coap", "period": "1 s", "block": "16 B", "payload": format!("{size} B") });
+        let dtls = |version: &str, size: u64| {
+            json!({ "kind": "udp-request-response", "request": "1 B", "response": format!("{size} B"), "dtls": version,
+                "dtls_authentication": "certificates" })
+        };
+        let observe = |size: u64, most: &str| {
+            json!({ "kind": "coap-tcp", "method": "observe", "period": "1 s", "payload": format!("{size} B"),
+                "max_message_size": most })
+        };
+        let (tcp, udp) = (Transport::Tcp, Transport::Udp);
+        for (valid, refused, transport, expected) in [
+            (call(streams(127)), call(streams(128)), tcp, "streams: a call has 1 to 127 streams"),
+            (call(streams(1)), call(vec![late]), tcp, "streams: a stream with 'stop_after' has no 'group'"),
+            (gcc("5 kbps"), gcc("4999 bps"), udp, "max_rate: is less than 5 kbps"),
+            (frames(0.01), frames(0.009), udp, "frame_rate: is less than 0.01"),
+            (blocks(16 << 20), blocks((16 << 20) + 1), udp, "payload: is more than 1048576 blocks"),
+            (dtls("none", 1472), dtls("none", 1473), udp, "response: is larger than 1472 B"),
+            (dtls("1.3", 1461), dtls("1.3", 1462), udp, "response: is larger than 1461 B"),
+            (dtls("1.2", 1443), dtls("1.2", 1444), udp, "response: is larger than 1443 B"),
+            (observe(1024, "1152 B"), observe(1025, "1152 B"), tcp, "payload: is larger than 1024 B"),
+            (observe(7168, "8 kB"), observe(7169, "8 kB"), tcp, "payload: is larger than 7168 B"),
+        ] {
+            assert_eq!(faults(&valid, transport), Vec::<String>::new(), "{valid}");
+            let found = faults(&refused, transport);
+            assert!(found.len() == 1 && found[0].starts_with(expected), "{refused} {found:?}");
+        }
+    }
+
     /// Engines prepare flows by the kind, before they have the application.
     #[test]
     fn a_workload_knows_which_application_it_has() {

@@ -7,7 +7,7 @@ use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::application::{Application, ApplicationKind, OfferedLoad};
-use crate::configuration::Configuration;
+use crate::configuration::{check_interval, Configuration};
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::Sizes;
@@ -31,8 +31,6 @@ pub static SPEC: Table = Table::new(
 
 /// Maximum size of a message in MQTT 3.1.1 (2.2.3), rounded down: 256 MiB − 1.
 const MAX_MESSAGE: f64 = 268_435_000.0;
-/// A shorter keep-alive time, which CONNECT could not express, would make the PINGREQs most of the events of a run.
-const SHORTEST_KEEP_ALIVE: Duration = Duration::from_millis(1);
 fields! {
     /// The configuration of the workload.
     #[derive(Clone, Debug, PartialEq)]
@@ -86,12 +84,10 @@ impl Config {
         if let Some(what) = what {
             faults.add(table.at("jitter"), what, "messages are sent in order");
         }
-        if self.keep_alive != Duration::ZERO && self.keep_alive < SHORTEST_KEEP_ALIVE {
-            faults.add(
-                table.at("keep_alive"),
-                format!("is shorter than {SHORTEST_KEEP_ALIVE}"),
-                "MQTT counts it in seconds (3.1.1, section 3.1.2.10); \"0 s\" disables PINGREQ",
-            );
+        let hint = "MQTT counts it in seconds (3.1.1, section 3.1.2.10); \"0 s\" disables PINGREQ";
+        check_interval(table, "keep_alive", self.keep_alive, hint, faults);
+        if let Some(timeout) = self.response_timeout {
+            check_interval(table, "response_timeout", timeout, "leave it out to wait for ever", faults);
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_config::{fields, Table};
+use cwndlab_config::{fields, Faults, Reader, Table};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::application::{Application, ApplicationKind};
-use crate::configuration::Configuration;
+use crate::configuration::{check_interval, Configuration};
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution_fields::Times;
 use crate::flow_context::FlowContext;
@@ -53,6 +53,14 @@ fields! {
         nagle: bool = false,
         /// TLS
         tls: Tls,
+    }
+    check
+}
+
+impl Config {
+    fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        let hint = "MQTT counts it in seconds (3.1.1, section 3.1.2.10); \"0 s\" disables PINGREQ";
+        check_interval(table, "keep_alive", self.keep_alive, hint, faults);
     }
 }
 

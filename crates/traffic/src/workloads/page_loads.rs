@@ -221,12 +221,10 @@ impl Dialogue for PageLoads {
     }
 
     fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if !self.pages.on_timer(now, actions) {
-            return;
-        }
         if let Some((since, main)) = self.parsed.take() {
+            self.pages.resume();
             self.request_objects(since, main, now, actions);
-        } else {
+        } else if self.pages.on_timer(now, actions) {
             self.start_page(now, actions);
         }
     }
@@ -376,5 +374,22 @@ mod tests {
         let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
         assert!((mean - 5.64).abs() < 0.1, "{mean}");
         assert_eq!(draws.iter().max(), Some(&53));
+    }
+
+    /// docs/scenario.md: what was written before `stop` is sent in full. By hand: the main object is there at 10 ns, the stop at
+    /// 20 ns, and the parsing ends at 60 ns; the page goes on, and the flow ends with it.
+    #[test]
+    fn a_page_in_parsing_outlasts_the_stop() {
+        let stop = Time::from_nanos(20);
+        let mut browser = PageLoads::new(&config(Some(1), 9), &FlowContext { stop, ..context() });
+        at_timer(&mut browser, 0);
+        let message = |kind, size| Message { kind, size: Bytes(size), since: Time::ZERO };
+        assert_eq!(at_message(&mut browser, message(MAIN, 16_385), 10), []);
+        assert_eq!(browser.due(), Time::from_nanos(60));
+        let request = Action::Send(Bytes(400), message(OBJECT_REQUESTS, 17_385));
+        assert_eq!((at_timer(&mut browser, 60), browser.due()), (vec![request], NEVER));
+        let end = at_message(&mut browser, message(OBJECTS, 17_385), 70);
+        let complete = [Action::Deliver(Time::ZERO), Action::Record(Time::ZERO, Bytes(17_385)), Action::Finish];
+        assert_eq!(end, complete);
     }
 }

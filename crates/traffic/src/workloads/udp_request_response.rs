@@ -5,7 +5,7 @@ use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::application::{Application, ApplicationKind};
-use crate::configuration::{Configuration, Transport};
+use crate::configuration::{check_interval, Configuration, Transport};
 use crate::dialogue::{End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::{PositiveSizes, Times};
@@ -52,14 +52,21 @@ fields! {
 
 impl Config {
     fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
+        let limit = self.limit();
         for (name, sizes) in [("request", &self.request), ("response", &self.response)] {
             if let Distribution::Fixed(largest) | Distribution::Uniform(_, largest) = sizes {
-                if *largest > MAX_PAYLOAD.0 as f64 {
+                if *largest > limit.0 as f64 {
                     let hint = "larger datagrams would be fragmented; use 'request-response' over TCP";
-                    faults.add(table.at(name), format!("is larger than {} B", MAX_PAYLOAD.0), hint);
+                    faults.add(table.at(name), format!("is larger than {} B", limit.0), hint);
                 }
             }
         }
+        check_interval(table, "timeout", self.timeout, "RFC 8085, section 3.1.1, recommends 1 s", faults);
+    }
+
+    /// Largest message that fits beside its record of DTLS.
+    fn limit(&self) -> Bytes {
+        MAX_PAYLOAD - self.dtls.record()
     }
 }
 
@@ -78,7 +85,7 @@ impl Configuration for Config {
     }
 
     fn packet(&self) -> Option<Bytes> {
-        Some(UDP_HEADER + MAX_PAYLOAD + self.dtls.record())
+        Some(UDP_HEADER + MAX_PAYLOAD)
     }
 
     fn secondary_connections(&self) -> u32 {
@@ -136,13 +143,11 @@ impl Client {
         }
     }
 
-    fn draw(sizes: &Distribution, stream: &mut Stream) -> Bytes {
-        sample_size(sizes, stream).min(MAX_PAYLOAD)
-    }
 
     fn send_request(&mut self, now: Time, actions: &mut Vec<Action>) {
-        let size = Self::draw(&self.config.response, &mut self.responses);
-        let bytes = Self::draw(&self.config.request, &mut self.requests);
+        let limit = self.config.limit();
+        let size = sample_size(&self.config.response, &mut self.responses).min(limit);
+        let bytes = sample_size(&self.config.request, &mut self.requests).min(limit);
         let message = Message { kind: REQUEST, size, since: now };
         let timeout = self.config.timeout;
         self.open = Some(Open { bytes, message, sent: 1, timeout, due: now + timeout });

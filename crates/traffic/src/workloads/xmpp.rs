@@ -26,7 +26,7 @@ use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_units::{Bytes, Duration, Time};
 
 use crate::application::{Application, ApplicationKind, OfferedLoad};
-use crate::configuration::Configuration;
+use crate::configuration::{check_interval, Configuration};
 use crate::dialogue::{Action, Dialogue, End, Message};
 use crate::distribution::Distribution;
 use crate::distribution_fields::PositiveSizes;
@@ -85,8 +85,6 @@ const PING_BYTES: Bytes = Bytes(110);
 const PONG_BYTES: Bytes = Bytes(80);
 /// Counts of stanzas are modulo 2³² (XEP-0198).
 const MODULUS: u64 = 1 << 32;
-/// A shorter time would make keep-alives most of the events of a run.
-const SHORTEST_KEEP_ALIVE: Duration = Duration::from_millis(1);
 
 fields! {
     /// The configuration of the workload.
@@ -130,9 +128,9 @@ fields! {
 
 impl Config {
     fn check(&self, table: &Reader<'_>, faults: &mut Faults) {
-        if self.keep_alive != Duration::ZERO && self.keep_alive < SHORTEST_KEEP_ALIVE {
-            let what = format!("is shorter than {SHORTEST_KEEP_ALIVE}");
-            faults.add(table.at("keep_alive"), what, "\"0 s\" disables it");
+        check_interval(table, "keep_alive", self.keep_alive, "\"0 s\" disables it", faults);
+        if let Some(timeout) = self.response_timeout {
+            check_interval(table, "response_timeout", timeout, "leave it out to wait for ever", faults);
         }
         let pings = self.keep_alive_kind == KeepAlive::Ping && self.keep_alive != Duration::ZERO;
         if self.response_timeout.is_some() && self.ack_every == 0 && !pings {

@@ -11,6 +11,8 @@ use crate::media::rate_control::PacketFeedback;
 const OBSERVATION: f64 = 0.25;
 const WINDOW: usize = 15;
 const REQUIRED: usize = 3;
+/// The observation with the most losses is not an outlier if its rate is this multiple of the median.
+const MEDIAN_FACTOR: f64 = 2.0;
 /// Weight of an observation over that of the next one.
 const AGEING: f64 = 0.9;
 /// Candidates, over the estimate.
@@ -26,6 +28,8 @@ const BIAS_LOSS: (f64, f64) = (0.2, 0.002);
 /// Growth in a state limited by losses, per window of 300 ms, s.
 const RAMP_UP: f64 = 1.3;
 const RAMP_UP_WINDOW: f64 = 0.3;
+/// The smallest limit of a window of growth (`kCongestionControllerMinBitrate`).
+const LEAST_LIMIT: f64 = 5.0;
 /// Limits over the throughput, and that close to the held rate.
 const THROUGHPUT_LIMIT: f64 = 1.5;
 const HELD_LIMIT: (f64, f64) = (1.2, 1.3);
@@ -61,20 +65,36 @@ struct Candidate {
     inherent: f64,
 }
 
-/// The packets since the last observation.
+/// The packets since the last observation, of which a report has news.
 #[derive(Debug, Default)]
 struct Partial {
-    lost: f64,
-    received: f64,
-    /// First and last time of sending.
-    span: Option<(Time, Time)>,
+    /// Size of all; of a packet that was missing and then arrived, twice.
+    size: f64,
+    /// Time of sending and size of those that are missing.
+    lost: Vec<(Time, f64)>,
+}
+
+impl Partial {
+    fn add(&mut self, packet: &PacketFeedback) {
+        let one = (packet.sent, packet.size.0 as f64 / 1e3);
+        self.size += one.1;
+        if packet.arrival.is_none() {
+            self.lost.push(one);
+        } else if let Some(at) = self.lost.iter().position(|lost| *lost == one) {
+            self.lost.swap_remove(at);
+        }
+    }
 }
 
 /// The estimator.
 #[derive(Debug)]
 pub(super) struct LossControl {
     range: (f64, f64),
+    /// The last known throughput.
+    acked: Option<f64>,
+    /// The newest first, and the number of all.
     observations: VecDeque<Observation>,
+    count: usize,
     partial: Partial,
     last_sent: Option<Time>,
     estimate: Option<Candidate>,
@@ -136,7 +156,9 @@ impl LossControl {
     pub(super) fn new(range: (f64, f64)) -> Self {
         Self {
             range: (range.0 / 1e3, range.1 / 1e3),
+            acked: None,
             observations: VecDeque::new(),
+            count: 0,
             partial: Partial::default(),
             last_sent: None,
             estimate: None,
@@ -156,31 +178,25 @@ impl LossControl {
         by_delay.min(self.result * 1e3)
     }
 
-    /// Handles a report; `acked` is the throughput while the application does not limit it.
-    pub(super) fn on_feedback(&mut self, packets: &[PacketFeedback], acked: Option<f64>, by_delay: f64) {
+    /// Handles a report, with the throughput and whether the application limits it.
+    pub(super) fn on_feedback(&mut self, packets: &[PacketFeedback], acked: Option<f64>, limited: bool, by_delay: f64) {
+        self.acked = acked.map(|rate| rate / 1e3).or(self.acked);
         for one in packets {
-            let size = one.size.0 as f64 / 1e3;
-            if one.arrival.is_some() {
-                self.partial.received += size;
-            } else {
-                self.partial.lost += size;
-            }
-            let (first, last) = self.partial.span.unwrap_or((one.sent, one.sent));
-            self.partial.span = Some((first.min(one.sent), last.max(one.sent)));
+            self.partial.add(one);
         }
-        let Some((first, last)) = self.partial.span else { return };
-        let since = self.last_sent.unwrap_or(first);
-        let seconds = seconds_between(since, last);
+        let sent = packets.iter().map(|one| one.sent);
+        let (Some(first), Some(last)) = (sent.clone().min(), sent.max()) else { return };
+        let seconds = seconds_between(*self.last_sent.get_or_insert(first), last);
         if seconds < OBSERVATION {
             return;
         }
-        let Partial { lost, received, .. } = std::mem::take(&mut self.partial);
+        let Partial { size, lost } = std::mem::take(&mut self.partial);
+        let lost = lost.iter().map(|one| one.1).sum::<f64>();
         self.last_sent = Some(last);
-        self.observations.push_front(Observation { lost, received, rate: 8.0 * (lost + received) / seconds });
+        self.observations.push_front(Observation { lost, received: size - lost, rate: 8.0 * size / seconds });
         self.observations.truncate(WINDOW);
-        if self.observations.len() >= REQUIRED {
-            self.estimate(acked.map(|rate| rate / 1e3), by_delay / 1e3, last);
-        }
+        self.count += 1;
+        self.estimate(limited, by_delay / 1e3, last);
     }
 
     fn weights(&self) -> impl Iterator<Item = (f64, &Observation)> {
@@ -191,26 +207,43 @@ impl LossControl {
         })
     }
 
-    /// The weighted share of bytes lost, without the observations with the most and the fewest losses.
+    /// The weighted share of bytes lost, without the observations with the most and the fewest losses, unless the former is of a
+    /// sudden rate. Of equal ones the first counts in the order in which `CalculateAverageReportedByteLossRatio` stores them.
     fn average_loss(&self) -> f64 {
-        let share = |one: &Observation| one.lost / (one.lost + one.received).max(1e-9);
-        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
-        for one in &self.observations {
-            (least, most) = (least.min(share(one)), most.max(share(one)));
-        }
-        let (mut lost, mut all, mut dropped) = (0.0, 0.0, [false; 2]);
-        for (weight, one) in self.weights() {
-            let value = share(one);
-            if self.observations.len() > REQUIRED && value == least && !dropped[0] {
-                dropped[0] = true;
-            } else if self.observations.len() > REQUIRED && value == most && !dropped[1] {
-                dropped[1] = true;
-            } else {
-                lost += weight * one.lost;
-                all += weight * (one.lost + one.received);
+        let mut stored: Vec<_> = self.weights().enumerate().collect();
+        stored.sort_by_key(|&(age, _)| (self.count - 1 - age) % WINDOW);
+        let (mut all, mut least, mut most) = ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0));
+        let (mut least_share, mut most_share, mut rate_of_most) = (1.0, 0.0, 0.0);
+        for (_, (weight, one)) in stored {
+            let sizes = (weight * one.lost, weight * (one.lost + one.received));
+            let share = one.lost / (one.lost + one.received).max(1e-9);
+            all = (all.0 + sizes.0, all.1 + sizes.1);
+            if self.observations.len() <= REQUIRED {
+                continue;
+            }
+            if share > most_share {
+                (most_share, most, rate_of_most) = (share, sizes, one.rate);
+            }
+            if share < least_share {
+                (least_share, least) = (share, sizes);
             }
         }
-        lost / all.max(1e-9)
+        let kept = (all.0 - least.0 - most.0, all.1 - least.1 - most.1);
+        if MEDIAN_FACTOR * self.median_rate() <= rate_of_most || kept.1 <= 1e-9 {
+            return all.0 / all.1.max(1e-9);
+        }
+        (kept.0 / kept.1).max(0.0) // of rounding
+    }
+
+    fn median_rate(&self) -> f64 {
+        let mut rates: Vec<f64> = self.observations.iter().map(|one| one.rate).filter(|&rate| rate > 0.0).collect();
+        rates.sort_by(f64::total_cmp);
+        let half = rates.len() / 2;
+        match rates.len() {
+            0 => 0.0,
+            even if even % 2 == 0 => f64::midpoint(rates[half - 1], rates[half]),
+            _ => rates[half],
+        }
     }
 
     /// One step of Newton's method for the inherent loss.
@@ -242,13 +275,22 @@ impl LossControl {
         self.weights().map(likelihood).sum()
     }
 
-    fn best(&self, current: Candidate, acked: Option<f64>, by_delay: f64, loss: f64) -> Candidate {
+    /// The largest candidate: in a state limited by losses that of the window of growth, which applies until the next window
+    /// begins.
+    fn candidate_limit(&self) -> f64 {
+        self.window.filter(|_| self.state != State::DelayBased).map_or(self.range.1, |(_, limit)| limit)
+    }
+
+    /// The best candidate. While the application limits the throughput it is none: the padding of libwebrtc, for whose time it
+    /// would be, is left out.
+    fn best(&self, current: Candidate, limited: bool, by_delay: f64, loss: f64) -> Candidate {
         let mut bandwidths: Vec<f64> = CANDIDATES.iter().map(|factor| factor * current.bandwidth).collect();
-        bandwidths.extend(acked);
+        bandwidths.extend(self.acked.filter(|_| !limited));
         bandwidths.extend((by_delay > current.bandwidth).then_some(by_delay));
+        let most = current.bandwidth.max(self.candidate_limit());
         let mut best = (f64::NEG_INFINITY, current);
         for bandwidth in bandwidths {
-            let mut candidate = Candidate { bandwidth: bandwidth.max(self.range.0), ..current };
+            let mut candidate = Candidate { bandwidth: bandwidth.min(most), ..current };
             self.refine(&mut candidate);
             let value = self.objective(&candidate, loss);
             if value > best.0 {
@@ -258,18 +300,17 @@ impl LossControl {
         best.1
     }
 
-    fn estimate(&mut self, acked: Option<f64>, by_delay: f64, now: Time) {
+    fn estimate(&mut self, limited: bool, by_delay: f64, now: Time) {
         let current = self.estimate.unwrap_or(Candidate { bandwidth: by_delay, inherent: INHERENT });
         let loss = self.average_loss();
-        let mut best = self.best(current, acked, by_delay, loss);
-        if best.bandwidth > current.bandwidth {
-            best.bandwidth = if loss > best.inherent {
-                current.bandwidth // (1)
-            } else {
-                self.limit_growth(best.bandwidth, current.bandwidth, acked, now)
-            };
+        let mut best = self.best(current, limited, by_delay, loss);
+        if loss > best.inherent {
+            best.bandwidth = best.bandwidth.min(current.bandwidth); // (1)
         }
-        let lower = self.range.0.max(acked.unwrap_or(0.0)).min(by_delay);
+        if self.state != State::DelayBased {
+            best.bandwidth = self.limit_growth(best.bandwidth, current.bandwidth, now);
+        }
+        let lower = self.range.0.max(self.acked.unwrap_or(0.0));
         let bounded = lower.max(best.bandwidth.min(instant_limit(loss)).min(by_delay)); // (4)
         best = if bounded < best.bandwidth {
             Candidate { bandwidth: bounded, inherent: 0.0 } // (5)
@@ -287,18 +328,15 @@ impl LossControl {
         self.result = bounded;
         let is_over = self.window.is_none_or(|(since, _)| seconds_between(since, now) > RAMP_UP_WINDOW);
         if self.state != State::DelayBased && is_over {
-            self.window = Some((now, RAMP_UP * best.bandwidth));
+            self.window = Some((now, LEAST_LIMIT.max(RAMP_UP * best.bandwidth)));
         }
     }
 
-    /// A larger estimate, as far as losses permit growth.
-    fn limit_growth(&self, bandwidth: f64, current: f64, acked: Option<f64>, now: Time) -> f64 {
-        if self.state == State::DelayBased {
-            return bandwidth;
-        }
+    /// The estimate as far as losses and the throughput permit growth.
+    fn limit_growth(&self, bandwidth: f64, current: f64, now: Time) -> f64 {
         let window = self.window.filter(|&(since, _)| seconds_between(since, now) < RAMP_UP_WINDOW);
         let limited = window.map_or(bandwidth, |(_, limit)| bandwidth.min(limit)); // (2)
-        let Some(acked) = acked.filter(|_| limited > current) else { return limited };
+        let Some(acked) = self.acked.filter(|_| limited > current) else { return limited };
         let near = acked < HELD_LIMIT.1 * self.hold.rate && self.hold.rate.is_finite();
         let factor = if near { HELD_LIMIT.0 } else { THROUGHPUT_LIMIT };
         let limited = limited.min(factor * acked); // (3)
@@ -374,7 +412,7 @@ mod tests {
             let arrival = (every == 0 || n % every > 0).then_some(sent);
             let one =
                 PacketFeedback { size: Bytes(1000), sent, arrival, is_marked: false, probe: None, was_missing: false };
-            control.on_feedback(&[one], None, 2e6);
+            control.on_feedback(&[one], None, false, 2e6);
         }
         control.target(2e6)
     }
@@ -390,13 +428,14 @@ mod tests {
     struct Path {
         control: LossControl,
         at: u64,
+        limited: bool,
     }
 
     impl Path {
         fn new() -> Self {
             let mut control = LossControl::new((10e3, 1e9));
             control.estimate = Some(Candidate { bandwidth: 600.0, inherent: INHERENT });
-            Self { control, at: 0 }
+            Self { control, at: 0, limited: false }
         }
 
         /// Sends a pair of which the first `received` packets arrive; returns the target, bit/s.
@@ -406,27 +445,76 @@ mod tests {
                 let arrival = (n < received).then_some(sent);
                 PacketFeedback { size: Bytes(15_000), sent, arrival, is_marked: false, probe: None, was_missing: false }
             };
-            self.control.on_feedback(&[packet(0), packet(1)], acked, by_delay);
+            self.control.on_feedback(&[packet(0), packet(1)], acked, self.limited, by_delay);
             self.at += 500;
             self.control.target(by_delay)
         }
     }
 
     /// `BackOffToAckedRateIfNotInAlr`, `NotBackOffToAckedRateInAlr`, `EstimateNotLowerThanAckedRate` and
-    /// `IncreaseToDelayBasedEstimateIfNoLossOrDelayIncrease` there, with as many observations as the defaults need: if all is
-    /// lost, the throughput; without one, more than 100 and less than 600 kbit/s (100 / 0.95 by hand); and the rate by the
-    /// delay if nothing is lost.
+    /// `IncreaseToDelayBasedEstimateIfNoLossOrDelayIncrease` there, whose estimator needs one observation: if all is lost, the
+    /// throughput; while the application limits it, more than that and less than 600 kbit/s (100 / 0.95 by hand); and the
+    /// rate by the delay if nothing is lost. With the defaults the rate is that of the delay until the third observation.
     #[test]
     fn rates_of_libwebrtc() {
-        for (received, acked, least, most) in [
-            (0, Some(100e3), 100e3, 100e3),
-            (0, None, 105_263.0, 105_264.0),
-            (0, Some(1000e3), 1000e3, 1000e3),
-            (2, None, 5000e3, 5000e3),
+        for (received, acked, limited, expected) in [
+            (0, Some(100e3), false, 100.0),
+            (0, Some(100e3), true, 100.0 / 0.95),
+            (0, Some(1000e3), false, 1000.0),
+            (0, Some(1000e3), true, 1000.0),
+            (2, None, false, 5000.0),
         ] {
-            let mut path = Path::new();
-            let rates: Vec<f64> = (0..3).map(|_| path.pair(received, acked, 5000e3)).collect();
-            assert!((least - 1e-6..=most + 1e-6).contains(&rates[2]), "{received} {acked:?} {rates:?}");
+            let mut path = Path { limited, ..Path::new() };
+            let target = path.pair(received, acked, 5000e3);
+            assert!((path.control.result - expected).abs() < 1e-6, "{received} {acked:?} {}", path.control.result);
+            assert!((target - 5000e3).abs() < 1e-6 && path.pair(received, acked, 5000e3) == target);
+            assert_eq!(path.pair(received, acked, 5000e3) < 5000e3, received == 0);
+        }
+    }
+
+    /// `GetCandidates`: no candidate is above 1.3 times the estimate at the start of the last window of growth, however long ago
+    /// that was. By hand: 1.3 · 500 = 650 kbit/s, where the throughput would permit 1.2 · 640 = 768.
+    #[test]
+    fn growth_is_bounded_behind_its_window() {
+        let mut path = Path::new();
+        path.control.estimate = Some(Candidate { bandwidth: 500.0, inherent: INHERENT });
+        path.control.state = State::Increasing;
+        path.control.window = Some((Time::ZERO, 650.0));
+        path.control.hold.rate = 500.0;
+        path.at = 1000;
+        path.pair(2, Some(640e3), 2000e3);
+        assert!((path.control.result - 650.0).abs() < 1e-6, "{}", path.control.result);
+    }
+
+    /// `PushBackObservation`: a packet that arrives after a report that it was missing is not lost, within an observation.
+    #[test]
+    fn what_arrives_late_is_not_lost() {
+        let mut control = LossControl::new((10e3, 1e9));
+        let packet = |ms: u64, arrives: bool| {
+            let sent = Time::from_nanos(ms * 1_000_000);
+            let arrival = arrives.then_some(sent);
+            PacketFeedback { size: Bytes(1000), sent, arrival, is_marked: false, probe: None, was_missing: false }
+        };
+        control.on_feedback(&[packet(0, false), packet(1, false)], None, false, 1e6);
+        control.on_feedback(&[packet(0, true), packet(250, true)], None, false, 1e6);
+        let one = control.observations[0];
+        assert!((one.lost - 1.0).abs() < 1e-9 && (one.received - 3.0).abs() < 1e-9, "{one:?}");
+    }
+
+    /// `CalculateAverageReportedByteLossRatio`. By hand, of four observations of equal weight with 0, 0, 10 and 50 % losses the
+    /// first and the last do not count: 10 of 200. If the last one's rate is twice the median, all count: 60 of 400.
+    #[test]
+    fn outliers_of_losses_do_not_count() {
+        for (rate, expected) in [(199.0, 0.05), (200.0, 0.15)] {
+            let mut control = LossControl::new((10e3, 1e9));
+            for (age, lost) in [50.0, 10.0, 0.0, 0.0].into_iter().enumerate() {
+                let size = maths::pow(AGEING, age as f64);
+                let rate = if age == 0 { rate } else { 100.0 };
+                let one = Observation { lost: lost / size, received: (100.0 - lost) / size, rate };
+                control.observations.push_back(one);
+            }
+            control.count = 4;
+            assert!((control.average_loss() - expected).abs() < 1e-9, "{}", control.average_loss());
         }
     }
 
@@ -438,6 +526,7 @@ mod tests {
         let mut pair = |received| {
             path.control.observations.truncate(1);
             path.control.observations.resize(2, Observation::default());
+            path.control.count = 2;
             path.pair(received, Some(100e3), 5000e3)
         };
         let at_loss = (0..3).map(|_| pair(0)).last().unwrap_or(0.0);

@@ -23,11 +23,12 @@ const LEAST_GROWTH: f64 = 1e3;
 const LEAST_INCREASE: f64 = 4e3;
 /// The rate is at most this multiple of the throughput, and this much more.
 const THROUGHPUT_LIMIT: (f64, f64) = (1.5, 10e3);
-/// Gains of the capacity by a reduction and by a probe.
+/// Gain of the capacity by a reduction.
 const CAPACITY_GAIN: f64 = 0.05;
-const PROBE_GAIN: f64 = 0.5;
 /// Bounds of the capacity's variance, over the capacity in kbit/s.
 const VARIANCE: (f64, f64) = (0.4, 2.5);
+/// Frames per second of an additive step, whatever those of the video are.
+const FRAMES: f64 = 30.0;
 /// Payload into which a frame is divided.
 const PACKET: f64 = 1200.0;
 /// Time beside the RTT of an additive step, s.
@@ -83,25 +84,31 @@ impl Throughput {
 /// The estimate of the capacity, from the throughput at reductions; kbit/s.
 #[derive(Clone, Copy, Debug)]
 struct Capacity {
-    kbps: f64,
-    /// The normalised variance.
+    /// `None`: unknown.
+    kbps: Option<f64>,
+    /// The normalised variance, which remains when the estimate is discarded.
     variance: f64,
 }
 
+impl Default for Capacity {
+    fn default() -> Self {
+        Self { kbps: None, variance: VARIANCE.0 }
+    }
+}
+
 impl Capacity {
-    fn bound(self, side: f64) -> f64 {
-        1e3 * (self.kbps + side * 3.0 * (self.variance * self.kbps).sqrt()).max(0.0)
+    /// Three deviations above or below the estimate, bit/s.
+    fn bound(&self, side: f64) -> Option<f64> {
+        self.kbps.map(|kbps| 1e3 * (kbps + side * 3.0 * (self.variance * kbps).sqrt()).max(0.0))
     }
 
-    fn updated(before: Option<Self>, sample: f64, gain: f64) -> Self {
-        let sample = sample / 1e3;
-        let Some(Self { kbps, variance }) = before else {
-            return Self { kbps: sample, variance: VARIANCE.0 };
-        };
-        let kbps = kbps + gain * (sample - kbps);
+    /// Handles the throughput at a reduction, bit/s.
+    fn update(&mut self, throughput: f64) {
+        let sample = throughput / 1e3;
+        let kbps = self.kbps.map_or(sample, |kbps| kbps + CAPACITY_GAIN * (sample - kbps));
         let error = kbps - sample;
-        let variance = variance + gain * (error * error / kbps.max(1.0) - variance);
-        Self { kbps, variance: variance.clamp(VARIANCE.0, VARIANCE.1) }
+        let variance = self.variance + CAPACITY_GAIN * (error * error / kbps.max(1.0) - self.variance);
+        *self = Self { kbps: Some(kbps), variance: variance.clamp(VARIANCE.0, VARIANCE.1) };
     }
 }
 
@@ -109,76 +116,79 @@ impl Capacity {
 #[derive(Debug)]
 pub(super) struct DelayControl {
     range: (f64, f64),
-    frame_rate: f64,
     /// The target, bit/s.
     pub(super) target: f64,
-    capacity: Option<Capacity>,
+    /// The last known throughput.
+    throughput: f64,
+    capacity: Capacity,
+    /// The rate does not grow until the queue has drained.
     holds: bool,
-    /// Times of the last growth and of the last reduction.
-    grown: Option<Time>,
-    reduced: Option<Time>,
+    /// Time of the last growth, reduction or probe, and of the end of a hold.
+    changed: Option<Time>,
 }
 
 impl DelayControl {
-    pub(super) fn new(range: (f64, f64), frame_rate: f64) -> Self {
+    pub(super) fn new(range: (f64, f64)) -> Self {
+        let range = (range.0.max(FLOOR), range.1.max(FLOOR));
         let target = range.0;
-        Self { range, frame_rate, target, capacity: None, holds: false, grown: None, reduced: None }
+        Self { range, target, throughput: target, capacity: Capacity::default(), holds: true, changed: None }
     }
 
     /// Handles a report: throughput, the result of a probe, and the RTT.
     pub(super) fn update(&mut self, usage: Usage, acked: Option<f64>, probed: Option<f64>, rtt: Duration, now: Time) {
-        match usage {
-            Usage::Over => self.reduce(acked, rtt, now),
-            _ if probed.is_some() => {
-                let probed = probed.unwrap_or(self.target);
-                self.capacity = Some(Capacity::updated(self.capacity, probed, PROBE_GAIN));
+        match (usage, probed) {
+            (Usage::Over, _) => self.reduce(acked, rtt, now),
+            (_, Some(probed)) => {
+                // `SetEstimate`: the capacity is that of reductions only.
                 self.target = probed;
-                self.grown = Some(now);
+                self.changed = Some(now);
             }
-            Usage::Under => self.holds = true,
-            Usage::Normal => self.increase(acked, rtt, now),
+            (Usage::Under, None) => {
+                self.throughput = acked.unwrap_or(self.throughput);
+                self.holds = true;
+            }
+            (Usage::Normal, None) => self.increase(acked, rtt, now),
         }
-        self.target = self.target.clamp(self.range.0.max(FLOOR), self.range.1);
+        self.target = self.target.clamp(self.range.0, self.range.1);
     }
 
     fn reduce(&mut self, acked: Option<f64>, rtt: Duration, now: Time) {
-        let distance = rtt.clamp(Duration::from_millis(10), Duration::from_millis(200));
-        let early = self.reduced.is_some_and(|at| now - at < distance);
-        if early && !acked.is_some_and(|acked| acked < self.target / 2.0) {
-            return;
-        }
         let Some(acked) = acked else {
+            // With each report: `InitialTimeToReduceFurther` compares a value below half of the rate with that half.
             self.target /= 2.0;
-            (self.reduced, self.holds) = (Some(now), true);
+            self.changed = Some(now);
             return;
         };
+        let distance = rtt.clamp(Duration::from_millis(10), Duration::from_millis(200));
+        if self.changed.is_some_and(|at| now - at < distance) && acked >= self.target / 2.0 {
+            return;
+        }
         let mut rate = BETA * acked;
         if rate > FLOOR {
             rate -= FLOOR;
         }
-        if let Some(capacity) = self.capacity.filter(|_| rate > self.target) {
-            rate = BETA * capacity.kbps * 1e3;
+        if let Some(kbps) = self.capacity.kbps.filter(|_| rate > self.target) {
+            rate = BETA * kbps * 1e3;
         }
         self.target = self.target.min(rate);
-        if self.capacity.is_some_and(|capacity| acked < capacity.bound(-1.0)) {
-            self.capacity = None;
+        if self.capacity.bound(-1.0).is_some_and(|bound| acked < bound) {
+            self.capacity.kbps = None;
         }
-        self.capacity = Some(Capacity::updated(self.capacity, acked, CAPACITY_GAIN));
-        (self.reduced, self.holds, self.grown) = (Some(now), true, None);
+        self.capacity.update(acked);
+        (self.throughput, self.holds, self.changed) = (acked, true, Some(now));
     }
 
     fn increase(&mut self, acked: Option<f64>, rtt: Duration, now: Time) {
+        self.throughput = acked.unwrap_or(self.throughput);
         // Growth begins anew after a reduction, and after the queue has drained.
         let holds = std::mem::take(&mut self.holds);
-        let since = self.grown.replace(now).filter(|_| !holds).unwrap_or(now);
-        if let (Some(acked), Some(capacity)) = (acked, self.capacity) {
-            if acked > capacity.bound(1.0) {
-                self.capacity = None;
-            }
+        let since = self.changed.replace(now).filter(|_| !holds).unwrap_or(now);
+        if self.capacity.bound(1.0).is_some_and(|bound| self.throughput > bound) {
+            self.capacity.kbps = None;
         }
         let seconds = (now - since).as_nanos() as f64 / 1e9;
-        let limit = acked.map_or(f64::INFINITY, |acked| THROUGHPUT_LIMIT.0 * acked + THROUGHPUT_LIMIT.1);
-        let grown = if self.capacity.is_some() {
+        let limit = THROUGHPUT_LIMIT.0 * self.throughput + THROUGHPUT_LIMIT.1;
+        let grown = if self.capacity.kbps.is_some() {
             self.target + self.additive(rtt) * seconds
         } else {
             self.target + (self.target * (maths::pow(GROWTH, seconds.min(1.0)) - 1.0)).max(LEAST_GROWTH)
@@ -188,7 +198,7 @@ impl DelayControl {
 
     /// The additive growth per second: half a packet per response time.
     fn additive(&self, rtt: Duration) -> f64 {
-        let frame = self.target / 8.0 / self.frame_rate;
+        let frame = self.target / 8.0 / FRAMES;
         let packet = 8.0 * frame / (frame / PACKET).ceil();
         let response = rtt.as_nanos() as f64 / 1e9 + RESPONSE;
         LEAST_INCREASE.max(packet / response / 2.0)
@@ -204,13 +214,13 @@ mod tests {
     }
 
     fn control(target: f64) -> DelayControl {
-        DelayControl { target, ..DelayControl::new((5e3, 1e9), 30.0) }
+        DelayControl { target, throughput: target, ..DelayControl::new((5e3, 1e9)) }
     }
 
     const RTT: Duration = Duration::from_millis(100);
 
     /// By hand: at a throughput of 1 Mbit/s, 0.85 · 1000 − 5 = 845 kbit/s. A second reduction waits for an RTT. Without
-    /// throughput the rate halves.
+    /// throughput the rate halves with each report (`DelayBasedBwe::MaybeUpdateEstimate`).
     #[test]
     fn overuse_takes_a_part_of_the_throughput() {
         let mut one = control(1.2e6);
@@ -221,17 +231,65 @@ mod tests {
         let mut blind = control(1e6);
         blind.update(Usage::Over, None, None, RTT, at(1000));
         assert!((blind.target - 500e3).abs() < 1e-6);
+        blind.update(Usage::Over, None, None, RTT, at(1050));
+        assert!((blind.target - 250e3).abs() < 1e-6);
+    }
+
+    /// `AimdRateControl::TimeToReduceFurther`: a reduction waits for an RTT after any change, growth included, unless the
+    /// throughput is below half of the rate. By hand, with an RTT of 180 ms and reports each 100 ms: growth at 1000 ms, overuse
+    /// at 1100 waits until 1200.
+    #[test]
+    fn a_reduction_waits_after_growth() {
+        let rtt = Duration::from_millis(180);
+        for (acked, waits) in [(1e6, true), (0.49e6, false)] {
+            let mut one = control(1e6);
+            one.update(Usage::Normal, Some(1e6), None, rtt, at(1000));
+            let before = one.target;
+            one.update(Usage::Over, Some(acked), None, rtt, at(1100));
+            assert_eq!(one.target == before, waits, "{acked} {}", one.target);
+            one.update(Usage::Over, Some(acked), None, rtt, at(1200));
+            assert!((one.target - (0.85 * acked - 5e3)).abs() < 1e-6, "{acked} {}", one.target);
+        }
+    }
+
+    /// `AimdRateControl::SetEstimate` sets the rate and the time of its change only. By hand: from a probe's 1 Mbit/s the rate
+    /// grows by 8 % in a second, and the first reduction sets the capacity.
+    #[test]
+    fn a_probe_does_not_set_the_capacity() {
+        let mut one = control(300e3);
+        one.update(Usage::Normal, Some(300e3), None, RTT, at(0));
+        one.update(Usage::Normal, Some(1e6), Some(1e6), RTT, at(1000));
+        assert!((one.target - 1e6).abs() < 1e-6);
+        one.update(Usage::Normal, Some(1e6), None, RTT, at(2000));
+        assert!((one.target - 1.08e6).abs() < 1.0, "{}", one.target);
+        one.update(Usage::Over, Some(900e3), None, RTT, at(3000));
+        assert_eq!(one.capacity.kbps, Some(900.0));
+    }
+
+    /// By hand: samples of 1000 and 800 kbit/s give 990 and a variance of 0.95 · 0.4 + 0.05 · 190² / 990 = 2.2032, which
+    /// `LinkCapacityEstimator::Reset` keeps: the next sample makes 0.95 of it.
+    #[test]
+    fn the_variance_outlasts_the_capacity() {
+        let mut one = Capacity::default();
+        one.update(1e6);
+        one.update(800e3);
+        assert!((one.variance - 2.203_23).abs() < 1e-5, "{}", one.variance);
+        one.kbps = None;
+        one.update(500e3);
+        assert!((one.variance - 0.95 * 2.203_23).abs() < 1e-5, "{}", one.variance);
+        assert_eq!(one.kbps, Some(500.0));
     }
 
     /// By hand: 300 kbit/s grow by 8 % in a second; with a capacity 1 Mbit/s grow by half a packet of 1042 bytes per 200 ms,
     /// 20.8 kbit/s per second.
     #[test]
     fn growth_is_multiplicative_until_a_reduction() {
-        let mut one = DelayControl { grown: Some(at(0)), ..control(300e3) };
+        let growing = |target| DelayControl { changed: Some(at(0)), holds: false, ..control(target) };
+        let mut one = growing(300e3);
         one.update(Usage::Normal, Some(300e3), None, RTT, at(1000));
         assert!((one.target - 324e3).abs() < 1.0, "{}", one.target);
-        let mut near = DelayControl { grown: Some(at(0)), ..control(1e6) };
-        near.capacity = Some(Capacity { kbps: 1000.0, variance: 0.4 });
+        let mut near = growing(1e6);
+        near.capacity.kbps = Some(1000.0);
         near.update(Usage::Normal, Some(1e6), None, RTT, at(1000));
         assert!((near.target - 1e6 - 20_833.0).abs() < 1.0, "{}", near.target);
     }
@@ -299,7 +357,7 @@ mod tests {
         let mut one = control(100e3);
         let mut kbps = |usage, acked, second: u64| {
             one.update(usage, Some(acked), None, RTT, at(1000 * second));
-            one.capacity.map(|capacity| capacity.kbps)
+            one.capacity.kbps
         };
         assert_eq!(kbps(Usage::Normal, 100e3, 0), None);
         assert_eq!(kbps(Usage::Over, 100e3, 1), Some(100.0));

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_units::Time;
+use cwndlab_units::{Duration, Time};
 
 /// Packets sent within this time are a group.
 const GROUP: f64 = 5.0;
@@ -26,6 +26,9 @@ const LONGEST_STEP: f64 = 100.0;
 /// Time of overuse before it counts.
 const OVERUSE: f64 = 10.0;
 
+/// After this time without an arrival the estimation begins anew (`delay_based_bwe.cc`, `kStreamTimeOut`).
+const STREAM_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// What the delay says of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Usage {
@@ -47,6 +50,8 @@ struct Group {
 /// The estimator and the detector.
 #[derive(Debug)]
 pub(super) struct Trend {
+    /// Time of the last report with an arrival.
+    reported: Option<Time>,
     current: Option<Group>,
     previous: Option<Group>,
     groups: f64,
@@ -62,6 +67,7 @@ pub(super) struct Trend {
 impl Default for Trend {
     fn default() -> Self {
         Self {
+            reported: None,
             current: None,
             previous: None,
             groups: 0.0,
@@ -136,6 +142,14 @@ impl Trend {
     /// What the delay says of the path.
     pub(super) fn usage(&self) -> Usage {
         self.detector.usage
+    }
+
+    /// Handles a report at `now`, in front of the packets that it brings.
+    pub(super) fn on_report(&mut self, now: Time) {
+        if self.reported.is_some_and(|at| now - at > STREAM_TIMEOUT) {
+            *self = Self::default();
+        }
+        self.reported = Some(now);
     }
 
     /// Handles a packet that arrived.
@@ -234,6 +248,20 @@ mod tests {
                 trend.on_packet(Time::from_nanos(sent as u64), Time::from_nanos(arrival as u64));
             }
             assert_eq!(trend.usage(), expected, "{growth}");
+        }
+    }
+
+    /// `DelayBasedBwe::IncomingPacketFeedback`: after more than 2 s without an arrival a new estimator begins.
+    #[test]
+    fn a_pause_begins_anew() {
+        for (pause_ms, expected) in [(2000, Usage::Over), (2001, Usage::Normal)] {
+            let mut trend = Trend::default();
+            trend.on_report(Time::from_nanos(1_000_000_000));
+            for n in 0..40_u64 {
+                trend.on_packet(Time::from_nanos(n * 10_000_000), Time::from_nanos(n * 11_000_000 + 200_000_000));
+            }
+            trend.on_report(Time::from_nanos((1000 + pause_ms) * 1_000_000));
+            assert_eq!(trend.usage(), expected, "{pause_ms}");
         }
     }
 
