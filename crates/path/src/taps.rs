@@ -156,13 +156,7 @@ impl PacketTap {
         let negotiates = ecn != Ecn::Off;
         // The handshake of Accurate ECN sets these flags itself.
         let on_wire = ecn == Ecn::AccEcn && kind != DATA;
-        // A window probe has the number below SND.UNA, and no payload.
-        let is_probe = kind == DATA && contents.payload_bytes == 0;
-        let number = match kind {
-            SYN_ACK => 0, // its number is an echo
-            _ if is_probe => packet.seq.wrapping_add(1),
-            _ => packet.seq,
-        };
+        let number = number_on_wire(&packet, contents.payload_bytes);
         self.rows.push(PacketRow {
             time_ns: since.as_nanos(),
             link: link.into(),
@@ -190,6 +184,16 @@ impl PacketTap {
             cwr: packet.flags & CWR != 0 || (negotiates && !on_wire && kind == SYN),
             ace: on_wire.then(|| u32::from(packet.accecn_flags())),
         });
+    }
+}
+
+/// The number of a packet with this payload: a window probe has the number below SND.UNA, and no payload; that of a SYN-ACK
+/// is an echo.
+fn number_on_wire(packet: &Packet, payload: u32) -> u32 {
+    match packet.kind() {
+        SYN_ACK => 0,
+        DATA if payload == 0 => packet.seq.wrapping_add(1),
+        _ => packet.seq,
     }
 }
 

@@ -288,20 +288,28 @@ pub fn canonical(stack: &Stack) -> Value {
         "prr": named!(PrrWords, prr), "rampdown": named!(RampdownWords, rampdown), "dup_thresh": stack.dup_thresh,
         "syn_retries": stack.syn_retries, "exit_burst": stack.exit_burst,
     });
-    // Only where they are not every profile's.
+    add_other_values(&mut out, stack);
+    out
+}
+
+/// Adds the values that are not those of every profile, or of its rules.
+fn add_other_values(out: &mut Value, stack: &Stack) {
+    let is_linux = stack.rules == Rules::Linux;
     if stack.initial_receive_window != INITIAL_RECEIVE_WINDOW {
         out["initial_receive_window_bytes"] = json!(stack.initial_receive_window.0);
     }
-    if stack.peer_ecn != PeerEcn::Accurate {
-        out["peer_ecn"] = json!(named!(PeerEcnWords, peer_ecn));
+    if let Some((word, _)) =
+        PeerEcnWords::VALUES.iter().find(|(_, one)| *one == stack.peer_ecn && *one != PeerEcn::Accurate)
+    {
+        out["peer_ecn"] = json!(word);
     }
     if !stack.accecn_option {
         out["accecn_option"] = json!(false);
     }
-    if stack.ecn_acks != (stack.rules == Rules::Linux) {
+    if stack.ecn_acks != is_linux {
         out["ecn_acks"] = json!(stack.ecn_acks);
     }
-    if stack.syn_linear_timeouts != if stack.rules == Rules::Linux { LINEAR_TIMEOUTS } else { 0 } {
+    if stack.syn_linear_timeouts != if is_linux { LINEAR_TIMEOUTS } else { 0 } {
         out["syn_linear_timeouts"] = json!(stack.syn_linear_timeouts);
     }
     if stack.piggyback {
@@ -313,7 +321,6 @@ pub fn canonical(stack: &Stack) -> Value {
     if stack.ack_division > 1 {
         out["ack_division"] = json!(stack.ack_division);
     }
-    out
 }
 
 /// The description of a field of a stack.
