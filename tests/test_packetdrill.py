@@ -174,7 +174,7 @@ def test_a_fault_of_the_script_has_line_and_column() -> None:
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("+0 < . 1:1(0) ack 1", "line 8, column 1: found '+0 write(4, ..., 1000', expected 'win' and the window of a"),
+        ("+0 < . 1:1(0) ack 1", "line 7, column 6: found '. 1:1(0) ack 1', expected 'win' and the window of a packet"),
         ("+0 < . 1:1(0) ack 1 win 70000", "line 7, column 25: found '70000', expected a number of 16 bits"),
         (
             "+0 < . 1:1(0) ack 1 win 9 <...>",

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use winnow::combinator::{alt, cut_err, delimited, fail, not, opt, peek, preceded, repeat, separated, terminated};
 use winnow::error::{ContextError, ErrMode};
 use winnow::prelude::*;
+use winnow::stream::Stream;
 use winnow::token::{take_till, take_while};
 
 use super::tokens::{byte, expected, field, keyword, number, short, space, symbol, word, Input};
@@ -27,6 +28,7 @@ fn read(input: &mut Input<'_>, arrives: bool) -> ModalResult<Packet> {
         return Ok(Packet { protocol, ..Packet::default() });
     }
     opt((number, symbol(">"), number)).parse_next(input)?; // ports
+    let begin = input.checkpoint();
     let flags = flags.context(expected("TCP flags such as 'S.', or 'udp', 'icmp'")).parse_next(input)?;
     let (seq, len) = cut_err(range.context(expected("sequence numbers such as 1:1001(1000)"))).parse_next(input)?;
     let ack =
@@ -36,6 +38,7 @@ fn read(input: &mut Input<'_>, arrives: bool) -> ModalResult<Packet> {
     let urgent =
         opt(preceded(keyword("urg"), cut_err(short.context(expected("a number of 16 bits"))))).parse_next(input)?;
     if arrives && window.is_none() {
+        input.reset(&begin); // the next event may be on another line
         return missing("'win' and the window of a packet that arrives", input);
     }
     let options = options(input, arrives)?;
