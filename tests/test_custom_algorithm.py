@@ -156,18 +156,6 @@ def test_optional_methods_are_called(scenario: Scenario) -> None:
     assert [row["cause"] for row in records.rows("events") if row["kind"] == "first-ack"] == ["returned"]
 
 
-def test_a_rate_of_less_than_a_bit_per_second_is_one(scenario: Scenario) -> None:
-    """A rate of zero would be none: 10⁻⁹ segments/s of 1448 B are 1.2 · 10⁻⁵ bit/s, by hand."""
-
-    class Slow(PyReno):
-        def pacing_rate(self) -> float:
-            return 1e-9
-
-    records = cwndlab.run(in_first_flow(scenario, Slow), seed=1)
-    rows = [row for row in records.rows("samples") if row["flow"] == 0]
-    assert {row["pacing_rate_bps"] for row in rows[1:]} == {1}
-
-
 class Modelled(Fixed):
     """A window that nothing changes, of an algorithm that has a model of the path."""
 
