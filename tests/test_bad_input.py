@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +24,15 @@ from cwndlab.records import key_of
 from cwndlab.saved import report
 
 Cli = Callable[..., tuple[int, str, str]]
+
+SMALL = """\
+schema_version = 1
+duration = "1 s"
+dumbbell = { bottleneck = { rate = "9 Mbps" } }
+[[flow]]
+algorithm = "reno"
+rtt = "40 ms"
+"""
 
 
 @pytest.mark.parametrize("option", ["--out", "--report", "--save", "--figure", "-o", "--output"])
@@ -273,6 +283,51 @@ def test_an_address_that_is_none_is_bad_input(cli: Cli, tmp_path: Path, listen: 
     status, out, err = cli("serve", "--listen", listen, "--state", tmp_path / "state")
     assert (status, out) == (2, "")
     assert err.startswith(f"--listen: '{listen}' is not an address and a port\n  hint: write ADDRESS:PORT")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("json", '"duration":', '"duration": "9 s", "duration":', "line 1, column 51: 'duration' is there twice"),
+        ("json", '"rtt": "40 ms"', '"rtt": "40 ms", "count": 1e400', "this is not JSON: number out of range"),
+        ("toml", 'rtt = "40 ms"', 'rtt = "40 ms"\ncount = nan', "from 1 to 1000000, got null, nan or inf"),
+        ("toml", 'duration = "1 s"', "duration = 1979-05-27", "duration: expected a text, got a date"),
+        ("toml", 'rtt = "40 ms"', f'rtt = "40 ms"\ncount = {10**20}', "this is not TOML: a number is out of range"),
+    ],
+)
+def test_what_a_document_may_not_have_is_named(
+    cli: Cli, tmp_path: Path, name: str, old: str, new: str, said: str
+) -> None:
+    """RFC 8259, section 4, leaves open what the second of two equal keys means; TOML refuses it."""
+    text = SMALL if name == "toml" else json.dumps(tomllib.loads(SMALL))
+    assert old in text
+    file = tmp_path / f"document.{name}"
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    status, out, err = cli("run", file, "--seed", 1)
+    assert (status, out) == (2, "")
+    assert said in err
+    file.write_text(f"\ufeff{text}", encoding="utf-8")
+    assert cli("run", file, "--seed", 1)[0] == 0
+
+
+def test_a_list_that_the_scenario_does_not_have_is_named(cli: Cli, path: Path) -> None:
+    status, _, err = cli("run", path, "--seed", 1, "--set", "link[0].rate=3 Mbps")
+    assert status == 2
+    assert "link: the document has no such list\n  hint: it has dumbbell, duration, flow" in err
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("dumbbell.bottleneck.queue.capacity", "9223372036854775808 B"),
+        ("dumbbell.bottleneck.rate", "9300000 Tbps"),
+        ("dumbbell.access.rate", "18446744 Tbps"),
+    ],
+)
+def test_quantities_beyond_the_columns_of_records_are_refused(cli: Cli, path: Path, field: str, value: str) -> None:
+    """2⁶³ − 1 is the maximum of a signed column."""
+    status, _, err = cli("run", path, "--seed", 1, "--set", f"{field}={value}")
+    assert (status, f"{field}: '{value}' is too large" in err) == (2, True), err
 
 
 def test_an_algorithm_that_does_not_exist_is_bad_input(cli: Cli) -> None:

@@ -46,7 +46,19 @@ def test_the_reason_of_an_absent_backend_is_printed(cli: Cli) -> None:
     status, out, err = cli("conform", "rcp", "--replay")
     assert status == 0, err
     assert "'rcp' needs router assistance, and QUIC encrypts the headers that routers would read" in out
-    assert "'rcp' requires router assistance, and the kernel's packets have no such header" in out
+    assert "'rcp' needs router assistance (rcp), which the kernel does not provide" in out
+
+
+def test_tahoe_is_absent_where_the_recovery_is_another(cli: Cli) -> None:
+    """Linux' TCP and RFC 9002 repair losses without the restart of slow start that is Tahoe's."""
+    status, out, err = cli("conform", "tahoe", "--replay", "--format", "json")
+    assert status == 0, err
+    rows = [row for row in json.loads(out)["replays"] if row["backend"] != "simulator"]
+    assert {row["verdict"] for row in rows} == {"absent"}
+    restarts = "'reno+standard/tahoe' restarts slow start at each loss, and "
+    assert {row["reason"].removeprefix(restarts) for row in rows if row["backend"] == "kernel"} == {
+        "the kernel's recovery does not"
+    }
 
 
 def test_an_unknown_name_is_bad_input(cli: Cli) -> None:

@@ -265,6 +265,16 @@ def test_a_right_class_keeps_every_rule() -> None:
     assert (again.algorithm, again.broken) == ("mine(segments=4)/sack", ())
 
 
+def test_a_rate_of_less_than_a_bit_per_second_is_one() -> None:
+    """By hand: 10⁻⁹ segments/s of 1460 B are 1.2 · 10⁻⁵ bit/s, and the class returns a rate above zero."""
+
+    class Slow(Right):
+        def pacing_rate(self) -> float:
+            return 1e-9
+
+    assert cwndlab.check(Slow, quick=True).broken == ()
+
+
 @pytest.mark.parametrize(
     ("kind", "rule", "why"),
     [

@@ -20,6 +20,7 @@ from cwndlab.gym import (
     CellularPaths,
     CompetitionPaths,
     CongestionEnv,
+    CongestionVectorEnv,
     Episodes,
     FixedPaths,
     Layer,
@@ -404,6 +405,12 @@ def test_flows_that_would_share_one_policys_decisions_are_refused() -> None:
 # Bad input.
 
 
+def stepped(environment: CongestionEnv | CongestionVectorEnv, action: list[float]) -> object:
+    """What a step by this action returns."""
+    environment.reset(seed=1)
+    return environment.step(np.array(action, dtype=np.float32))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -432,6 +439,20 @@ def test_flows_that_would_share_one_policys_decisions_are_refused() -> None:
             lambda: Episodes(LinkPaths()).step([math.nan]),
             "actions: an array of shape (1,) is not a number for each of 1 simulations\n"
             "  hint: give numbers in [−1, 1]",
+        ),
+        (
+            lambda: stepped(CongestionEnv(LinkPaths()), [0.1, 0.2]),
+            "actions: an array of shape (2,) is not a number for each of 1 simulations\n"
+            "  hint: give numbers in [−1, 1]",
+        ),
+        (
+            lambda: stepped(CongestionVectorEnv(2, LinkPaths()), [0.1, 0.2, 0.3]),
+            "actions: an array of shape (3,) is not a number for each of 2 simulations\n"
+            "  hint: give numbers in [−1, 1]",
+        ),
+        (
+            lambda: CongestionVectorEnv(2, LinkPaths()).reset(seed=1.5),  # type: ignore[arg-type]
+            "seed: 1.5 is not an integer\n  hint: give one number, or one for each environment",
         ),
         (
             lambda: Episodes(LinkPaths(), every="day"),

@@ -6,6 +6,8 @@ import copy
 import gc
 import json
 import math
+import subprocess
+import sys
 import threading
 from itertools import pairwise
 from pathlib import Path
@@ -292,6 +294,82 @@ def test_a_simulation_may_be_stepped_by_several_threads_in_turn() -> None:
         thread.start()
         thread.join()
     assert simulation.records().hash() == cwndlab.run(one, seed=1).hash()
+
+
+#: A second call during a step waited for the lock that the step waited for; a process that does not end shows it.
+CONCURRENT = """
+import signal, threading, cwndlab
+from cwndlab.gym import Episodes, LinkPaths, Simulation
+import numpy as np
+
+link = cwndlab.Link(rate="100 Mbps", delay="5 ms")
+flows = [cwndlab.Flow("external", rtt="40 ms"), cwndlab.Flow("cubic", rtt="20 ms")]
+scenario = cwndlab.Scenario(duration="5 s", dumbbell=cwndlab.Dumbbell(link), flows=flows)
+refused = []
+
+
+def attempt(call):
+    try:
+        call()
+    except ValueError as error:
+        refused.append(str(error))
+
+
+def threads(make, long, short):
+    while not refused:
+        one = make()
+        thread = threading.Thread(target=lambda: attempt(lambda: long(one)))
+        thread.start()
+        while thread.is_alive() and not refused:
+            attempt(lambda: short(one))
+        thread.join()
+    print(refused.pop())
+    refused.clear()
+
+
+def started():
+    episodes = Episodes(LinkPaths(rate_mbps=100, rtt_ms=20, round_trips=200), 8)
+    for row in range(8):
+        episodes.start(row, np.random.default_rng(row))
+    return episodes
+
+
+threads(lambda: Simulation(scenario, 1), lambda one: one.records(), lambda one: one.now)
+threads(lambda: Simulation(scenario, 1), lambda one: one.records(), lambda one: one.close())
+threads(started, lambda one: one.step([0.0] * 8), lambda one: one.step([0.0] * 8))
+
+while not refused:
+    one = Simulation(scenario, 1)
+    signal.signal(signal.SIGALRM, lambda *_: attempt(lambda: one.now))
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    one.records()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+print(refused.pop())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timers of signals")
+def test_a_call_during_another_one_is_refused() -> None:
+    done = subprocess.run([sys.executable, "-c", CONCURRENT], capture_output=True, text=True, check=False, timeout=120)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["the simulation is in use by another call"] * 4
+
+
+def test_a_flow_that_does_not_exist_is_named() -> None:
+    with Simulation(scenario(duration="1 s"), seed=1) as simulation:
+        for use in (lambda flow: simulation.state(flow), lambda flow: simulation.set_cwnd(flow, 2)):
+            for flow in (-1, 2):
+                with pytest.raises(RunError, match=rf"flow\[{flow}\]: there is no such flow"):
+                    use(flow)
+
+
+def test_rates_fit_the_records() -> None:
+    """A rate is at most 10⁹ segments/s, as that of a class: by hand 11.584 Tbit/s."""
+    with Simulation(scenario(duration="1 s"), seed=1) as simulation:
+        assert simulation.next_decision() is not None
+        simulation.set_pacing(0, 1e308)
+        rates = {row["pacing_rate_bps"] for row in simulation.records().rows("samples") if row["flow"] == 0}
+    assert max(rate for rate in rates if rate is not None) == 10**9 * 8 * 1448
 
 
 def policy() -> dict[str, Any]:

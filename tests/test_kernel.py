@@ -171,6 +171,9 @@ def test_what_cannot_be_registered_is_said() -> None:
     pytest.importorskip("cwndlab_kernel")
     with pytest.raises(cwndlab.RunError, match=r"--algorithm: 'rcp' needs router assistance \(rcp\)"):
         attach(["rcp"])
+    # The kernel's recovery does not restart slow start (tcp_enter_recovery), which is what Tahoe is.
+    with pytest.raises(cwndlab.RunError, match=r"--algorithm: 'reno\+standard/tahoe' restarts slow start at each loss"):
+        attach(["tahoe"])
     with pytest.raises(cwndlab.ScenarioError, match="did you mean 'cubic'"):
         attach(["cubik"])
     with pytest.raises(cwndlab.ScenarioError, match="--report: 'often' is not a report schedule"):

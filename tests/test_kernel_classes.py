@@ -15,10 +15,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 import cwndlab
 import pytest
 from custom_classes import Failing, Fixed, PyReno
+from cwndlab.custom import Path as NetworkPath
+from cwndlab.custom import Window
 from cwndlab.emulation import emulate
 from cwndlab.kernel import attach
 from cwndlab.validation.replay import conform
@@ -42,6 +45,21 @@ class Failing:
             raise ZeroDivisionError("on purpose")
     def on_congestion(self, event): ...
     def cwnd(self): return 10
+"""
+
+
+SYN_WITHOUT_ANSWER = """
+import fcntl, os, socket, struct, subprocess, sys
+device = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(device, 0x400454CA, struct.pack("16sH", b"t0", 0x1001))  # TUNSETIFF: IFF_TUN, IFF_NO_PI
+subprocess.run("ip addr add 192.0.2.1/24 dev t0 && ip link set t0 up", shell=True, check=True)
+near = socket.socket()
+near.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
+near.settimeout(1.5)
+try:
+    near.connect(("192.0.2.2", 80))
+except TimeoutError as error:
+    print(error)
 """
 
 
@@ -77,6 +95,55 @@ def test_a_class_decides_in_the_kernel() -> None:
         assert total["lost"] == 0
         assert total["failures"] == []
         assert total["applied"]["count"] > 0
+
+
+class Recording(PyReno):
+    """Records its instances, and the changes of their windows."""
+
+    windows: ClassVar[list[list[Window]]] = []
+
+    def __init__(self, path: NetworkPath) -> None:
+        super().__init__(path)
+        self.windows.append([])
+
+    def on_window(self, window: Window) -> None:
+        self.windows[-1].append(window)
+        super().on_window(window)
+
+
+def test_a_connection_begins_once_and_idles_from_its_last_transmission_on() -> None:
+    """Linux calls the algorithm of a connecting socket before `init` (tcp_rcv_synsent_state_process: tcp_ack), and
+    counts idle periods from the last transmission (cubictcp_cwnd_event: `lsndtime`), not from the last report."""
+    attached("reno").close()
+    Recording.windows.clear()
+    with attach([Recording], report="30s", timeout_s=TIMEOUT_S) as datapath, pair(datapath.names[0]) as one:
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            before = time.monotonic()
+            send_to(one, one.received + 1000)
+        time.sleep(0.5)
+        send_to(one, one.received + 1000)
+        most = time.monotonic() - before
+        wait(lambda: len(Recording.windows[0]) > 1)
+    assert datapath.totals[0]["connections"] == 1
+    ((established, idle),) = Recording.windows
+    assert (established.change, idle.change) == ("established", "idle")
+    assert 0.5 <= idle.idle <= most
+
+
+def test_timeouts_of_a_handshake_are_no_events_of_an_algorithm() -> None:
+    """RFC 6298, rule 5.7, and Linux: the first timeout of a SYN is after 1 s. Nobody reads the device."""
+    attached("reno").close()
+    Recording.windows.clear()
+    with attach([Recording], timeout_s=TIMEOUT_S) as datapath:
+        command = [sys.executable, "-c", SYN_WITHOUT_ANSWER, datapath.names[0]]
+        done = subprocess.run(["unshare", "-n", *command], capture_output=True, text=True, check=False)
+        if "/dev/net/tun" in done.stderr or "unshare" in done.stderr:
+            pytest.skip(done.stderr.strip())
+        assert (done.stdout, done.stderr) == ("timed out\n", "")
+        total = datapath.totals[0]
+    assert (total["connections"], total["reports"], sum(total["congestions"].values())) == (0, 0, 0)
+    assert Recording.windows == []
 
 
 def send_until(one: Pair, window: int) -> None:

@@ -171,6 +171,53 @@ def test_a_fault_of_the_script_has_line_and_column() -> None:
     assert str(caught.value) == f"{place}: {what}"
 
 
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("+0 < . 1:1(0) ack 1", "line 7, column 6: found '. 1:1(0) ack 1', expected 'win' and the window of a packet"),
+        ("+0 < . 1:1(0) ack 1 win 70000", "line 7, column 25: found '70000', expected a number of 16 bits"),
+        (
+            "+0 < . 1:1(0) ack 1 win 9 <...>",
+            "line 7, column 27: found '<...>', expected the options of a packet that arrives",
+        ),
+        ("+0 < . 1:1(0) ack 1 win 9 <mss 65536>", "line 7, column 32: found '65536>', expected a number of 16 bits"),
+        ("+0 < . 1:1(0) ack 1 win 9 <wscale 256>", "line 7, column 35: found '256>', expected a number of 8 bits"),
+        (
+            "+0 < [ect01] . 1:1(0) ack 1 win 9",
+            "line 7, column 14: found '. 1:1(0) ack 1 win 9', expected 'ect0' or 'ect1'",
+        ),
+        ("+0 < (tos 0x100) . 1:1(0) ack 1 win 9", "line 7, column 11: found '0x100) . 1:1(0) ack', expected a number"),
+        ("* < . 1:1(0) ack 1 win 9", "line 7, column 3: found '< . 1:1(0) ack 1 win', expected '>' after '*' or a"),
+        ("+0~+1 write(4, ..., 1) = 1", "line 7, column 7: found 'write(4, ..., 1) = 1', expected '>' after '*' or a"),
+        ("+2~+1 > . 1:1(0) ack 1", "line 7, column 4: found '+1 > . 1:1(0) ack 1', expected a time in seconds that"),
+    ],
+)
+def test_scripts_that_packetdrill_rejects_are_faults(line: str, what: str) -> None:
+    """Its parser.y and tcp_packet.c: ranges of fields and times, and what an inbound packet must have."""
+    with pytest.raises(ScenarioError) as caught:
+        run_text(f"{BEGIN}{line}\n+0 write(4, ..., 1000) = 1000\n", "mine")
+    assert str(caught.value).startswith(f"mine, {what}")
+
+
+@pytest.mark.parametrize(("word", "tos"), [("noecn", 0), ("ect1", 1), ("ect0", 2), ("ce", 3)])
+def test_the_byte_tos_has_the_ecn_field_in_its_low_bits(word: str, tos: int) -> None:
+    """RFC 3168, section 5. packetdrill compares the byte on outbound packets (`TOS_CHECK_TOS`)."""
+    opened = (
+        BEGIN.replace("S 0:0", "SEW 0:0")
+        .replace("S. 0:0", "SE. 0:0")
+        .replace("0 socket", "`sysctl -q net.ipv4.tcp_ecn=1`\n0 socket")
+    )
+    sent = opened + "+0 write(4, ..., 1000) = 1000\n+0 > {} P. 1:1001(1000) ack 1\n"
+    verdicts = [run_text(sent.format(field)).verdict for field in (f"[{word}]", f"(tos 0x{tos})")]
+    assert verdicts == [Verdict.PASSED if word == "ect0" else Verdict.FAILED] * 2
+    arrived = opened + "+0 write(4, ..., 1000) = 1000\n+0 < {} P. 1:1001(1000) ack 1 win 9\n"
+    one, other = (run_text(arrived.format(field)) for field in (f"[{word}]", f"(tos 0x{tos})"))
+    assert (one.verdict, one.reasons) == (other.verdict, other.reasons)
+    assert (one.verdict is Verdict.NOT_APPLICABLE) is (word == "ce")  # the echo of classic ECN
+    service = run_text(sent.format(f"(tos 0x{4 + tos:x})"))
+    assert [reason.feature for reason in service.reasons] == ["DSCP of a packet"]
+
+
 def test_paths_are_files_and_folders(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     for name in ("b.pkt", "a.pkt", "inner/c.pkt", "notes.txt"):

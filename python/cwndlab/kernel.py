@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.closing import Closing
-from cwndlab.custom import Classes, CongestionControl, bound, classes_named, described, name_of
+from cwndlab.custom import Classes, CongestionControl, CustomAlgorithm, bound, classes_named, described, name_of
 from cwndlab.engine import canonical_algorithm
 from cwndlab.errors import AlgorithmError, Fault, RunError, ScenarioError
 
@@ -126,12 +126,17 @@ def attach(
         hint = "run it in the simulator or over QUIC; in the kernel, a class in Python or an algorithm of the tree"
         raise ScenarioError(*(Fault(f"algorithm '{name}'", what, hint) for name in rust))
     documents = {name: dict(document) for name, document in (policies or {}).items()}
-    entries = {name: {"policy": document} for name, document in documents.items()}
-    known = described(custom, json.dumps({"schema_version": 1, "algorithms": entries}) if entries else None)
+    known = _known(custom, documents)
     # An unknown name is a fault of the input, not of the kernel. What is named twice is registered once.
     texts = list({canonical_algorithm(text, known): text for text in reversed(texts)}.values())[::-1]
     named = [(name, json.dumps(document)) for name, document in documents.items()]
     return Attached(_module()(texts, report, timeout_s, named, bound(custom)))
+
+
+def _known(custom: Mapping[str, CustomAlgorithm], policies: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """The document that declares classes and policies, for the names of algorithms."""
+    entries = {name: {"policy": dict(document)} for name, document in policies.items()}
+    return described(custom, json.dumps({"schema_version": 1, "algorithms": entries}) if entries else None)
 
 
 @contextmanager
@@ -151,7 +156,11 @@ def serving(
     AlgorithmError
         At the end, where an algorithm failed; the kernel continued its connections with Reno.
     """
-    wanted = list(dict.fromkeys(text.partition("/")[0] for text in algorithms))  # the recovery is the kernel's
+    texts = list(algorithms)
+    known = _known(classes_named(texts, classes), policies or {})
+    # The recovery is the kernel's: texts that differ in it alone have one name there.
+    named = {canonical_algorithm(text, known).partition("/")[0]: text.partition("/")[0] for text in reversed(texts)}
+    wanted = list(named.values())[::-1]
     try:
         attached = attach(wanted, policies=policies, classes=classes) if wanted else None
     except RunError:

@@ -7,8 +7,11 @@ use cwndlab_units::Fault;
 pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
-    /// Adds a fault.
+    /// Adds a fault, once where it concerns the two directions of a link.
     pub fn add(&mut self, path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) {
-        self.0.push(Fault::new(path, what, hint));
+        let fault = Fault::new(path, what, hint);
+        if self.0.last() != Some(&fault) {
+            self.0.push(fault);
+        }
     }
 }

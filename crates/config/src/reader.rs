@@ -32,6 +32,9 @@ pub struct Reader<'a> {
 /// A table without fields.
 static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
 
+/// The key of a date of TOML in a value of JSON (the crate `toml_datetime`).
+const TOML_DATE: &str = "$__toml_private_datetime";
+
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
@@ -39,7 +42,17 @@ fn kind_of(value: &Value) -> &'static str {
         Value::Number(_) => "a number",
         Value::String(_) => "a text",
         Value::Array(_) => "a list",
+        Value::Object(map) if map.contains_key(TOML_DATE) => "a date",
         Value::Object(_) => "a table",
+    }
+}
+
+/// A value that is not what was expected. JSON has no number for TOML's `nan` and `inf`.
+fn shown(value: &Value) -> String {
+    if value.is_null() {
+        "null, nan or inf".to_owned()
+    } else {
+        value.to_string()
     }
 }
 
@@ -321,7 +334,7 @@ impl<'a> Reader<'a> {
         };
         let found = value.as_u64().filter(|number| (low..=high).contains(number));
         if found.is_none() {
-            faults.add(self.at(key), format!("expected an integer from {low} to {high}, got {value}"), "");
+            faults.add(self.at(key), format!("expected an integer from {low} to {high}, got {}", shown(value)), "");
         }
         found
     }
@@ -340,7 +353,7 @@ impl<'a> Reader<'a> {
         if found.is_none() {
             let upper = if high == f64::MAX { String::new() } else { format!(" and up to {high}") };
             let hint = default.map_or_else(String::new, |number| format!("write {number}"));
-            faults.add(self.at(key), format!("expected a number above {low}{upper}, got {value}"), hint);
+            faults.add(self.at(key), format!("expected a number above {low}{upper}, got {}", shown(value)), hint);
         }
         found
     }
@@ -355,7 +368,7 @@ impl<'a> Reader<'a> {
         };
         let found = value.as_f64().filter(|number| (0.0..=1.0).contains(number));
         if found.is_none() {
-            faults.add(self.at(key), format!("expected a probability from 0 to 1, got {value}"), "");
+            faults.add(self.at(key), format!("expected a probability from 0 to 1, got {}", shown(value)), "");
         }
         found
     }

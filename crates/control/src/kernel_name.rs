@@ -1,7 +1,10 @@
 //! Names of algorithms in the kernel's TCP: `cwndlab_…` for algorithms of the catalogue, and the kernel's own
 //! equivalents.
 
+use cwndlab_units::Fault;
+
 use crate::catalogue::{Algorithm, Catalogue};
+use crate::spec::RecoveryKind;
 
 /// Prefix of all names of cwndlab's algorithms.
 pub const PREFIX: &str = "cwndlab_";
@@ -25,6 +28,30 @@ pub fn kernels_own(algorithm: &Algorithm) -> Option<&'static str> {
     KERNELS_OWN.iter().find(|(ours, _)| *ours == algorithm.growth.spec.name).map(|(_, own)| *own)
 }
 
+/// A fault if the kernel's TCP cannot run `algorithm`: its packets have no header for routers, and its recovery (RACK,
+/// proportional rate reduction) does not restart slow start, which is what Tahoe is.
+///
+/// # Errors
+///
+/// A scheme with router assistance, or the recovery of Tahoe.
+pub fn check(algorithm: &Algorithm) -> Result<(), Fault> {
+    if let Some((scheme, _)) = algorithm.router_assistance() {
+        let what = format!("'{algorithm}' needs router assistance ({scheme}), which the kernel does not provide");
+        return Err(Fault::new("", what, "run it in the simulator, whose routers provide it"));
+    }
+    if algorithm.recovery_kind() == Some(RecoveryKind::Tahoe) {
+        let what = format!("'{algorithm}' restarts slow start at each loss, and the kernel's recovery does not");
+        let hint = format!("write '{}', or run it in the simulator", without_recovery(algorithm));
+        return Err(Fault::new("", what, hint));
+    }
+    Ok(())
+}
+
+/// The algorithm with the recovery of its stack.
+fn without_recovery(algorithm: &Algorithm) -> Algorithm {
+    Algorithm { recovery: None, ..algorithm.clone() }
+}
+
 /// The kernel's name for `name`, where the kernel's TCP has the algorithms `available`: the kernel's own equivalent,
 /// else the registered algorithm of the catalogue. A name of the catalogue has one meaning everywhere (`bbr` is
 /// `bbr3`); the name of a kernel module is accepted only where the catalogue has no other algorithm of that name.
@@ -34,7 +61,7 @@ pub fn resolve(name: &str, catalogue: &Catalogue, available: &[String]) -> Optio
     if name.starts_with(PREFIX) {
         return has(name).then(|| name.to_owned());
     }
-    if let Ok(algorithm) = catalogue.parse(name) {
+    if let Some(algorithm) = catalogue.parse(name).ok().filter(|algorithm| check(algorithm).is_ok()) {
         let own = kernels_own(&algorithm).filter(|own| is_entry_itself(&algorithm) && has(own)).map(str::to_owned);
         if let Some(found) = own.or_else(|| Some(kernel_name(&algorithm)).filter(|ours| has(ours))) {
             return Some(found);
@@ -89,7 +116,7 @@ pub fn kernel_name(algorithm: &Algorithm) -> String {
     if is_entry_itself(algorithm) {
         return format!("{PREFIX}{}", short(growth.spec.name));
     }
-    let whole = Algorithm { recovery: None, ..algorithm.clone() }.to_string();
+    let whole = without_recovery(algorithm).to_string();
     let letters: String = growth.spec.name.chars().filter(char::is_ascii_alphanumeric).take(HEAD).collect();
     format!("{PREFIX}{letters}{}", digest(&whole, ROOM - HEAD))
 }

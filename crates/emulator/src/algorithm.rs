@@ -63,6 +63,8 @@ impl ProgramAlgorithm {
             let Some(algorithm) = &flow.algorithm else { continue };
             let line = if let Some(name) = name {
                 format!("{}, as in the scenario", kernel_name::library_name(&name))
+            } else if let Err(fault) = kernel_name::check(algorithm) {
+                format!("{own}: {}", fault.what)
             } else {
                 let requested = algorithm.growth.spec.name;
                 let text = &flow.algorithm_text;
@@ -99,7 +101,10 @@ fn kernel_algorithm_of(name: &str, known: &[String]) -> Result<String, Fault> {
     kernel_name::resolve(name, &catalogue, known).ok_or_else(|| {
         let available = known.iter().map(|one| kernel_name::library_name(one)).collect::<Vec<_>>().join(", ");
         let hint = kernel_name::misnamed(name).unwrap_or_else(|| match catalogue.parse(name) {
-            Ok(_) => format!("`cwndlab kernel run --algorithm '{name}'` registers it while it runs"),
+            Ok(algorithm) => kernel_name::check(&algorithm).map_or_else(
+                |fault| format!("{}: {}", fault.what, fault.hint),
+                |()| format!("`cwndlab kernel run --algorithm '{name}'` registers it while it runs"),
+            ),
             Err(fault) => fault.hint,
         });
         Fault::new("--algorithm", format!("this kernel has no '{name}'; it has {available}"), hint)
@@ -108,7 +113,7 @@ fn kernel_algorithm_of(name: &str, known: &[String]) -> Result<String, Fault> {
 
 /// The name among `known` of a flow's algorithm: the kernel's own implementation, else cwndlab's.
 fn available(flow: &FlowPlan, datapath: Datapath, known: &[String]) -> Option<String> {
-    let algorithm = flow.algorithm.as_ref()?;
+    let algorithm = flow.algorithm.as_ref().filter(|algorithm| kernel_name::check(algorithm).is_ok())?;
     let native = kernels_own(algorithm).filter(|_| datapath == Datapath::Kernel).map(str::to_owned);
     let is_known = |name: &String| known.contains(name);
     native.filter(is_known).or_else(|| Some(kernel_name(algorithm)).filter(is_known))
@@ -117,6 +122,8 @@ fn available(flow: &FlowPlan, datapath: Datapath, known: &[String]) -> Option<St
 /// The kernel's name for the algorithm of a flow; empty for a flow over UDP.
 pub(crate) fn of_flow(id: FlowId, flow: &FlowPlan, datapath: Datapath) -> Result<String, Fault> {
     let Some(algorithm) = &flow.algorithm else { return Ok(String::new()) };
+    let place = format!("flow[{id}].algorithm");
+    kernel_name::check(algorithm).map_err(|fault| fault.at(&place))?;
     let requested = algorithm.growth.spec.name;
     let known = available_congestion_controls();
     if let Some(name) = available(flow, datapath, &known) {
@@ -125,7 +132,6 @@ pub(crate) fn of_flow(id: FlowId, flow: &FlowPlan, datapath: Datapath) -> Result
     let native = kernels_own(algorithm).filter(|_| datapath == Datapath::Kernel);
     let name = native.map_or_else(|| kernel_name(algorithm), str::to_owned);
     let known = known.join(" ");
-    let place = format!("flow[{id}].algorithm");
     let hint = match name.strip_prefix(kernel_name::PREFIX) {
         Some(_) => format!("`cwndlab kernel run --algorithm '{}'` registers it while it runs", flow.algorithm_text),
         None => "choose another algorithm, or cwndlab's in the kernel: --datapath cwndlab".to_owned(),

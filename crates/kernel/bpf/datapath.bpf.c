@@ -82,13 +82,15 @@ static __always_inline struct totals *get_totals(void)
 	return bpf_map_lookup_elem(&totals, &zero);
 }
 
-// The state of the connection. `init` stores slot and generation in the connection's private area.
+// The state of the connection. `init` stores slot and generation in the connection's private area. Before the end of the
+// handshake the area is zero, and the kernel already reports ACKs and timeouts: there is no generation 0.
 static __always_inline struct flow *find_flow(const struct tcp_sock *tp, __u32 *slot)
 {
 	__u64 stored = tp->inet_conn.icsk_ca_priv[0];
+	__u32 generation = stored >> 32;
 	*slot = (__u32)stored;
-	struct flow *f = bpf_map_lookup_elem(&flows, slot);
-	return f && f->generation == (__u32)(stored >> 32) ? f : (void *)0;
+	struct flow *f = generation ? bpf_map_lookup_elem(&flows, slot) : (void *)0;
+	return f && f->generation == generation ? f : (void *)0;
 }
 
 static __always_inline void set_window(struct tcp_sock *tp, __u32 cwnd)
@@ -413,7 +415,7 @@ void BPF_PROG(init, struct sock *sk)
 			__sync_fetch_and_add(&t->refused, 1);
 		return;
 	}
-	__u32 generation = f->generation + 1;
+	__u32 generation = f->generation == ~0u ? 1 : f->generation + 1;
 	__builtin_memset(f, 0, sizeof(*f));
 	f->used = 1;
 	f->generation = generation;
@@ -478,9 +480,10 @@ __u32 BPF_PROG(ssthresh, struct sock *sk)
 		f->flags |= FLAG_CONGESTION;
 		f->prior_cwnd = tp->snd_cwnd;
 		f->prr_delivered = 0;
-		if (settings.model_based && !f->fallback)
-			return tp->snd_ssthresh;
 	}
+	// Without a slot the connection has Reno. A timeout of the handshake, before `init`, is no event for a model.
+	if (settings.model_based && (f ? !f->fallback : !tp->inet_conn.icsk_ca_priv[0]))
+		return tp->snd_ssthresh;
 	return half < 2 ? 2 : half;
 }
 
@@ -544,7 +547,9 @@ void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
 	if (!f || tp->delivered == f->delivered_first)
 		return;
 	__u64 now = bpf_ktime_get_ns();
-	f->idle_ns = now - f->report_ns;
+	// With nothing in flight, the kernel's rate sample begins at the transmission of the last segment
+	// (tcp_rate_skb_delivered). `lsndtime` has the resolution of jiffies.
+	f->idle_ns = now - tp->first_tx_mstamp * 1000;
 	if (settings.model_based && !f->fallback) {
 		send_report(tp, f, now, KIND_IDLE, state_of(tp));
 		return;
@@ -555,7 +560,9 @@ void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
 	__s32 idle = (__u32)bpf_jiffies64() - tp->lsndtime;
 	if (idle <= (__s32)rto)
 		return;
-	__u32 restart = cwnd < 10 ? cwnd : 10, ssthresh = tp->snd_ssthresh, three_quarters = (cwnd >> 1) + (cwnd >> 2);
+	__u32 restart = cwnd < 10 ? cwnd : 10, three_quarters = (cwnd >> 1) + (cwnd >> 2);
+	if (!is_reducing(state_of(tp)) && tp->snd_ssthresh < three_quarters)
+		tp->snd_ssthresh = three_quarters; // tcp_current_ssthresh
 	__s32 left = idle;
 	for (int i = 0; i < 32; i++) {
 		left -= rto;
@@ -563,7 +570,6 @@ void BPF_PROG(cwnd_event, struct sock *sk, __u32 event)
 			break;
 		cwnd >>= 1;
 	}
-	tp->snd_ssthresh = ssthresh > three_quarters ? ssthresh : three_quarters; // tcp_current_ssthresh
 	set_window(tp, cwnd > restart ? cwnd : restart);
 	send_report(tp, f, now, KIND_IDLE, state_of(tp));
 	if (!f->missed)

@@ -117,6 +117,7 @@ struct tcp_sock {
 	__u32 lost;
 	__u32 app_limited;
 	__u32 lsndtime;
+	__u64 first_tx_mstamp; // us
 	__u32 undo_marker;
 	__u8 is_cwnd_limited : 1;
 	__u8 ecn_flags;

@@ -170,7 +170,8 @@ impl Decider {
         let cwnd = self.bytes(report.cwnd);
         // Linux, tcp_cwnd_restart: `tcp_current_ssthresh` of the window before the idle period, in whole segments.
         let before = self.cwnd_segments();
-        let ssthresh = (change == Change::Idle).then(|| self.bytes((before >> 1) + (before >> 2)));
+        let raises = change == Change::Idle && !matches!(report.state, CaState::Cwr | CaState::Recovery);
+        let ssthresh = raises.then(|| self.bytes((before >> 1) + (before >> 2)));
         self.driver.on_window(&Window { ssthresh, idle, ..Window::new(report.now, change, cwnd) });
     }
 

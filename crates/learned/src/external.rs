@@ -289,7 +289,7 @@ impl External {
         }
         if let Some(pacing) = action.pacing {
             let bits = 8.0 * self.mss.0 as f64;
-            self.pacing = pacing.map(|segments| Rate(((segments * bits) as u64).max(1)));
+            self.pacing = pacing.map(|segments| Rate(((segments.min(MAX_SEGMENTS) * bits) as u64).max(1)));
         }
         if let Some(ssthresh) = action.ssthresh {
             self.ssthresh = ssthresh;

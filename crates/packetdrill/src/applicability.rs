@@ -208,6 +208,9 @@ fn of_packet(packet: &Packet, inbound: bool) -> Option<String> {
     if packet.has('S') && packet.len > 0 {
         return Some("Fast Open".to_owned());
     }
+    if !inbound && packet.dscp.is_some_and(|dscp| dscp != 0) {
+        return Some("DSCP of a packet".to_owned());
+    }
     if packet.has('R') {
         return Some("reset of a connection".to_owned());
     }

@@ -47,6 +47,11 @@ pub enum EventTime {
 impl EventTime {
     /// Of commands without a time.
     pub(crate) const NOW: Self = Self::Relative(Duration::ZERO, Duration::ZERO);
+
+    /// Whether the first and the last time differ.
+    pub(crate) fn is_range(self) -> bool {
+        matches!(self, Self::Absolute(from, to) | Self::Relative(from, to) if from != to)
+    }
 }
 
 /// What happens.
@@ -92,6 +97,8 @@ pub struct Packet {
     pub protocol: Protocol,
     /// Its ECN field, where the script names it.
     pub ecn: Option<IpEcn>,
+    /// Its DSCP, where the script names it.
+    pub dscp: Option<u8>,
     /// The flags, such as `FP.`; empty for `-`. An ACE field is the letters A, W and E.
     pub flags: String,
     /// The first sequence number.

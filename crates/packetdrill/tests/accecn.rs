@@ -169,8 +169,8 @@ fn faults_of_flags_and_options_have_line_and_column() {
     for flags in ["8.", "55.", "E5."] {
         assert!(fault(&format!("{flags} 1:1(0) ack 1")).starts_with("line 2, column 6: "), "{flags}");
     }
-    assert!(fault(". 1:1(0) ack 1 <ECN ceb 1>").ends_with("expected the order 'e0b ceb e1b' or 'e1b ceb e0b'"));
-    assert!(fault(". 1:1(0) ack 1 <ECN e0b 16777216>").ends_with("expected a number of 24 bits"));
+    assert!(fault(". 1:1(0) ack 1 win 9 <ECN ceb 1>").ends_with("expected the order 'e0b ceb e1b' or 'e1b ceb e0b'"));
+    assert!(fault(". 1:1(0) ack 1 win 9 <ECN e0b 16777216>").ends_with("expected a number of 24 bits"));
 }
 
 /// RFC 9768, section 3.2.2.2: the mark of a SYN does not count, and only the ACK of a SYN-ACK has the encoding of table 3.

@@ -203,11 +203,11 @@ fn faults_have_line_and_column() {
     assert_eq!(fault("0 socket(..., SOCK_STREAM = 3\n"), "line 1, column 27: found '= 3', expected ',' or ')'");
     assert_eq!(
         fault("0 socket(...) = 3\n+0 > . 1:1001(999) ack 1\n"),
-        "line 2, column 20: found 'ack 1', expected a payload of last minus first sequence number"
+        "line 2, column 20: found 'ack 1', expected a payload of last minus first sequence number, 16 bits"
     );
     assert_eq!(
         fault("0 socket(...) = 3\n+0 < S 0:0(0) win 1 <mss>\n"),
-        "line 2, column 25: found '>', expected a number"
+        "line 2, column 25: found '>', expected a number of 16 bits"
     );
     assert_eq!(
         fault(&format!("0 socket({}", "[".repeat(100_000))),

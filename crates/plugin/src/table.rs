@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use crate::abi::{CAck, CCongestion, CEvent, COutputs, CPath, CSent, CWindow, Text};
 
 /// The version of the interface; a change of any meaning is another one.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The name of the function that a library exports.
 pub const ENTRY: &[u8] = b"cwndlab_algorithm";
@@ -14,10 +14,10 @@ pub const ENTRY: &[u8] = b"cwndlab_algorithm";
 /// [`VERSION`] where it wrote the table, otherwise 0, and writes nothing.
 pub type Entry = unsafe extern "C" fn(version: u32, sizes: *const Sizes, table: *mut Table) -> u32;
 
-/// The sizes of all values, bytes.
+/// The sizes of all values that one side writes into the memory of the other, bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes([u32; 8]);
+pub struct Sizes([u32; 9]);
 
 impl Sizes {
     /// Those of this compilation.
@@ -27,6 +27,7 @@ impl Sizes {
         size_of::<CCongestion>() as u32,
         size_of::<CSent>() as u32,
         size_of::<CWindow>() as u32,
+        size_of::<CEvent>() as u32,
         size_of::<COutputs>() as u32,
         size_of::<CParameter>() as u32,
         size_of::<Table>() as u32,

@@ -12,6 +12,10 @@ use cwndlab_units::{Bytes, Duration, Time};
 
 /// Maximum number of entries. It bounds the memory of an endpoint that sends only ACKs, which are never acknowledged.
 const MAX_ENTRIES: usize = 1 << 16;
+/// Transmissions up to this size do not count as in flight before the next ACK frame, bytes. `quinn` reports packets
+/// with ACKs alone as all others; they are not in flight (RFC 9002, section 2). Such a packet has a header and a tag of
+/// up to 41 bytes, and an ACK frame of some 10 bytes, or 20 with counts of ECN, and a few bytes for each gap.
+const MAX_ACK_ONLY: u64 = 100;
 
 /// The packets sent at one time, with the connection's state at that time.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +84,7 @@ impl AckReport {
 pub(crate) struct DeliveryTracker {
     departures: VecDeque<Departure>,
     sent: u64,
+    /// Bytes in flight: those of the stack at the last ACK frame, and what was sent since.
     pub(crate) in_flight: u64,
     delivery: DeliveryEstimator,
     rounds: Rounds,
@@ -126,7 +131,9 @@ impl DeliveryTracker {
         if self.in_flight == 0 {
             self.delivery.start(now);
         }
-        self.in_flight += bytes;
+        if bytes > MAX_ACK_ONLY {
+            self.in_flight += bytes;
+        }
         if !self.closed {
             if let Some(last) = self.departures.back_mut().filter(|last| last.at() == now) {
                 last.unacked += bytes;
@@ -267,6 +274,23 @@ mod tests {
         }
         assert_eq!(rates[0], 192_000);
         assert_eq!(rates[9], (12_000.0 * 8e9 / 59e6) as u64);
+    }
+
+    /// By hand: 12,000 B in one flight, sent 10 s after an acknowledgement of the peer's data and acknowledged after
+    /// 50 ms, are 1.92 Mbit/s. From the acknowledgement on they would be 9.6 kbit/s.
+    #[test]
+    fn packets_with_acks_alone_are_not_in_flight() {
+        let mut tracker = after_handshake();
+        tracker.on_sent(Time::from_nanos(0), 35);
+        assert_eq!(tracker.in_flight, 0);
+        let sent = Time::from_nanos(10_000 * MS);
+        tracker.on_sent(sent, 12_000);
+        tracker.on_sent(Time::from_nanos(10_010 * MS), 35);
+        assert_eq!(tracker.in_flight, 12_000);
+        tracker.on_ack(sent, 12_000, false);
+        let report = tracker.on_end(Time::from_nanos(10_050 * MS), 0, false).expect("it acknowledges");
+        assert_eq!(report.prior_in_flight, 12_000);
+        assert_eq!(report.rate.expect("longer than the RTT").rate().0, 1_920_000);
     }
 
     /// Rounds advance when data sent after the last advance is acknowledged (draft-ietf-ccwg-bbr, section 5.5.1): by

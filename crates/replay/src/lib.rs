@@ -32,7 +32,7 @@ pub mod verdict;
 pub mod wrap;
 
 #[cfg(feature = "backends")]
-use cwndlab_control::{Algorithm, Driver};
+use cwndlab_control::{kernel_name, Algorithm, Driver};
 
 #[cfg(feature = "backends")]
 pub use cases::{Case, CASES};
@@ -52,11 +52,9 @@ pub fn conform(algorithm: &Algorithm) -> Vec<Finding> {
 pub fn run_case(algorithm: &Algorithm, case: &Case) -> Vec<Finding> {
     let log = case.record(algorithm);
     let mut findings = vec![verdict::simulator(case, &log, Driver::of(algorithm, &log.path))];
-    findings.push(if algorithm.router_assistance().is_some() {
-        let why = format!("'{algorithm}' requires router assistance, and the kernel's packets have no such header");
-        Finding::absent(case, Backend::Kernel, why)
-    } else {
-        verdict::judge(case, Backend::Kernel, &log, &kernel::replay(algorithm, &log))
+    findings.push(match kernel_name::check(algorithm) {
+        Ok(()) => verdict::judge(case, Backend::Kernel, &log, &kernel::replay(algorithm, &log)),
+        Err(fault) => Finding::absent(case, Backend::Kernel, fault.what),
     });
     findings.push(match quic::replay(algorithm, &log) {
         Ok(replayed) => verdict::judge(case, Backend::Quic, &log, &replayed),

@@ -2,6 +2,7 @@
 
 mod field_path;
 mod files;
+mod json;
 
 use std::path::Path;
 
@@ -36,11 +37,9 @@ impl Scenario {
             let before = text.get(..span).unwrap_or("");
             let (line, column) =
                 (before.matches('\n').count() + 1, before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1);
-            one(
-                format!("line {line}, column {column}"),
-                format!("this is not TOML: {}", error.message().trim().replace('\n', "; ")),
-                "",
-            )
+            // The parser of TOML takes integers of more than 64 bits, which a document does not.
+            let what = error.message().trim().replace('\n', "; ").replace("JSON number", "a number is");
+            one(format!("line {line}, column {column}"), format!("this is not TOML: {what}"), "")
         })?;
         Self::from_document(document, folder)
     }
@@ -50,8 +49,10 @@ impl Scenario {
     /// # Errors
     /// A syntax error, or unreadable files.
     pub fn from_json(text: &str, folder: Option<&Path>) -> Result<Self, Vec<Fault>> {
-        let document = serde_json::from_str(text).map_err(|error| {
-            one(format!("line {}, column {}", error.line(), error.column()), "this is not JSON", "")
+        let document = json::read(text).map_err(|error| {
+            let what = json::message(&error);
+            let what = if error.is_data() { what } else { format!("this is not JSON: {what}") };
+            one(format!("line {}, column {}", error.line(), error.column()), what, "")
         })?;
         Self::from_document(document, folder)
     }

@@ -256,6 +256,10 @@ pub fn override_with(stack: &mut Stack, table: &Reader<'_>, faults: &mut Faults)
         let what = "is closed for ever, so that no data can be sent";
         faults.add(table.at("initial_receive_window"), what, "write \"64 kB\"");
     }
+    if stack.auto_tuning && stack.initial_receive_window.0 >> stack.window_shift() == 0 {
+        let what = "is so large that the window scale makes the first window zero, so that no data can be sent";
+        faults.add(table.at("receive_window"), what, "write \"1 GiB\", the maximum of RFC 7323");
+    }
     if stack.min_rto > stack.max_rto {
         faults.add(table.at("min_rto"), "is above max_rto", "");
     }

@@ -176,6 +176,10 @@ fn a_receive_window_of_zero_is_a_fault() {
         "flow[0].stack.receive_window: is closed for ever, so that no data can be sent\n  hint: write \"64 kB\""
     );
     assert!(plan(&format!("{HEAD}{NET}{FLOW}stack = {{ receive_window = \"1 B\" }}\n")).is_ok());
+    // By hand: the shift to 32 bits is 16 from 2⁴⁷ B on, and 65535 >> 16 is zero.
+    let large = |bytes: u64| plan(&format!("{HEAD}{NET}{FLOW}stack = {{ receive_window = \"{bytes} B\" }}\n"));
+    assert!(large((1 << 47) - 1).is_ok());
+    assert!(large(1 << 47).unwrap_err().starts_with("flow[0].stack.receive_window: is so large that the window scale"));
 }
 
 /// RFC 6582, section 1: NewReno is the recovery without SACK, and the records say so. Linux' own is named as with SACK.

@@ -96,7 +96,9 @@ fn parse(text: &str, units: Units, kind: &str, example: &str) -> Result<u64, Fau
         };
     };
     match scaled(number, *scale) {
-        Some(value) => u64::try_from(value).or_else(|_| fault(format!("'{text}' is too large"))),
+        // Columns of records are signed.
+        Some(value) => i64::try_from(value)
+            .map_or_else(|_| fault(format!("'{text}' is too large")), |value| Ok(value.cast_unsigned())),
         None => fault(format!("'{text}' is not a {kind}")),
     }
 }
@@ -155,6 +157,9 @@ mod tests {
         assert_eq!(what(parse_rate("fast")), "'fast' is not a rate");
         assert_eq!(what(parse_rate("99999999999999999999 Gbps")), "'99999999999999999999 Gbps' is not a rate");
         assert_eq!(what(parse_rate("99999999999999 Tbps")), "'99999999999999 Tbps' is too large");
+        // 2⁶³, which the signed columns of the records do not have.
+        assert_eq!(what(parse_rate("9223372036854775808 bps")), "'9223372036854775808 bps' is too large");
+        assert_eq!(parse_rate("9223372036854775807 bps"), Ok(Rate((1 << 63) - 1)));
         assert_eq!(parse_rate("48").unwrap_err().hint, "write '48 Mbit/s' or '48 MB/s'");
     }
 }

@@ -41,6 +41,11 @@ export class Refusal extends Error {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+/** An address from the engine. WebAssembly has no signs, and JavaScript reads its integers with one (ToJSValue). */
+function address(value: number): number {
+  return value >>> 0;
+}
+
 export class Module {
   private constructor(private readonly exports: Exports) {}
 
@@ -58,7 +63,7 @@ export class Module {
   /** Carries out a request. Addresses in the answer are valid until the next one. */
   call(request: object): Record<string, unknown> {
     const bytes = encoder.encode(JSON.stringify(request));
-    const place = this.exports.cwndlab_request(bytes.length);
+    const place = address(this.exports.cwndlab_request(bytes.length));
     new Uint8Array(this.exports.memory.buffer, place, bytes.length).set(bytes);
     let length: number;
     try {
@@ -66,7 +71,7 @@ export class Module {
     } catch (error) {
       throw new Refusal(this.panicked(error), true);
     }
-    const answer = JSON.parse(this.text(this.exports.cwndlab_answer(), length)) as Record<string, unknown>;
+    const answer = JSON.parse(this.text(address(this.exports.cwndlab_answer()), length)) as Record<string, unknown>;
     if (Array.isArray(answer.faults)) throw new Refusal(answer.faults as Fault[]);
     return answer;
   }
@@ -74,7 +79,7 @@ export class Module {
   private panicked(error: unknown): Fault[] {
     const length = this.exports.cwndlab_panic_length();
     if (length === 0) return [{ where: "engine", what: String(error), hint: "use a shorter run or fewer flows" }];
-    return (JSON.parse(this.text(this.exports.cwndlab_panic(), length)) as { faults: Fault[] }).faults;
+    return (JSON.parse(this.text(address(this.exports.cwndlab_panic()), length)) as { faults: Fault[] }).faults;
   }
 
   private text(from: number, length: number): string {
@@ -133,7 +138,7 @@ export class Module {
   }
 
   private texts(one: Place, rows: number): string[] {
-    const offsets = new Int32Array(this.exports.memory.buffer, one.offsets ?? 0, rows + 1);
+    const offsets = new Uint32Array(this.exports.memory.buffer, one.offsets ?? 0, rows + 1);
     return Array.from({ length: rows }, (_, row) => {
       const from = offsets[row]!;
       return this.text(one.values + from, offsets[row + 1]! - from);

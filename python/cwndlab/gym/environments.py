@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ class CongestionEnv(Env[Observed, NDArray[np.float32]]):
         _reject_closed(self._closed)
         if self._needs_reset:
             raise ResetNeeded(f"{self._needs_reset}: call reset() before step()")
-        rewards, ended = self._episodes.step(np.reshape(action, 1))
+        rewards, ended = self._episodes.step(np.reshape(action, -1))
         is_over: bool = ended.item(0)
         if is_over:
             self._needs_reset = "the episode has ended"
@@ -208,8 +209,11 @@ class CongestionVectorEnv(VectorEnv[Observed, NDArray[np.float32], NDArray[Any]]
         """A seed for each environment."""
         if seed is None:
             return [None] * self.num_envs
-        if isinstance(seed, int):
-            return [seed + row for row in range(self.num_envs)]
+        if isinstance(seed, Integral):
+            return [int(seed) + row for row in range(self.num_envs)]
+        if not isinstance(seed, Sequence | np.ndarray):
+            what = f"{seed!r} is not an integer"
+            raise ArgumentError(parameter_fault("seed", what, hint="give one number, or one for each environment"))
         if len(seed) != self.num_envs:
             what = f"there are {len(seed)} seeds for {self.num_envs} environments"
             raise ArgumentError(parameter_fault("seed", what, hint="give one number, or one for each environment"))
@@ -223,7 +227,7 @@ class CongestionVectorEnv(VectorEnv[Observed, NDArray[np.float32], NDArray[Any]]
         if not self._generators:
             raise ResetNeeded("no episode has begun: call reset() before step()")
         restarted: list[int] = np.flatnonzero(self._ended).tolist()
-        rewards, ended = self._episodes.step(np.reshape(actions, self.num_envs))
+        rewards, ended = self._episodes.step(np.reshape(actions, -1))
         facts = {row: self._episodes.start(row, self._generators[row]).facts for row in restarted}
         ended[restarted] = False
         self._ended = ended

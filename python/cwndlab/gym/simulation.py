@@ -100,7 +100,7 @@ class State:
     time
         Time of the state, s.
     cwnd, in_flight
-        The window, and data in flight, segments.
+        The window, at a stop that which the transport applies, and data in flight, segments.
     pacing_rate
         The pacing rate, segments/s.
     srtt, min_rtt
@@ -149,7 +149,8 @@ class Simulation(Closing):
     """A run of the simulator that is stepped.
 
     Flows with the algorithm ``external`` are decided by the caller, the others by their algorithms. Stepping does not
-    change a run: without decisions the records are those of `cwndlab.run`, with the same hash.
+    change a run: without decisions the records are those of `cwndlab.run`, with the same hash. A call raises
+    `ValueError` during another one, in another thread or from a handler of signals.
 
     Parameters
     ----------
@@ -233,7 +234,8 @@ class Simulation(Closing):
         return State(**self._run.state(flow))
 
     def set_cwnd(self, flow: int, segments: float) -> None:
-        """Sets the window of an ``external`` flow: at its decision immediately, else at its next event.
+        """Sets the window of an ``external`` flow: at its decision immediately, else at its next event. `state` has it
+        when the run continues.
 
         Parameters
         ----------

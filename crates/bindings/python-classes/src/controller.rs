@@ -208,7 +208,8 @@ impl PyController {
                 "it must return segments per second, above 0 and at most 10^9, or None",
             )
         })?;
-        self.rate = Some(Rate((rate * 8.0 * self.mss.0 as f64) as u64));
+        // A rate of zero would be none.
+        self.rate = Some(Rate(((rate * 8.0 * self.mss.0 as f64) as u64).max(1)));
         Ok(())
     }
 

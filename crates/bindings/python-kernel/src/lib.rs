@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cwndlab_control::{Catalogue, ReportSchedule};
+use cwndlab_control::{kernel_name, Catalogue, ReportSchedule};
 use cwndlab_kernel::datapath::latency::Latency;
 use cwndlab_kernel::datapath::{Datapath as Inner, Flow, Registration, Totals};
 use cwndlab_learned::policy::{self, Policy};
@@ -114,11 +114,7 @@ fn catalogue_with(policies: &[(String, String)], classes: Vec<Class>) -> Result<
 
 fn registration(catalogue: &Catalogue, text: &str, schedule: Option<ReportSchedule>) -> Result<Registration, Fault> {
     let algorithm = catalogue.parse(text).map_err(|fault| fault.at("--algorithm"))?;
-    if let Some((scheme, _)) = algorithm.router_assistance() {
-        let what = format!("'{text}' needs router assistance ({scheme}), which the kernel does not provide");
-        let hint = "run it in the simulator, whose routers provide it";
-        return Err(Fault::new("--algorithm", what, hint));
-    }
+    kernel_name::check(&algorithm).map_err(|fault| fault.at("--algorithm"))?;
     Ok(Registration { algorithm, schedule, describe: Some(describe_failure) })
 }
 

@@ -184,21 +184,27 @@ pub(crate) fn serve_limits() -> Vec<(&'static str, Option<f64>, f64, &'static st
     LIMITS.iter().map(|limit| (limit.name, (limit.get)(&default), limit.min, limit.doc)).collect()
 }
 
+impl Server {
+    /// Waits for the server without the interpreter's lock, which classes in connections may need while it stops.
+    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut cwndlab_live::server::Server) -> T + Send) -> T {
+        py.detach(|| work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
 #[pymethods]
 impl Server {
     /// Ends all transfers and connections.
     fn stop(&self, py: Python<'_>) {
-        py.detach(|| self.inner.lock().unwrap_or_else(PoisonError::into_inner).stop());
+        self.with(py, cwndlab_live::server::Server::stop);
     }
 
     /// The failures of classes since the last call, each with its traceback.
-    fn take_failures(&self) -> Vec<String> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).take_failures()
+    fn take_failures(&self, py: Python<'_>) -> Vec<String> {
+        self.with(py, |server| server.take_failures())
     }
 
     /// Names and values of the counters.
-    fn counters(&self) -> BTreeMap<&'static str, u64> {
-        let server = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        server.counters().all().into_iter().collect()
+    fn counters(&self, py: Python<'_>) -> BTreeMap<&'static str, u64> {
+        self.with(py, |server| server.counters().all().into_iter().collect())
     }
 }

@@ -96,6 +96,10 @@ fn event(input: &mut Input<'_>) -> ModalResult<(usize, EventTime, Action)> {
         let command = cut_err(back_quoted.context(expected("a command"))).parse_next(input)?;
         return Ok((offset, EventTime::NOW, Action::Command(command)));
     }
+    // Only of packets that are sent it is not known when that is.
+    if matches!(time, Some(EventTime::Any)) || time.is_some_and(EventTime::is_range) {
+        cut_err(peek(symbol(">")).context(expected("'>' after '*' or a range of times"))).parse_next(input)?;
+    }
     let mut action = cut_err(action.context(expected("a packet ('<', '>'), a system call, a command or code")));
     let action = action.parse_next(input)?;
     let time = time.unwrap_or(EventTime::NOW);
@@ -112,7 +116,8 @@ fn event_time(input: &mut Input<'_>) -> ModalResult<EventTime> {
     } else {
         time.parse_next(input)?
     };
-    let end = preceded(symbol("~"), cut_err(preceded(opt(symbol("+")), time).context(expected("a time in seconds"))));
+    let later = preceded(opt(symbol("+")), time).verify(|to| *to >= from);
+    let end = preceded(symbol("~"), cut_err(later.context(expected("a time in seconds that is not before the first"))));
     let to: Option<Duration> = opt(end).parse_next(input)?;
     let range = (from, to.unwrap_or(from));
     Ok(if relative { EventTime::Relative(range.0, range.1) } else { EventTime::Absolute(range.0, range.1) })
@@ -120,8 +125,8 @@ fn event_time(input: &mut Input<'_>) -> ModalResult<EventTime> {
 
 fn action(input: &mut Input<'_>) -> ModalResult<Action> {
     alt((
-        preceded(symbol("<"), cut_err(packet::packet)).map(Action::Inbound),
-        preceded(symbol(">"), cut_err(packet::packet)).map(Action::Outbound),
+        preceded(symbol("<"), cut_err(packet::packet(true))).map(Action::Inbound),
+        preceded(symbol(">"), cut_err(packet::packet(false))).map(Action::Outbound),
         code.map(Action::Code),
         back_quoted.map(Action::Command),
         call::call.map(Action::Call),

@@ -3,45 +3,67 @@
 use std::cell::Cell;
 
 use winnow::combinator::{alt, cut_err, delimited, fail, not, opt, peek, preceded, repeat, separated, terminated};
+use winnow::error::{ContextError, ErrMode};
 use winnow::prelude::*;
+use winnow::stream::Stream;
 use winnow::token::{take_till, take_while};
 
-use super::tokens::{expected, field, keyword, number, space, symbol, word, Input};
+use super::tokens::{byte, expected, field, keyword, number, short, space, symbol, word, Input};
 use crate::script::{EcnCounter, IpEcn, Packet, Protocol, TcpOption, ECN_FLAGS};
 
-/// Reads a packet after its direction.
-pub(super) fn packet(input: &mut Input<'_>) -> ModalResult<Packet> {
+/// Reads a packet after its direction. What may be open of a packet that is sent, a packet that arrives must have.
+pub(super) fn packet<'a>(arrives: bool) -> impl Parser<Input<'a>, Packet, ErrMode<ContextError>> {
+    move |input: &mut Input<'a>| read(input, arrives)
+}
+
+fn read(input: &mut Input<'_>, arrives: bool) -> ModalResult<Packet> {
     // Until 2013 the data that an ICMP message quotes stood before its type.
     let quoted = (symbol("["), take_till(1.., [']', '\n']), symbol("]"), peek(keyword("icmp")));
     opt(quoted).parse_next(input)?;
-    let ecn = opt(ip_header).parse_next(input)?.flatten();
+    let (ecn, dscp) = opt(ip_header).parse_next(input)?.unwrap_or_default();
+    if arrives && ecn == Some(IpEcn::Ect01) {
+        return missing("'ect0' or 'ect1' of a packet that arrives", input);
+    }
     if let Some(protocol) = opt(other_protocol).parse_next(input)? {
         return Ok(Packet { protocol, ..Packet::default() });
     }
     opt((number, symbol(">"), number)).parse_next(input)?; // ports
+    let begin = input.checkpoint();
     let flags = flags.context(expected("TCP flags such as 'S.', or 'udp', 'icmp'")).parse_next(input)?;
     let (seq, len) = cut_err(range.context(expected("sequence numbers such as 1:1001(1000)"))).parse_next(input)?;
     let ack =
         opt(preceded(keyword("ack"), cut_err(field.context(expected("a number of 32 bits"))))).parse_next(input)?;
     let window =
-        opt(preceded(keyword("win"), cut_err(field.context(expected("a number of 32 bits"))))).parse_next(input)?;
+        opt(preceded(keyword("win"), cut_err(short.context(expected("a number of 16 bits"))))).parse_next(input)?;
     let urgent =
-        opt(preceded(keyword("urg"), cut_err(field.context(expected("a number of 32 bits"))))).parse_next(input)?;
-    let options = options.parse_next(input)?;
-    Ok(Packet { protocol: Protocol::Tcp, ecn, flags, seq, len, ack, window, urgent: urgent.is_some(), options })
+        opt(preceded(keyword("urg"), cut_err(short.context(expected("a number of 16 bits"))))).parse_next(input)?;
+    if arrives && window.is_none() {
+        input.reset(&begin); // the next event may be on another line
+        return missing("'win' and the window of a packet that arrives", input);
+    }
+    let options = options(input, arrives)?;
+    Ok(Packet { protocol: Protocol::Tcp, ecn, dscp, flags, seq, len, ack, window, urgent: urgent.is_some(), options })
+}
+
+/// Fails.
+fn missing<T>(what: &'static str, input: &mut Input<'_>) -> ModalResult<T> {
+    cut_err(fail.context(expected(what))).parse_next(input)
 }
 
 /// `[ect0]`, `(tos 0x4)`, `[ttl 64]`, `[ect0, flowlabel 0x1]`.
-fn ip_header(input: &mut Input<'_>) -> ModalResult<Option<IpEcn>> {
+fn ip_header(input: &mut Input<'_>) -> ModalResult<(Option<IpEcn>, Option<u8>)> {
     let inside = || separated(1.., ip_field, symbol(","));
-    let fields: Vec<Option<IpEcn>> =
+    let fields: Vec<Option<(IpEcn, Option<u8>)>> =
         alt((delimited(symbol("["), inside(), symbol("]")), delimited(symbol("("), inside(), symbol(")"))))
             .parse_next(input)?;
-    Ok(fields.into_iter().flatten().next())
+    Ok(fields.into_iter().flatten().next().map_or((None, None), |(ecn, dscp)| (Some(ecn), dscp)))
 }
 
-fn ip_field(input: &mut Input<'_>) -> ModalResult<Option<IpEcn>> {
-    let value = preceded(alt((keyword("ttl"), keyword("tos"), keyword("flowlabel"))), number);
+/// The ECN field and the DSCP, where the field has them. The byte `tos` is both (RFC 3168, section 5; RFC 2474, section 3).
+fn ip_field(input: &mut Input<'_>) -> ModalResult<Option<(IpEcn, Option<u8>)>> {
+    let value = preceded(alt((keyword("ttl"), keyword("flowlabel"))), number);
+    let tos = preceded(keyword("tos"), cut_err(byte.context(expected("a number of 8 bits"))));
+    let both = tos.map(|tos| ([IpEcn::Off, IpEcn::Ect1, IpEcn::Ect0, IpEcn::Ce][usize::from(tos & 3)], Some(tos >> 2)));
     let ecn = word.verify_map(|word| {
         Some(match word.as_str() {
             "noecn" => IpEcn::Off,
@@ -53,7 +75,7 @@ fn ip_field(input: &mut Input<'_>) -> ModalResult<Option<IpEcn>> {
         })
     });
     let what = expected("'noecn', 'ect0', 'ect1', 'ect01', 'ce', 'tos', 'ttl' or 'flowlabel'");
-    alt((value.value(None), ecn.map(Some))).context(what).parse_next(input)
+    alt((value.value(None), both.map(Some), ecn.map(|ecn| Some((ecn, None))))).context(what).parse_next(input)
 }
 
 /// UDP, UDP-Lite, SCTP, ICMP and encapsulations, which are read to the end of the line, and of their brackets.
@@ -113,15 +135,19 @@ fn with_letters(flags: &str) -> String {
 /// `1:1001(1000)`: the first sequence number and the payload.
 fn range(input: &mut Input<'_>) -> ModalResult<(u64, u64)> {
     let (from, (), to, (), len, ()) = (field, symbol(":"), field, symbol("("), field, symbol(")")).parse_next(input)?;
-    if to.checked_sub(from) != Some(len) {
-        return cut_err(fail.context(expected("a payload of last minus first sequence number"))).parse_next(input);
+    if to.checked_sub(from) != Some(len) || u16::try_from(len).is_err() {
+        return cut_err(fail.context(expected("a payload of last minus first sequence number, 16 bits")))
+            .parse_next(input);
     }
     Ok((from, len))
 }
 
 /// `<mss 1000,sackOK>`; `<...>` for any options; without them there are none.
-fn options(input: &mut Input<'_>) -> ModalResult<Option<Vec<TcpOption>>> {
-    if opt((symbol("<"), symbol("..."), symbol(">"))).parse_next(input)?.is_some() {
+fn options(input: &mut Input<'_>, arrives: bool) -> ModalResult<Option<Vec<TcpOption>>> {
+    let mut any = (symbol("<"), symbol("..."), symbol(">"));
+    if arrives {
+        cut_err(not(any).context(expected("the options of a packet that arrives"))).parse_next(input)?;
+    } else if opt(any.by_ref()).parse_next(input)?.is_some() {
         return Ok(None);
     }
     let list = cut_err(separated(1.., tcp_option, symbol(",")));
@@ -132,7 +158,7 @@ fn options(input: &mut Input<'_>) -> ModalResult<Option<Vec<TcpOption>>> {
 }
 
 fn tcp_option(input: &mut Input<'_>) -> ModalResult<TcpOption> {
-    let value = || cut_err(field.context(expected("a number of 32 bits")));
+    let shift = byte.map(|shift| TcpOption::WindowScale(shift.into()));
     alt((
         alt((
             keyword("nop").value(TcpOption::Padding),
@@ -140,7 +166,7 @@ fn tcp_option(input: &mut Input<'_>) -> ModalResult<TcpOption> {
             keyword("nocheck").value(TcpOption::Unchecked),
         )),
         preceded(keyword("mss"), cut_err(segment_size)),
-        preceded(keyword("wscale"), value()).map(TcpOption::WindowScale),
+        preceded(keyword("wscale"), cut_err(shift.context(expected("a number of 8 bits")))),
         keyword("sackOK").value(TcpOption::SackPermitted),
         preceded(keyword("sack"), cut_err(repeat(1.., block))).map(TcpOption::Sack),
         timestamps,
@@ -154,7 +180,9 @@ fn tcp_option(input: &mut Input<'_>) -> ModalResult<TcpOption> {
 
 /// A number, or a symbol of packetdrill's command line.
 fn segment_size(input: &mut Input<'_>) -> ModalResult<TcpOption> {
-    alt((field.map(TcpOption::Mss), word.map(TcpOption::Symbol))).context(expected("a number")).parse_next(input)
+    let symbol =
+        word.verify(|word: &String| !word.starts_with(|one: char| one.is_ascii_digit())).map(TcpOption::Symbol);
+    alt((short.map(TcpOption::Mss), symbol)).context(expected("a number of 16 bits")).parse_next(input)
 }
 
 fn block(input: &mut Input<'_>) -> ModalResult<(u64, u64)> {

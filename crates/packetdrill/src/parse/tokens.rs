@@ -54,6 +54,16 @@ pub(super) fn field(input: &mut Input<'_>) -> ModalResult<u64> {
     number.verify(|&value| u32::try_from(value).is_ok()).parse_next(input)
 }
 
+/// A field of a header: an unsigned number of 16 bits.
+pub(super) fn short(input: &mut Input<'_>) -> ModalResult<u64> {
+    number.verify(|&value| u16::try_from(value).is_ok()).parse_next(input)
+}
+
+/// An unsigned number of 8 bits.
+pub(super) fn byte(input: &mut Input<'_>) -> ModalResult<u8> {
+    number.verify_map(|value| u8::try_from(value).ok()).parse_next(input)
+}
+
 /// A number with an optional sign.
 pub(super) fn integer(input: &mut Input<'_>) -> ModalResult<i64> {
     let negative = opt('-').parse_next(input)?.is_some();

@@ -156,6 +156,10 @@ fn add_copy(list: &mut Value) -> Option<usize> {
 static FIELD_NAMES: LazyLock<Vec<String>> = LazyLock::new(|| describe::field_names(&TOP));
 
 fn unknown(path: &str, name: &str, map: &Map<String, Value>) -> Fault {
+    if FIELD_NAMES.iter().any(|known| known == name) {
+        let here = map.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        return Fault::new(path, "the document has no such list", format!("it has {here}"));
+    }
     let here = nearest(name, map.keys().map(String::as_str));
     let hint = here.or_else(|| nearest(name, FIELD_NAMES.iter().map(String::as_str)));
     Fault::new(path, "no such field", hint.map_or(String::new(), |near| format!("did you mean '{near}'?")))

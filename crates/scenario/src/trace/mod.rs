@@ -118,7 +118,7 @@ pub fn parse_delays(text: &str, name: &str) -> Result<Vec<u32>, String> {
 pub fn mean_rate(stamps: &[u32], bytes: u64) -> Rate {
     let period = stamps.last().map_or(1, |&last| u128::from(last));
     let rate = stamps.len() as u128 * u128::from(bytes) * 8000 / period;
-    Rate(rate.clamp(1, u128::from(u64::MAX)) as u64)
+    Rate(rate.clamp(1, i64::MAX as u128) as u64)
 }
 
 /// SHA-256 of the times, one per line, in hex; the hash of a scenario covers a trace by it.

@@ -1,7 +1,7 @@
 //! Several simulations, with reports and actions in arrays of NumPy.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use cwndlab_learned::Action;
 use cwndlab_stepping::Simulation;
@@ -11,6 +11,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
 use super::agents::{check, Agents};
+use super::lock_unused;
 use super::owned::{step_error, Interrupts, Owned};
 use super::report::{self, FIELDS};
 use crate::errors::guarded;
@@ -33,12 +34,6 @@ struct Slots {
     actions: PyBuffer<f64>,
     /// Whose flows these are; each has one action then.
     agents: Option<Py<Agents>>,
-}
-
-impl SimulationBatch {
-    fn lock(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Slots {
@@ -131,7 +126,7 @@ impl SimulationBatch {
         seed: u64,
         folder: Option<PathBuf>,
     ) -> PyResult<()> {
-        let mut slots = self.lock();
+        let mut slots = lock_unused(&self.slots)?;
         slots.check_index(index)?;
         slots.all[index] = None;
         let mut owned = Owned::new(py, text, format, seed, folder)?;
@@ -148,7 +143,7 @@ impl SimulationBatch {
     ///
     /// Returns false, and does nothing, where an action of an agent is not a number.
     fn step(&self, py: Python<'_>) -> PyResult<bool> {
-        let mut slots = self.lock();
+        let mut slots = lock_unused(&self.slots)?;
         let actions: Vec<f64> = slots.actions.to_vec(py)?;
         if slots.agents.is_some() && actions.iter().any(|action| action.is_nan()) {
             return Ok(false);
@@ -193,7 +188,7 @@ impl SimulationBatch {
 
     /// Runs a simulation to its end and returns its records.
     fn records(&self, py: Python<'_>, index: usize) -> PyResult<Records> {
-        let mut slots = self.lock();
+        let mut slots = lock_unused(&self.slots)?;
         slots.check_index(index)?;
         match &mut slots.all[index] {
             Some(owned) => owned.records(py, Interrupts::new(None)),
@@ -202,9 +197,8 @@ impl SimulationBatch {
     }
 
     /// Frees all simulations.
-    fn close(&self) {
-        for slot in &mut self.lock().all {
-            *slot = None;
-        }
+    fn close(&self) -> PyResult<()> {
+        lock_unused(&self.slots)?.all.fill_with(|| None);
+        Ok(())
     }
 }

@@ -1,20 +1,20 @@
 //! One simulation that is stepped.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use cwndlab_control::Report;
 use cwndlab_learned::Action;
 use cwndlab_python_classes::events::{self, segments};
 use cwndlab_simulator::FlowState;
 use cwndlab_stepping::{Decision, Simulation as Stepped, State};
-use cwndlab_units::{Bytes, Duration, Rate, Time};
+use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyTuple};
 
 use super::owned::{step_error, Interrupts, Owned};
-use super::report;
+use super::{lock_unused, report};
 use crate::records::Records;
 use crate::work::Cancel;
 
@@ -25,18 +25,15 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    fn lock(&self) -> MutexGuard<'_, Option<Owned>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn with<T>(&self, work: impl FnOnce(&mut Owned) -> PyResult<T>) -> PyResult<T> {
-        match &mut *self.lock() {
+        match &mut *lock_unused(&self.inner)? {
             Some(owned) => work(owned),
             None => Err(PyValueError::new_err("the simulation is closed")),
         }
     }
 
-    fn set(&self, py: Python<'_>, flow: usize, action: Action) -> PyResult<()> {
+    fn set(&self, py: Python<'_>, flow: i64, action: Action) -> PyResult<()> {
+        let flow = index(py, flow)?;
         self.with(|owned| owned.simulation.set(flow, action).map_err(|error| step_error(py, error)))
     }
 }
@@ -84,7 +81,8 @@ impl Simulation {
     }
 
     /// The state of a flow.
-    fn state<'py>(&self, py: Python<'py>, flow: usize) -> PyResult<Bound<'py, PyDict>> {
+    fn state<'py>(&self, py: Python<'py>, flow: i64) -> PyResult<Bound<'py, PyDict>> {
+        let flow = index(py, flow)?;
         self.with(|owned| {
             let now = owned.simulation.now();
             let mss = owned.mss(flow);
@@ -108,20 +106,20 @@ impl Simulation {
     }
 
     /// Sets the window of an `external` flow.
-    fn set_cwnd(&self, py: Python<'_>, flow: usize, segments: f64) -> PyResult<()> {
+    fn set_cwnd(&self, py: Python<'_>, flow: i64, segments: f64) -> PyResult<()> {
         self.set(py, flow, Action { cwnd: Some(positive("cwnd", segments)?), ..Action::default() })
     }
 
     /// Sets the pacing rate of an `external` flow, segments per second; `None`: by the transport's profile.
     #[pyo3(signature = (flow, segments_per_second))]
-    fn set_pacing(&self, py: Python<'_>, flow: usize, segments_per_second: Option<f64>) -> PyResult<()> {
+    fn set_pacing(&self, py: Python<'_>, flow: i64, segments_per_second: Option<f64>) -> PyResult<()> {
         let pacing = segments_per_second.map(|rate| positive("pacing", rate)).transpose()?;
         self.set(py, flow, Action { pacing: Some(pacing), ..Action::default() })
     }
 
     /// Sets the slow-start threshold of an `external` flow that leaves recovery to the transport.
     #[pyo3(signature = (flow, segments))]
-    fn set_ssthresh(&self, py: Python<'_>, flow: usize, segments: Option<f64>) -> PyResult<()> {
+    fn set_ssthresh(&self, py: Python<'_>, flow: i64, segments: Option<f64>) -> PyResult<()> {
         let ssthresh = segments.map(|one| positive("ssthresh", one)).transpose()?;
         let ssthresh = ssthresh.filter(|one| one.is_finite());
         self.set(py, flow, Action { ssthresh: Some(ssthresh), ..Action::default() })
@@ -135,8 +133,9 @@ impl Simulation {
     }
 
     /// Frees the simulation.
-    fn close(&self) {
-        *self.lock() = None;
+    fn close(&self) -> PyResult<()> {
+        *lock_unused(&self.inner)? = None;
+        Ok(())
     }
 }
 
@@ -169,6 +168,12 @@ fn event<'py>(py: Python<'py>, report: &Report, mss: Bytes) -> PyResult<Bound<'p
         &Report::Sent(raw) => Bound::new(py, events::Sent { raw, mss })?.into_any(),
         &Report::Window(raw) => Bound::new(py, events::Window { raw, mss })?.into_any(),
     })
+}
+
+/// The index of a flow, as a number of Python.
+fn index(py: Python<'_>, flow: i64) -> PyResult<usize> {
+    usize::try_from(flow)
+        .map_err(|_| step_error(py, Fault::new(format!("flow[{flow}]"), "there is no such flow", "indices start at 0")))
 }
 
 /// A number above zero.
