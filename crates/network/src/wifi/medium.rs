@@ -60,7 +60,8 @@ struct Tally {
     /// Attempts for a frame.
     limit: u32,
     counts: FrameCounts,
-    /// Bytes of the frames that leave the queue, and of those that were received.
+    /// Bytes of all frames, of those that leave the queue, and of those that were received.
+    bytes: u64,
     departed_bytes: u64,
     sent_bytes: u64,
 }
@@ -70,6 +71,7 @@ impl Tally {
     #[allow(clippy::inline_always)] // the body of a loop, and of its usual case
     #[inline(always)]
     fn attempt<P>(&mut self, frame: &mut Frame<P>, which: usize, fails: bool) {
+        self.bytes += u64::from(frame.one.size);
         if fails {
             frame.failures[which] += 1;
             if frame.failures[which] < self.limit {
@@ -428,7 +430,7 @@ impl<P: Copy> Medium<P> {
                 }
             }
         }
-        let Tally { counts, departed_bytes, sent_bytes, .. } = tally;
+        let Tally { counts, bytes, departed_bytes, sent_bytes, .. } = tally;
         path.totals.sent += counts.received;
         path.totals.sent_bytes += sent_bytes;
         path.totals.given_up += counts.lost;
@@ -451,6 +453,7 @@ impl<P: Copy> Medium<P> {
         self.stations.flow_airtimes.end(end - at);
         self.flush(exchange.path);
         counts
+        function.queue_length.transmit(end, exchange.frames.into(), bytes);
     }
 
     /// Backs off after a failed attempt: the contention window doubles, or returns to its minimum after the last attempt.
