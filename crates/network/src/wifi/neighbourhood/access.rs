@@ -8,7 +8,7 @@ use crate::wifi::access_function::State;
 use crate::wifi::contention::NEVER;
 use crate::wifi::medium::FrameOutcome;
 use crate::wifi::phy::{subframe_bytes, Mode, ACK_BYTES, RTS_BYTES, SIFS};
-use crate::wifi::rules::Deferral;
+use crate::wifi::rules::{Beacon, Deferral};
 use crate::wifi::stations::Stations;
 
 /// The rate at which beacons and CF-End frames are decoded, 6 Mbit/s: they are sent at 1 Mbit/s, whose preamble others
@@ -278,7 +278,8 @@ impl<P: Copy> Neighbourhood<P> {
         let Some(beacon) = self.rules[transceiver.rules as usize].beacon else { return };
         if transceiver.beacon_at == at {
             transceiver.beacon_waits = false;
-            self.send(at, station, BROADCAST, FrameKind::Beacon, BEACON_MODE, beacon.airtime, Duration::ZERO, 0);
+            let Beacon { airtime, bytes, .. } = beacon;
+            self.send(at, station, BROADCAST, FrameKind::Beacon, BEACON_MODE, airtime, Duration::ZERO, bytes);
         }
     }
 
