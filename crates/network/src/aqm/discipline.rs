@@ -72,6 +72,8 @@ pub enum Codepoint {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueuedPacket<P> {
     /// Time of arrival at the queue.
+    /// CE: an earlier queue or the path marked the packet, which no longer tells what its sender set.
+    Ce,
     pub since: Time,
     /// Bytes on the wire.
     pub size: u32,
