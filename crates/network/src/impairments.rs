@@ -44,7 +44,7 @@ pub(crate) struct Impairments {
     pub(crate) ecn: Option<EcnChange>,
     /// Random stream for jitter and duplicates.
     pub(crate) stream: Stream,
-    /// Arrival time of the previous packet.
+    /// Arrival time of the previous packet; where `jitter` may reorder packets, without that part of its delay.
     pub(crate) last_arrival: Time,
     /// Departure times from the line of lost packets that have not left it yet, in order.
     pub(crate) pending_losses: VecDeque<Time>,
@@ -99,22 +99,23 @@ impl Impairments {
         self.pending_losses.len() as u64
     }
 
-    /// Arrival time of a packet.
+    /// Arrival time of a packet. Only `jitter` may reorder packets: the other delays keep their order.
     pub(crate) fn arrival(&mut self, departure: Time, delay: Duration) -> Time {
         let mut at = departure + delay + self.harq.as_mut().map_or(Duration::ZERO, |harq| harq.block_delay(departure));
-        let mut reorder = false;
-        if let Some((max, may_reorder)) = self.jitter {
-            at += Duration::from_nanos(self.stream.below(max.as_nanos()));
-            reorder = may_reorder;
+        let mut reordering = Duration::ZERO;
+        if let Some((max, reorder)) = self.jitter {
+            let delay = Duration::from_nanos(self.stream.below(max.as_nanos()));
+            if reorder {
+                reordering = delay;
+            } else {
+                at += delay;
+            }
         }
         if let Some(jitter) = self.wifi_jitter {
             at += jitter.delay(&mut self.stream);
         }
-        if !reorder {
-            at = at.max(self.last_arrival);
-        }
-        self.last_arrival = at;
-        at
+        self.last_arrival = at.max(self.last_arrival);
+        self.last_arrival + reordering
     }
 
     /// Arrival time of a duplicate of the packet, if there is one.

@@ -336,7 +336,12 @@ impl Link {
         }
         match service {
             Some(service) => self.departures.next(start, service),
-            None => self.line.serve(&mut self.departures, start, size),
+            None => {
+                if wait == Duration::ZERO {
+                    self.line.arrive(start);
+                }
+                self.line.serve(&mut self.departures, start, size)
+            }
         }
     }
 
@@ -679,3 +684,36 @@ mod tests {
         }
     }
 }
+
+    /// By hand: only `jitter` may reorder packets, by at most its spread. Packets stay in order behind one that HARQ, Wi-Fi or a
+    /// schedule delays.
+    #[test]
+    fn other_delays_keep_their_order_beside_a_jitter_that_reorders() {
+        let plain = config(100_000_000, 10_000_000, Limit::Unlimited);
+        let stream = Stream::new(1, Purpose::Harq, 1);
+        let round = Duration::from_millis(8);
+        let harq = Harq { probability: 0.1, round, max_retransmissions: 3, stream: stream.clone(), block: None };
+        let state =
+            |delay| crate::wire::WireState { delay: Duration::from_millis(delay), loss: 0.0, wifi_jitter: None };
+        let steps = [(Time::ZERO, state(40)), (Time::from_nanos(50_000_000), state(10))];
+        let cases = [
+            LinkConfig { harq: Some(harq), ..plain.clone() },
+            LinkConfig { wifi_jitter: Some(WifiJitter::with_mean(Duration::from_millis(7))), ..plain.clone() },
+            LinkConfig { changes: Some(Changes::new(&steps, None, stream)), ..plain },
+        ];
+        for case in cases {
+            let spread = Duration::from_micros(1);
+            let mut link = Link::new(LinkConfig { jitter: Some((spread, true)), ..case });
+            let mut latest = Time::ZERO;
+            let (mut late, mut out_of_order) = (0, 0);
+            for ms in 0..1000 {
+                let now = Time::from_nanos(ms * 1_000_000);
+                let Outcome::Arrives { at, .. } = link.offer(now, FULL) else { panic!("no loss") };
+                assert!(at + spread > latest, "{at:?} after {latest:?}");
+                out_of_order += u32::from(at < latest);
+                late += u32::from(at > now + Duration::from_millis(12));
+                latest = latest.max(at);
+            }
+            assert!(late > 0 && out_of_order > 0, "{late} {out_of_order}");
+        }
+    }

@@ -55,6 +55,14 @@ impl Line {
     /// The serialisation time of a packet; `None` if it does not depend on its size alone.
     #[must_use]
     pub fn service_time(&self, size: u32) -> Option<ServiceTime> {
+    /// A packet arrives at `now` while no other waits: it cannot use the rest of an opportunity at that time.
+    #[inline]
+    pub fn arrive(&mut self, now: Time) {
+        if let Self::Opportunities(trace) = self {
+            trace.miss(now);
+        }
+    }
+
         match self {
             Self::Instant => Some(ServiceTime::default()),
             Self::Fixed(rate) => Some(ServiceTime::new(*rate, size)),

@@ -57,11 +57,16 @@ impl Opportunities {
         (periods, index)
     }
 
+    /// What is left of the opportunities until `now` is lost.
+    pub fn miss(&mut self, now: Time) {
+        self.left = 0;
+        self.next = self.next.max(self.after(now));
+    }
+
     /// As [`Line::serve`](super::Line::serve).
     pub fn serve(&mut self, start: Time, size: u32) -> Time {
         if start > self.at {
-            self.left = 0;
-            self.next = self.next.max(self.after(start));
+            self.miss(start);
         }
         let mut need = size;
         while need > 0 {
@@ -209,7 +214,7 @@ mod tests {
             let mut stamps: Vec<u32> = gaps.iter().map(|gap| { at += gap; at }).collect();
             stamps.push(at + 1);
             let mut now = 0;
-            // Arrivals never coincide with an opportunity, so that the order of the two does not matter.
+            // Many arrivals coincide with an opportunity.
             let packets: Vec<_> = arrivals.iter().map(|&(gap, size)| {
                 now += gap;
                 now += u64::from(now % MS == 0);
@@ -217,7 +222,14 @@ mod tests {
             }).collect();
             let mut line = trace(&stamps);
             let mut free = Time::ZERO;
-            let left: Vec<u64> = packets.iter().map(|&(at, size)| { free = line.serve(free.max(Time::from_nanos(at)), size); free.as_nanos() }).collect();
+            let left: Vec<u64> = packets.iter().map(|&(at, size)| {
+                let at = Time::from_nanos(at);
+                if free <= at {
+                    line.miss(at);
+                }
+                free = line.serve(free.max(at), size);
+                free.as_nanos()
+            }).collect();
             prop_assert_eq!(left, naive(&stamps, &packets));
         }
     }
