@@ -162,14 +162,16 @@ impl<P: Copy> AqmLink<P> {
         self.line.offered(now)
     }
 
-    /// Time that the line needs for the packet in service and, at its mean rate, for the queue.
+    /// Time that the line needs for the packet in service and, at its present rate, for the queue; at its mean rate in an outage.
     #[must_use]
     pub fn backlog_time(&self, now: Time) -> Duration {
         let rest = match self.work {
             Work::Sending(_, at) | Work::Withheld(at) => at.saturating_since(now),
             Work::Idle => Duration::ZERO,
         };
-        rest + self.rate.time_for_backlog(Bytes(self.queue.backlog().1))
+        let present = self.line.present_rate(now).map_or(self.rate, |rate| Rate(rate as u64));
+        let rate = if present.0 > 0 { present } else { self.rate };
+        rest + rate.time_for_backlog(Bytes(self.queue.backlog().1))
     }
 
     /// The exact integrals of the queue length until `now`, in packet-nanoseconds and byte-nanoseconds.
@@ -189,9 +191,9 @@ impl<P: Copy> AqmLink<P> {
 mod tests {
     use super::*;
     use crate::aqm::Fifo;
+    use crate::line::Opportunities;
     use crate::link::{Link, LinkConfig, Offer, Outcome};
     use crate::queue::Limit;
-    use crate::line::Opportunities;
     use crate::random::{Purpose, Stream};
     use proptest::prelude::*;
 
@@ -238,7 +240,6 @@ mod tests {
             prop_assert_eq!(aqm_link.sent_bytes, link.totals().accepted_bytes);
         }
     }
-}
 
     /// By hand, with an opportunity for 1500 bytes at every multiple of 10 ms: 750 bytes of 5 ms leave at 10 ms. Others that
     /// arrive at 10 ms miss that opportunity, and share the next; a packet that waits uses a rest.
@@ -287,3 +288,4 @@ mod tests {
             assert_eq!(left, expected);
         }
     }
+}

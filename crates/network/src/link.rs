@@ -389,6 +389,12 @@ impl Link {
         self.line.offered(now)
     }
 
+    /// The present rate of the line, bit/s; `None` for an unlimited rate.
+    #[must_use]
+    pub fn present_rate(&self, now: Time) -> Option<f64> {
+        self.line.present_rate(now)
+    }
+
     /// Time until the line has served all accepted packets.
     #[must_use]
     pub fn backlog_time(&self, now: Time) -> Duration {
@@ -683,7 +689,6 @@ mod tests {
             prop_assert_eq!(one, other);
         }
     }
-}
 
     /// By hand: only `jitter` may reorder packets, by at most its spread. Packets stay in order behind one that HARQ, Wi-Fi or a
     /// schedule delays.
@@ -717,3 +722,4 @@ mod tests {
             assert!(late > 0 && out_of_order > 0, "{late} {out_of_order}");
         }
     }
+}
