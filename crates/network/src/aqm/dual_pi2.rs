@@ -22,8 +22,9 @@
 use std::collections::VecDeque;
 
 use cwndlab_config::{fields, Positive, Probability, Table};
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, Fault, Rate, Time};
 
+use super::discipline::too_frequent;
 use super::fifo::Fifo;
 use super::{capacity, Codepoint, Configuration, Discipline, Packet, QueueContext, QueuedPacket};
 use crate::queue::Limit;
@@ -79,6 +80,10 @@ const PACKET: u64 = 1514;
 impl Configuration for Config {
     fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
         Some(Box::new(DualPi2::new(*self, context.limit, context.stream)))
+    }
+
+    fn fault_at(&self, _: Rate) -> Option<Fault> {
+        too_frequent("update", self.update)
     }
 }
 
@@ -445,7 +450,6 @@ mod tests {
             assert_eq!([(); 3].map(|()| dual.dequeue(late, &mut dropped).expect("three").marked), expected);
         }
     }
-}
 
     /// RFC 9332, 2.3: packets with ECT(1) and with CE belong to the L queue. sch_dualpi2.c: "IP.ECN==0b*1".
     #[test]
@@ -481,3 +485,4 @@ mod tests {
         assert_eq!(dual.dequeue(Time::ZERO, &mut dropped).expect("an L packet").ecn, Codepoint::Scalable);
         assert_eq!((dropped.len(), dual.credit), (4, 9000.0));
     }
+}
