@@ -334,15 +334,13 @@ impl Link {
         if !counted {
             self.accepted.count_new(size, wait, service.unwrap_or_default());
         }
-        match service {
-            Some(service) => self.departures.next(start, service),
-            None => {
-                if wait == Duration::ZERO {
-                    self.line.arrive(start);
-                }
-                self.line.serve(&mut self.departures, start, size)
-            }
+        if let Some(service) = service {
+            return self.departures.next(start, service);
         }
+        if wait == Duration::ZERO {
+            self.line.arrive(start);
+        }
+        self.line.serve(&mut self.departures, start, size)
     }
 
     /// Offers a packet at `now`, which must not precede the previous offer.
