@@ -208,8 +208,8 @@ impl<P: Copy> Neighbourhood<P> {
         }
     }
 
-    /// Sets the NAV by a frame for another station. That of an RTS ends if no frame follows it within two SIFS, a CTS, the
-    /// time after which a preamble is detected, and two slots (NAVTimeout, 10.3.2.4). A CF-End resets the NAV (10.22.2.9).
+    /// Sets the NAV by a frame for another station. That of an RTS ends if no frame follows it (10.3.2.4). A CF-End resets
+    /// the NAV (10.22.2.9).
     fn reserve(&mut self, at: Time, index: u32, signal: &Signal) {
         let station = &mut self.transceivers[index as usize];
         if signal.kind == FrameKind::CfEnd {
@@ -224,7 +224,7 @@ impl<P: Copy> Neighbourhood<P> {
         if station.nav_of_rts {
             let slot = self.rules[station.rules as usize].slot;
             let response = signal.mode.control().airtime(ACK_BYTES);
-            self.schedule(at + SIFS * 2 + response + HEADER + slot * 2, Event::ResetNav(index, nav));
+            self.schedule(at + SIFS * 2 + response + slot * 2, Event::ResetNav(index, nav));
         }
     }
 
