@@ -8,7 +8,7 @@ from typing import Any
 import cwndlab
 import pytest
 from cwndlab import energy
-from cwndlab.errors import ArgumentError
+from cwndlab.errors import ArgumentError, ScenarioError
 from cwndlab.metrics import fairness, oscillation
 from cwndlab.metrics.fairness import fairness_over_time
 from cwndlab.statistics import cohens_dz, difference, estimate
@@ -92,3 +92,15 @@ def test_one_repetition_decides_nothing_and_says_so() -> None:
     result = compare(scenario(), ["reno", "cubic"], seeds=1)
     assert result.verdicts() == ["cubic: one repetition, so nothing is decided."]
     assert "Inconclusive" not in result.verdicts()[0]
+
+
+@pytest.mark.parametrize("field", ["pie.update", "fq-pie.update", "dualpi2.update", "ared.interval"])
+def test_a_queue_that_updates_all_the_time_is_refused(field: str) -> None:
+    """A pause of a second would take 10⁹ updates at once."""
+    kind, name = field.split(".")
+    link = {"rate": "10 Mbps", "delay": "10 ms", "queue": {"kind": kind, name: "999 ns"}}
+    flows = [{"algorithm": "reno", "rtt": "40 ms"}]
+    with pytest.raises(ScenarioError) as caught:
+        cwndlab.run({"schema_version": 1, "duration": "1 s", "dumbbell": {"bottleneck": link}, "flow": flows}, seed=1)
+    place = f"dumbbell.bottleneck.queue.{name}"
+    assert f'{place}: 999 ns is less than 1 us\n  hint: write "1 ms"' in str(caught.value)

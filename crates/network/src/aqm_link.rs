@@ -119,6 +119,9 @@ impl<P: Copy> AqmLink<P> {
             self.work = Work::Withheld(at);
             return Some(at);
         };
+        if one.since == now {
+            self.line.arrive(now);
+        }
         let at = self.line.serve(&mut self.departures, now, one.size);
         self.work = Work::Sending(one, at);
         Some(at)
@@ -159,14 +162,16 @@ impl<P: Copy> AqmLink<P> {
         self.line.offered(now)
     }
 
-    /// Time that the line needs for the packet in service and, at its mean rate, for the queue.
+    /// Time that the line needs for the packet in service and, at its present rate, for the queue; at its mean rate in an outage.
     #[must_use]
     pub fn backlog_time(&self, now: Time) -> Duration {
         let rest = match self.work {
             Work::Sending(_, at) | Work::Withheld(at) => at.saturating_since(now),
             Work::Idle => Duration::ZERO,
         };
-        rest + self.rate.time_for_backlog(Bytes(self.queue.backlog().1))
+        let present = self.line.present_rate(now).map_or(self.rate, |rate| Rate(rate as u64));
+        let rate = if present.0 > 0 { present } else { self.rate };
+        rest + rate.time_for_backlog(Bytes(self.queue.backlog().1))
     }
 
     /// The exact integrals of the queue length until `now`, in packet-nanoseconds and byte-nanoseconds.
@@ -186,6 +191,7 @@ impl<P: Copy> AqmLink<P> {
 mod tests {
     use super::*;
     use crate::aqm::Fifo;
+    use crate::line::Opportunities;
     use crate::link::{Link, LinkConfig, Offer, Outcome};
     use crate::queue::Limit;
     use crate::random::{Purpose, Stream};
@@ -232,6 +238,54 @@ mod tests {
             prop_assert_eq!(left, expected);
             prop_assert_eq!(aqm_link.dropped, link.totals().dropped);
             prop_assert_eq!(aqm_link.sent_bytes, link.totals().accepted_bytes);
+        }
+    }
+
+    /// By hand, with an opportunity for 1500 bytes at every multiple of 10 ms: 750 bytes of 5 ms leave at 10 ms. Others that
+    /// arrive at 10 ms miss that opportunity, and share the next; a packet that waits uses a rest.
+    #[test]
+    fn a_packet_misses_the_rest_of_an_opportunity_at_its_arrival() {
+        let line = || Line::Opportunities(Box::new(Opportunities::new([10].as_slice().into(), 1500, Duration::ZERO)));
+        let ms = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        let arrivals = [5, 10, 10, 21, 22].map(ms);
+        let expected = [10, 20, 20, 30, 30].map(ms);
+        let mut link = Link::new(LinkConfig {
+            line: line(),
+            delay: Duration::ZERO,
+            limit: Limit::Packets(9),
+            counts_in_service: false,
+            mark_above: None,
+            losses: Vec::new(),
+            changes: None,
+            harq: None,
+            jitter: None,
+            wifi_jitter: None,
+            duplicate: 0.0,
+            ecn: None,
+            stream: Stream::new(1, Purpose::Loss, 1),
+        });
+        let left = arrivals.map(|now| match link.offer(now, Offer { size: 750, ect: false, payload: true }) {
+            Outcome::Arrives { departure, .. } => departure,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(left, expected);
+        for wakes_first in [true, false] {
+            let mut aqm_link = AqmLink::new(Box::new(Fifo::new(Limit::Packets(9), false)), line(), Rate(1_200_000));
+            let (mut next, mut left) = (None, Vec::new());
+            let mut wake = |aqm_link: &mut AqmLink<u32>, next: &mut Option<Time>, until: Time| {
+                while let Some(at) = next.filter(|&at| at < until) {
+                    let woken = aqm_link.wake(at, &mut Vec::new());
+                    left.extend(woken.sent.map(|_| at));
+                    *next = woken.next;
+                }
+            };
+            for now in arrivals {
+                wake(&mut aqm_link, &mut next, if wakes_first { now + Duration::from_nanos(1) } else { now });
+                let one = QueuedPacket { since: now, size: 750, packet: 0u32, ..QueuedPacket::default() };
+                next = aqm_link.offer(now, one, &mut Vec::new()).or(next);
+            }
+            wake(&mut aqm_link, &mut next, ms(100));
+            assert_eq!(left, expected);
         }
     }
 }

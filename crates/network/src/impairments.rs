@@ -44,7 +44,7 @@ pub(crate) struct Impairments {
     pub(crate) ecn: Option<EcnChange>,
     /// Random stream for jitter and duplicates.
     pub(crate) stream: Stream,
-    /// Arrival time of the previous packet.
+    /// Arrival time of the previous packet; where packets may be reordered, before propagation and `jitter`.
     pub(crate) last_arrival: Time,
     /// Departure times from the line of lost packets that have not left it yet, in order.
     pub(crate) pending_losses: VecDeque<Time>,
@@ -99,22 +99,25 @@ impl Impairments {
         self.pending_losses.len() as u64
     }
 
-    /// Arrival time of a packet.
+    /// Arrival time of a packet. Where `jitter` may reorder packets, so may a schedule of delays, as routes of other lengths do;
+    /// HARQ and Wi-Fi deliver in order before that.
     pub(crate) fn arrival(&mut self, departure: Time, delay: Duration) -> Time {
-        let mut at = departure + delay + self.harq.as_mut().map_or(Duration::ZERO, |harq| harq.block_delay(departure));
-        let mut reorder = false;
-        if let Some((max, may_reorder)) = self.jitter {
-            at += Duration::from_nanos(self.stream.below(max.as_nanos()));
-            reorder = may_reorder;
+        let mut at = departure + self.harq.as_mut().map_or(Duration::ZERO, |harq| harq.block_delay(departure));
+        let mut after = delay;
+        let mut reorders = false;
+        if let Some((max, reorder)) = self.jitter {
+            after += Duration::from_nanos(self.stream.below(max.as_nanos()));
+            reorders = reorder;
         }
         if let Some(jitter) = self.wifi_jitter {
             at += jitter.delay(&mut self.stream);
         }
-        if !reorder {
-            at = at.max(self.last_arrival);
+        if reorders {
+            self.last_arrival = at.max(self.last_arrival);
+            return self.last_arrival + after;
         }
-        self.last_arrival = at;
-        at
+        self.last_arrival = (at + after).max(self.last_arrival);
+        self.last_arrival
     }
 
     /// Arrival time of a duplicate of the packet, if there is one.

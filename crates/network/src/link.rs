@@ -334,10 +334,13 @@ impl Link {
         if !counted {
             self.accepted.count_new(size, wait, service.unwrap_or_default());
         }
-        match service {
-            Some(service) => self.departures.next(start, service),
-            None => self.line.serve(&mut self.departures, start, size),
+        if let Some(service) = service {
+            return self.departures.next(start, service);
         }
+        if wait == Duration::ZERO {
+            self.line.arrive(start);
+        }
+        self.line.serve(&mut self.departures, start, size)
     }
 
     /// Offers a packet at `now`, which must not precede the previous offer.
@@ -382,6 +385,12 @@ impl Link {
     #[must_use]
     pub fn offered(&self, now: Time) -> Option<u64> {
         self.line.offered(now)
+    }
+
+    /// The present rate of the line, bit/s; `None` for an unlimited rate.
+    #[must_use]
+    pub fn present_rate(&self, now: Time) -> Option<f64> {
+        self.line.present_rate(now)
     }
 
     /// Time until the line has served all accepted packets.
@@ -676,6 +685,42 @@ mod tests {
             let end = now + Duration::from_nanos(500_000_000);
             let [one, other] = links.each_mut().map(|link| (link.backlog(end), link.sent(end), link.integrals(end)));
             prop_assert_eq!(one, other);
+        }
+    }
+
+    /// By hand: `jitter` reorders packets by at most its spread. Packets stay in order behind one that HARQ or Wi-Fi delays. A
+    /// schedule that reduces the delay by 30 ms lets packets of 1 ms each overtake up to 30 others.
+    #[test]
+    fn other_delays_keep_their_order_beside_a_jitter_that_reorders() {
+        let plain = config(100_000_000, 10_000_000, Limit::Unlimited);
+        let stream = Stream::new(1, Purpose::Harq, 1);
+        let round = Duration::from_millis(8);
+        let harq = Harq { probability: 0.1, round, max_retransmissions: 3, stream: stream.clone(), block: None };
+        let state =
+            |delay| crate::wire::WireState { delay: Duration::from_millis(delay), loss: 0.0, wifi_jitter: None };
+        let steps = [(Time::ZERO, state(40)), (Time::from_nanos(50_000_000), state(10))];
+        let spread = Duration::from_micros(1);
+        let cases = [
+            (LinkConfig { harq: Some(harq), ..plain.clone() }, spread),
+            (
+                LinkConfig { wifi_jitter: Some(WifiJitter::with_mean(Duration::from_millis(7))), ..plain.clone() },
+                spread,
+            ),
+            (LinkConfig { changes: Some(Changes::new(&steps, None, stream)), ..plain }, Duration::from_millis(30)),
+        ];
+        for (case, most) in cases {
+            let mut link = Link::new(LinkConfig { jitter: Some((spread, true)), ..case });
+            let mut latest = Time::ZERO;
+            let (mut late, mut out_of_order) = (0, 0);
+            for ms in 0..1000 {
+                let now = Time::from_nanos(ms * 1_000_000);
+                let Outcome::Arrives { at, .. } = link.offer(now, FULL) else { panic!("no loss") };
+                assert!(at + most > latest, "{at:?} after {latest:?}");
+                out_of_order += u32::from(at < latest);
+                late += u32::from(at > now + Duration::from_millis(12));
+                latest = latest.max(at);
+            }
+            assert!(late > 0 && out_of_order > 0, "{late} {out_of_order}");
         }
     }
 }

@@ -467,13 +467,13 @@ impl Network {
     /// Handles the departure of a packet's last bit from the line of a link with a server.
     fn on_departure(&mut self, now: Time, hop: Hop, one: &QueuedPacket<Packet>) {
         let mut packet = one.packet;
-        if one.marked {
-            packet.flags |= ECN;
-        }
         let link = &mut self.links[hop.link];
         // Nothing can happen to it on a plain wire.
         if let Some(delay) = link.plain_delay().filter(|_| self.packet_tap.is_none()) {
             packet.at = now + delay;
+            if one.marked {
+                packet.flags |= ECN;
+            }
         } else {
             let outcome = link.cross(now, now, packet.kind() == DATA, one.marked);
             let crossed = self.cross_wire(one.since, hop.link, hop.is_last(), packet, outcome);

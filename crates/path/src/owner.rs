@@ -5,7 +5,7 @@ use cwndlab_network::dscp::Dscp;
 use cwndlab_scenario::plan::{Ecn, FlowPlan};
 use cwndlab_units::{FlowId, Time};
 
-use crate::packet::{Packet, CE, ECN};
+use crate::packet::{Packet, ECN, ECT};
 
 /// The flow to which a connection belongs.
 #[derive(Clone, Copy, Debug)]
@@ -26,11 +26,11 @@ impl PacketOwner {
 
     /// A packet of the flow as a queue has it, which it enters at `now`.
     pub(crate) fn queued(self, now: Time, packet: Packet) -> QueuedPacket<Packet> {
-        let changed = packet.flags & ECN == CE;
-        let ecn = match packet.is_ecn_capable() {
-            true if self.is_scalable != changed => Codepoint::Scalable,
-            true => Codepoint::Classic,
-            false => Codepoint::NotCapable,
+        let ecn = match packet.flags & ECN {
+            0 => Codepoint::NotCapable,
+            ECN => Codepoint::Ce,
+            field if (field == ECT) == self.is_scalable => Codepoint::Scalable,
+            _ => Codepoint::Classic,
         };
         QueuedPacket {
             since: now,
@@ -40,6 +40,24 @@ impl PacketOwner {
             dscp: self.dscp,
             marked: false,
             packet,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::CE;
+
+    /// A queue sees the ECN field alone (RFC 3168, section 5): after a mark nobody knows which ECT the sender set.
+    #[test]
+    fn a_marked_packet_has_the_codepoint_ce_for_every_sender() {
+        for (is_scalable, own, other) in
+            [(false, Codepoint::Classic, Codepoint::Scalable), (true, Codepoint::Scalable, Codepoint::Classic)]
+        {
+            let owner = PacketOwner { flow: 0.into(), is_scalable, dscp: Dscp::default() };
+            let of = |flags| owner.queued(Time::ZERO, Packet { flags, ..Packet::default() }).ecn;
+            assert_eq!([0, ECT, CE, ECN].map(of), [Codepoint::NotCapable, own, other, Codepoint::Ce]);
         }
     }
 }

@@ -179,7 +179,7 @@ impl PacketTap {
             } else {
                 sack_text(&contents.blocks, mss)
             },
-            ecn: codepoint(&packet, fate, scalable),
+            ecn: codepoint(&packet, scalable),
             ece: if kind == ACK || on_wire { packet.flags & ECE != 0 } else { negotiates && kind != DATA },
             cwr: packet.flags & CWR != 0 || (negotiates && !on_wire && kind == SYN),
             ace: on_wire.then(|| u32::from(packet.accecn_flags())),
@@ -212,12 +212,8 @@ fn fate(outcome: Outcome) -> (u8, Option<u64>, Option<u64>) {
 }
 
 /// The column `ecn`: the codepoint on arrival at the link (RFC 3168, section 5).
-fn codepoint(packet: &Packet, fate: u8, scalable: bool) -> u8 {
-    let field = match packet.flags & ECN {
-        ECN if fate == MARKED => ECT,
-        field => field,
-    };
-    match field {
+fn codepoint(packet: &Packet, scalable: bool) -> u8 {
+    match packet.flags & ECN {
         0 => 0,
         ECN => 3,
         field if (field == ECT) == scalable => 1,

@@ -8,7 +8,7 @@ use cwndlab_network::aqm::{Discipline, QueuedPacket};
 use cwndlab_network::queue::Limit;
 use cwndlab_network::random::{Purpose, Stream};
 use cwndlab_network::wifi::neighbourhood::{Channel, Neighbourhood, Radio, RateControl};
-use cwndlab_network::wifi::phy::{dsss_airtime, Mode, CF_END_BYTES};
+use cwndlab_network::wifi::phy::{dsss_airtime, Mode, ACK_BYTES, CF_END_BYTES};
 use cwndlab_network::wifi::{
     AccessCategory, AccessParameters, Beacon, Deferral, Edca, FrameOutcome, Medium, PathConfig, QueueConfig, Routed,
     Rules, Stations, NEVER,
@@ -64,6 +64,15 @@ pub(crate) struct WifiMedium {
     pub(crate) taken: Vec<FrameOutcome<Packet>>,
 }
 
+/// The airtime of a frame at the lowest rate of the band: 1 Mbit/s, or 6 Mbit/s at 5 GHz, which has no DSSS.
+fn lowest_airtime(at_5_ghz: bool, bytes: u32) -> Duration {
+    if at_5_ghz {
+        Mode::Ofdm { bits: 24 }.airtime(bytes)
+    } else {
+        dsss_airtime(bytes)
+    }
+}
+
 /// EDCA with the parameters of the plan in place of the defaults of an access category.
 fn edca(plan: EdcaPlan, access: &AccessPlan, access_point: Option<u32>, at_5_ghz: bool) -> Edca {
     let defaults = Edca::new(plan.dscp_mapping, access.cw_min, access.cw_max, access_point);
@@ -80,7 +89,7 @@ fn edca(plan: EdcaPlan, access: &AccessPlan, access_point: Option<u32>, at_5_ghz
         stations: planned(defaults.stations),
         access_point: defaults.access_point.map(|(station, all)| (station, planned(all))),
         protection: plan.protection,
-        cf_end: if at_5_ghz { Mode::Ofdm { bits: 24 }.airtime(CF_END_BYTES) } else { defaults.cf_end },
+        cf_end: lowest_airtime(at_5_ghz, CF_END_BYTES),
         ..defaults
     }
 }
@@ -95,13 +104,14 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
     };
     let access_point = plan.access_point.and_then(|node| stations.get(&node).copied());
     let at_5_ghz = plan.channel.is_some_and(|channel| channel.number > 13) || plan.standard == StandardPlan::Vht;
+    let lowest = |bytes| lowest_airtime(at_5_ghz, bytes);
     Rules {
         slot: plan.access.slot,
         access: AccessParameters { cw_min: plan.access.cw_min, cw_max: plan.access.cw_max, ..base.access },
         short_attempts: plan.access.short_attempts,
         long_attempts: plan.access.long_attempts,
         rts_above: plan.access.rts_above.map(|bytes| bytes.0.min(u64::from(u32::MAX)) as u32),
-        eifs_ack: plan.access.eifs.then(Rules::lowest_ack),
+        eifs_ack: plan.access.eifs.then(|| lowest(ACK_BYTES)),
         aggregation: base.aggregation.filter(|_| plan.aggregation),
         block_ack_request: plan.channel.is_some_and(|channel| channel.block_ack_request),
         lifetime: plan.channel.and_then(|channel| channel.lifetime),
@@ -112,7 +122,8 @@ fn rules(plan: &MediumPlan, stations: &BTreeMap<u32, u32>) -> Rules {
         beacon: plan.beacon.zip(access_point).map(|(beacon, station)| Beacon {
             station,
             interval: beacon.interval,
-            airtime: dsss_airtime(beacon.bytes),
+            airtime: lowest(beacon.bytes),
+            bytes: beacon.bytes,
         }),
         ..base
     }
@@ -307,7 +318,11 @@ impl WifiMedium {
         let totals = stations.path_totals(now, path);
         let (queue_packets, queue_bytes) = stations.path_backlog(now, path);
         let (packet_ns, byte_ns) = stations.path_integrals(now, path);
-        let oldest = stations.path_oldest(path).filter(|_| queue_packets > 0);
+        let held = match &self.air {
+            Air::Neighbourhood(all) => all.held_since(path),
+            Air::Medium(_) => None,
+        };
+        let oldest = [stations.path_oldest(path).filter(|_| queue_packets > 0), held].into_iter().flatten().min();
         let age = oldest.map_or(Duration::ZERO, |since| now.saturating_since(since));
         LinkSnapshot {
             arrived: totals.accepted + totals.dropped,

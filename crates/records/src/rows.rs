@@ -172,13 +172,14 @@ table! {
         pub sent_packets: u64,
         /// Bytes that left the line.
         pub sent_bytes: u64,
-        /// Time-weighted mean length of the queue, without the packet in service; on an 802.11 medium including it.
+        /// Time-weighted mean length of the queue, without the packet in service; on an 802.11 medium including it, in a cell
+        /// including what is in transport blocks.
         pub mean_queue_packets: f64,
         /// Time-weighted mean length of the queue.
         pub mean_queue_bytes: f64,
         /// Maximum length of the queue.
         pub max_queue_packets: u64,
-        /// Share of the capacity that was used, between 0 and 1.
+        /// Share of `rate_bps`, or of `carriable_bytes`, that was used; above 1 where a radio link is faster than `rate_bps`.
         pub utilisation: f64,
         /// Bytes that the line could have carried, where its rate varies (trace, token bucket, schedule); else null.
         #[hash(if_values)]
@@ -306,8 +307,8 @@ table! {
         /// Bytes that the line could have carried so far, where its rate varies; else null.
         #[hash(if_values)]
         pub carriable_bytes: Option<u64>,
-        /// Time for which the oldest packet of the queue has waited, on an 802.11 medium and where the rate of the line varies; 0
-        /// for an empty queue, else null.
+        /// Time for which the oldest packet of the queue has waited, on an 802.11 medium, in a cell and where the rate of the line
+        /// varies; 0 for an empty queue, else null.
         #[hash(if_values)]
         pub queue_age_ns: Option<u64>,
     }

@@ -207,7 +207,7 @@ words! {
 pub struct BeaconPlan {
     /// Time between beacons.
     pub interval: Duration,
-    /// Size of the frame in bytes; sent at 1 Mbit/s.
+    /// Size of the frame in bytes; sent at the lowest rate of the band.
     pub bytes: u32,
 }
 

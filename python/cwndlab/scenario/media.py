@@ -14,7 +14,7 @@ __all__ = ["AccessCategory", "Beacon", "Edca", "Medium", "Wlan", "WlanStation"]
 
 @dataclass(frozen=True, kw_only=True)
 class Beacon(Table):
-    """A beacon every ``interval``, of ``size``, at 1 Mbit/s."""
+    """A beacon every ``interval``, of ``size``, at 1 Mbit/s, or at 6 Mbit/s at 5 GHz."""
 
     interval: str
     size: str | None = None

@@ -558,7 +558,8 @@ class Cake(Queue):
     """CAKE: a shaper, tins by ``dscp`` of the flow, fair queueing within a tin, CoDel and BLUE in each queue
     (Høiland-Jørgensen, Täht, Morton 2018; Linux' sch_cake). An overflow drops the head of the longest queue. ECN-
     capable packets are marked by CoDel. Fairness between hosts and the ACK filter are left out. The default
-    capacity is that of Linux up to 84 Mbit/s; above, Linux has four times ``bandwidth`` × ``rtt``.
+    capacity is that of Linux with a ``bandwidth`` up to 84 Mbit/s; above, Linux has four times ``bandwidth`` ×
+    ``rtt``, and without a shaper 15.5 MB.
 
     Parameters
     ----------

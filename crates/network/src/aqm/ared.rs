@@ -6,6 +6,7 @@
 use cwndlab_config::{fields, Positive, Table};
 use cwndlab_units::{Duration, Fault, Rate};
 
+use super::discipline::too_frequent;
 use super::red::{Drops, Parameters, Red, Thresholds};
 use super::{capacity, Configuration, Discipline, Packet, QueueContext};
 
@@ -37,6 +38,6 @@ impl Configuration for Config {
     }
 
     fn fault_at(&self, rate: Rate) -> Option<Fault> {
-        self.thresholds.fault_at(&self.drops, rate)
+        too_frequent("interval", self.interval).or_else(|| self.thresholds.fault_at(&self.drops, rate))
     }
 }

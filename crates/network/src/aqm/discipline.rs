@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cwndlab_units::{Fault, Rate, Time};
+use cwndlab_units::{Duration, Fault, Rate, Time};
 
 use crate::dscp::Dscp;
 use crate::queue::Limit;
@@ -56,6 +56,12 @@ pub trait Configuration: Sized {
     }
 }
 
+/// The fault of a time between two updates that is below 1 µs: a queue makes all updates of a pause at once.
+pub(super) fn too_frequent(field: &str, interval: Duration) -> Option<Fault> {
+    let short = interval < Duration::from_micros(1);
+    short.then(|| Fault::new(field, format!("{} ns is less than 1 us", interval.as_nanos()), "write \"1 ms\""))
+}
+
 /// The ECN capability of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Codepoint {
@@ -66,6 +72,8 @@ pub enum Codepoint {
     Classic,
     /// ECT(1): the sender reduces in proportion to the marks (RFC 9331).
     Scalable,
+    /// CE: an earlier queue or the path marked the packet, which no longer tells what its sender set.
+    Ce,
 }
 
 /// A packet in a queue.

@@ -14,15 +14,17 @@
 //!
 //! With `linux`, as in sch_dualpi2.c: marks and drops are drawn with their probabilities instead of (5), (2) by two draws
 //! with p'; a backlog below two packets of 1514 bytes has neither; (4) marks after (3), where the delay exceeds `l_min`; p'
-//! is at most 1, so that overload drops are not limited to 1 / k^2; and the credit of (6) begins in favour of the L queue.
+//! is at most 1, so that overload drops are not limited to 1 / k^2; and the credit of (6) begins in favour of the L queue, and
+//! changes only by packets that are sent.
 //!
-//! Units: ns, bytes. Packets with ECT(1) use the L queue. One limit applies to the sum of both queues.
+//! Units: ns, bytes. Packets with ECT(1) or CE use the L queue. One limit applies to the sum of both queues.
 
 use std::collections::VecDeque;
 
 use cwndlab_config::{fields, Positive, Probability, Table};
-use cwndlab_units::{Duration, Time};
+use cwndlab_units::{Duration, Fault, Rate, Time};
 
+use super::discipline::too_frequent;
 use super::fifo::Fifo;
 use super::{capacity, Codepoint, Configuration, Discipline, Packet, QueueContext, QueuedPacket};
 use crate::queue::Limit;
@@ -78,6 +80,10 @@ const PACKET: u64 = 1514;
 impl Configuration for Config {
     fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
         Some(Box::new(DualPi2::new(*self, context.limit, context.stream)))
+    }
+
+    fn fault_at(&self, _: Rate) -> Option<Fault> {
+        too_frequent("update", self.update)
     }
 }
 
@@ -191,7 +197,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> DualPi2<P> {
     /// (4), without the coupling: the native marking probability.
     fn ramp(&self, delay: Duration) -> f64 {
         let Config { l_min, l_range, .. } = self.config;
-        if delay < l_min {
+        if delay < l_min || self.config.linux && delay == l_min {
             0.0
         } else if delay >= l_min + l_range {
             1.0
@@ -212,7 +218,7 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
         let (packets, bytes) = self.backlog();
         if !self.limit.admits(packets, bytes, one.size) {
             dropped.push(one);
-        } else if one.ecn == Codepoint::Scalable {
+        } else if matches!(one.ecn, Codepoint::Scalable | Codepoint::Ce) {
             if self.config.min_qlen_step.is_some() {
                 self.found.push_back(self.low.backlog().0);
             }
@@ -225,16 +231,17 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<P>>) -> Option<QueuedPacket<P>> {
         self.catch_up(now);
         let (p_classic, p_coupled) = self.probabilities();
-        let protection = self.config.protection;
+        let Config { protection, linux, .. } = self.config;
         loop {
             if self.is_low_next() {
                 let mut one = self.low.dequeue(now, dropped)?;
-                if self.classic.backlog().0 > 0 {
-                    self.credit += protection * f64::from(one.size);
-                }
+                let both = self.classic.backlog().0 > 0;
+                let change = if both { protection * f64::from(one.size) } else { 0.0 };
                 let found = self.found.pop_front().unwrap_or(0);
-                if p_coupled >= 1.0 && self.classic_signal(p_classic) {
-                    dropped.push(one); // (7)
+                let drops = p_coupled >= 1.0 && self.classic_signal(p_classic); // (7)
+                self.credit += if drops && linux { 0.0 } else { change };
+                if drops {
+                    dropped.push(one);
                     continue;
                 }
                 if self.low_signal(p_coupled, now - one.since, found) {
@@ -246,10 +253,11 @@ impl<P: Copy + Default + std::fmt::Debug + Send> Discipline<P> for DualPi2<P> {
                 self.credit = initial_credit(&self.config);
                 return None;
             };
-            if self.low.backlog().0 > 0 {
-                self.credit -= (1.0 - protection) * f64::from(one.size);
-            }
-            if self.classic_signal(p_classic) && !(p_coupled < 1.0 && one.mark()) {
+            let both = self.low.backlog().0 > 0;
+            let change = if both { -(1.0 - protection) * f64::from(one.size) } else { 0.0 };
+            let drops = self.classic_signal(p_classic) && !(p_coupled < 1.0 && one.mark());
+            self.credit += if drops && linux { 0.0 } else { change };
+            if drops {
                 dropped.push(one);
                 continue;
             }
@@ -441,5 +449,40 @@ mod tests {
             let late = Time::from_nanos(2_000_000);
             assert_eq!([(); 3].map(|()| dual.dequeue(late, &mut dropped).expect("three").marked), expected);
         }
+    }
+
+    /// RFC 9332, 2.3: packets with ECT(1) and with CE belong to the L queue. sch_dualpi2.c: "IP.ECN==0b*1".
+    #[test]
+    fn packets_with_ce_use_the_l_queue() {
+        use Codepoint::{Ce, Classic, NotCapable, Scalable};
+        for (ecn, packets) in [(NotCapable, 0), (Classic, 0), (Scalable, 1), (Ce, 1)] {
+            let mut dual = dual(CONFIG);
+            dual.enqueue(Time::ZERO, 0, packet(Time::ZERO, ecn), &mut Vec::new());
+            assert_eq!(dual.low.backlog().0, packets, "{ecn:?}");
+        }
+    }
+
+    /// sch_dualpi2.c, `do_step_aqm`: a packet is marked if it has waited for more than the threshold of 1 ms.
+    #[test]
+    fn the_step_of_linux_marks_above_its_threshold() {
+        for (ns, expected) in [(1_000_000, false), (1_000_001, true)] {
+            let mut dual = dual(Config { min_qlen_step: Some(0), ..LINUX });
+            dual.enqueue(Time::ZERO, 0, packet(Time::ZERO, Codepoint::Scalable), &mut Vec::new());
+            assert_eq!(dual.dequeue(Time::from_nanos(ns), &mut Vec::new()).expect("one").marked, expected);
+        }
+    }
+
+    /// sch_dualpi2.c, `dualpi2_qdisc_dequeue`: the credit of the round robin changes by packets that are sent. With p' = 1 all
+    /// four classic packets are dropped, while the L queue has more than two packets.
+    #[test]
+    fn in_linux_dropped_packets_do_not_change_the_credit() {
+        let mut dual = dual(Config { alpha: 0.0, beta: 0.0, coupling: 0.5, ..LINUX });
+        (dual.base, dual.credit) = (1.0, 9000.0);
+        let mut dropped = Vec::new();
+        for ecn in [Codepoint::Scalable, Codepoint::NotCapable] {
+            (0..4).for_each(|_| dual.enqueue(Time::ZERO, 0, packet(Time::ZERO, ecn), &mut dropped));
+        }
+        assert_eq!(dual.dequeue(Time::ZERO, &mut dropped).expect("an L packet").ecn, Codepoint::Scalable);
+        assert_eq!((dropped.len(), dual.credit), (4, 9000.0));
     }
 }

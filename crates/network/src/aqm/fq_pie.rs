@@ -3,7 +3,9 @@
 //! The module `fair` implements the scheduler, [`super::pie`] the AQM.
 
 use cwndlab_config::{fields, Table};
+use cwndlab_units::{Fault, Rate};
 
+use super::discipline::too_frequent;
 use super::fair::{self, HashedScheduler, QueueAqm};
 use super::{capacity, pie, Configuration, Discipline, Packet, QueueContext};
 
@@ -29,5 +31,9 @@ fields! {
 impl Configuration for Config {
     fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
         Some(fair::Config::hashed(self.scheduler, QueueAqm::Pie(self.aqm)).build(context))
+    }
+
+    fn fault_at(&self, _: Rate) -> Option<Fault> {
+        too_frequent("update", self.aqm.update)
     }
 }

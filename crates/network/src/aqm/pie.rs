@@ -14,8 +14,9 @@
 //! of §5.2), zero for an empty queue. Up to p = `mark_below`, ECN-capable packets are marked instead of dropped.
 
 use cwndlab_config::{fields, Positive, Probability, Table};
-use cwndlab_units::{Bytes, Duration, Time};
+use cwndlab_units::{Bytes, Duration, Fault, Rate, Time};
 
+use super::discipline::too_frequent;
 use super::fifo::Fifo;
 use super::{capacity, Configuration, Discipline, Packet, QueueContext, QueuedPacket};
 use crate::queue::Limit;
@@ -55,6 +56,10 @@ fields! {
 impl Configuration for Config {
     fn build<P: Packet>(&self, context: QueueContext) -> Option<Box<dyn Discipline<P>>> {
         Some(Box::new(Pie::new(*self, context.limit, context.stream)))
+    }
+
+    fn fault_at(&self, _: Rate) -> Option<Fault> {
+        too_frequent("update", self.update)
     }
 }
 

@@ -129,6 +129,8 @@ pub(super) struct Bearer<P> {
     /// Position in the stream of bytes.
     position: u64,
     pub(super) grants: GrantState,
+    /// The last transport block took the last packet of the queue.
+    drained: bool,
     /// End of the interruption by a hand-over.
     pub(super) interrupted: Time,
     handovers: Handovers,
@@ -217,6 +219,7 @@ impl<P: Copy> Bearer<P> {
             service: Service::NONE,
             position: 0,
             grants,
+            drained: false,
             interrupted: Time::ZERO,
             handovers: Handovers { list: one.handovers, repeat: one.repeat, next: 0 },
             counters: BearerCounters::default(),
@@ -277,6 +280,22 @@ impl<P: Copy> Bearer<P> {
         self.queue.enqueue(now, serving, one, dropped);
         self.count_dropped(now, &dropped[before..]);
         self.counters.max_packets = self.counters.max_packets.max(self.held.packets);
+        if self.held.packets == 0 {
+            self.find_none(now); // the queue dropped the only packet
+        }
+    }
+
+    /// The radio is ready for a packet, and the queue has none: disciplines learn by such a call that the line is idle.
+    fn find_none(&mut self, now: Time) {
+        let none = self.queue.dequeue(now, &mut Vec::new());
+        debug_assert!(none.is_none(), "an empty queue has no packet");
+    }
+
+    /// A TTI begins: if the last transport block took the last packet, the queue may still be empty.
+    pub(super) fn notice_idle(&mut self, now: Time) {
+        if std::mem::take(&mut self.drained) && self.waiting() == 0 {
+            self.find_none(now);
+        }
     }
 
     /// Segments packets of up to `room` bytes into a transport block; returns its number, or `None` if the queue had none.
@@ -309,6 +328,8 @@ impl<P: Copy> Bearer<P> {
             }
         }
         self.count_dropped(now, &dropped[before..]);
+        // With room left, the queue was asked for another packet.
+        self.drained = left == 0 && self.waiting() == 0;
         let bytes = room - left;
         if bytes == 0 {
             return None;
@@ -416,11 +437,11 @@ impl<P: Copy> Bearer<P> {
         }
     }
 
-    /// Counts a hand-over whose interruption lasts until `end`.
+    /// Counts a hand-over whose interruption lasts until `end`, unless that of an earlier one lasts longer.
     pub(super) fn begin_handover(&mut self, end: Time) {
         self.handovers.next += 1;
         self.counters.handovers += 1;
-        self.interrupted = end;
+        self.interrupted = self.interrupted.max(end);
         self.grants.reset(self.position);
     }
 

@@ -1,5 +1,7 @@
 //! Known answers: hand calculations, textbook properties of the schedulers, bounds of the standards' timers.
 
+use std::sync::{Arc, Mutex};
+
 use cwndlab_config::{Faults, Reader, TableType};
 use cwndlab_units::{maths, Bytes, Duration, Time};
 use proptest::prelude::*;
@@ -9,7 +11,7 @@ use super::bearer::Service;
 use super::channel::Channel;
 use super::config::{Configuration, Grants, Harq, Rlc, RlcMode, Rrc, SchedulerKind, Technology};
 use super::{cqi_at, transport_block_bytes, BearerConfig, Cell, CellEventKind, CQI_EFFICIENCY, NEVER};
-use crate::aqm::{Codepoint, Fifo, QueuedPacket};
+use crate::aqm::{Codepoint, Discipline, Fifo, QueuedPacket};
 use crate::queue::Limit;
 use crate::random::{Purpose, Stream};
 use crate::wifi::FrameOutcome;
@@ -356,6 +358,62 @@ fn the_mean_throughput_decays_exponentially() {
     let after = one.mean(11, 99.0);
     assert!((after - 100.0 - maths::pow(98.0 / 99.0, 11.0)).abs() < 1e-9, "{after}");
     assert!((one.mean(110, 99.0) / after - 0.366).abs() < 1e-3);
+}
+
+/// By hand: the hand-over of 500 ms ends at 900 ms. Another, from 600 to 620 ms, does not shorten it.
+#[test]
+fn a_hand_over_during_another_does_not_shorten_its_interruption() {
+    let handovers = vec![(ms(500), ms(400)), (ms(600), ms(20))];
+    let mut run = Run::new(plain(), vec![BearerConfig { handovers, ..bearer(0, false, 20.0) }]);
+    run.offer(Time::ZERO + ms(650), 0, 1500);
+    run.advance(Time::ZERO + ms(2000));
+    assert_eq!(run.left, [(0, Time::ZERO + ms(901), false)]);
+}
+
+/// A queue that notes the times at which it is asked for a packet and has none.
+#[derive(Debug)]
+struct Noted(Fifo<u32>, Arc<Mutex<Vec<u64>>>);
+
+impl Discipline<u32> for Noted {
+    fn enqueue(&mut self, now: Time, serving: u32, one: QueuedPacket<u32>, dropped: &mut Vec<QueuedPacket<u32>>) {
+        self.0.enqueue(now, serving, one, dropped);
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<QueuedPacket<u32>>) -> Option<QueuedPacket<u32>> {
+        let one = self.0.dequeue(now, dropped);
+        if one.is_none() {
+            self.1.lock().expect("one thread").push(now.as_nanos() / MS);
+        }
+        one
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        self.0.backlog()
+    }
+
+    fn oldest(&self) -> Option<Time> {
+        self.0.oldest()
+    }
+
+    fn memory(&self) -> usize {
+        self.0.memory()
+    }
+}
+
+/// By hand, as on a line: a packet is sent from 1 to 2 ms, and then the radio finds an empty queue. Of two packets of
+/// consecutive TTIs from 10 ms on, the second waits when the first has been sent. At 20 ms the queue drops a packet that is
+/// larger than its capacity, and remains empty.
+#[test]
+fn a_queue_learns_when_the_radio_finds_it_empty() {
+    let notes = Arc::default();
+    let queue = Box::new(Noted(Fifo::new(Limit::Bytes(2000), false), Arc::clone(&notes)));
+    let mut run = Run::new(plain(), vec![BearerConfig { queue, ..bearer(0, false, 20.0) }]);
+    for (at_us, size) in [(200, 1500), (9_500, 1500), (10_500, 1500), (20_000, 3000)] {
+        run.offer(Time::ZERO + Duration::from_micros(at_us), 0, size);
+    }
+    run.advance(Time::ZERO + ms(100));
+    assert_eq!((run.left.len(), run.dropped.len()), (3, 1));
+    assert_eq!(*notes.lock().expect("one thread"), [2, 12, 20]);
 }
 
 proptest! {

@@ -290,6 +290,7 @@ impl<P: Copy + Debug> Cell<P> {
     /// The bearer as a candidate for the TTI at `now`, if it can transmit and has data.
     fn candidate(&mut self, now: Time, index: usize) -> Option<Candidate> {
         let bearer = &mut self.bearers[index];
+        bearer.notice_idle(now);
         if bearer.held().0 == 0 || bearer.interrupted > now || !self.users[bearer.user].is_connected(now) {
             return None;
         }

@@ -32,6 +32,12 @@ impl TokenBucket {
         Self { rate, burst, peak, used: 0, peaks: Departures::default() }
     }
 
+    /// The rate of the tokens.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
     /// As [`Line::serve`](super::Line::serve). A packet larger than the bucket leaves when the bucket is full, and the
     /// missing tokens are a debt.
     pub fn serve(&mut self, start: Time, size: u32) -> Time {

@@ -18,6 +18,9 @@ pub use service_time::{Departures, ServiceTime};
 pub use steps::RateSteps;
 pub use timetable::{Timetable, NEVER};
 
+/// Time over which the present rate of a trace is measured.
+const TRACE_WINDOW: Duration = Duration::from_millis(40);
+
 /// A line.
 #[derive(Clone, Debug)]
 pub enum Line {
@@ -52,6 +55,14 @@ impl Line {
         departures.last
     }
 
+    /// A packet arrives at `now` while no other waits: it cannot use the rest of an opportunity at that time.
+    #[inline]
+    pub fn arrive(&mut self, now: Time) {
+        if let Self::Opportunities(trace) = self {
+            trace.miss(now);
+        }
+    }
+
     /// The serialisation time of a packet; `None` if it does not depend on its size alone.
     #[must_use]
     pub fn service_time(&self, size: u32) -> Option<ServiceTime> {
@@ -66,6 +77,19 @@ impl Line {
     #[must_use]
     pub fn is_constant(&self) -> bool {
         matches!(self, Self::Instant | Self::Fixed(_))
+    }
+
+    /// The present rate, bit/s: that of a trace over the last 40 ms, and that of a token bucket without its burst; `None` for
+    /// an unlimited rate.
+    #[must_use]
+    pub fn present_rate(&self, now: Time) -> Option<f64> {
+        match self {
+            Self::Instant => None,
+            Self::Fixed(rate) => Some(rate.0 as f64),
+            Self::Steps(steps) => Some(steps.rate_at(now).0 as f64),
+            Self::Opportunities(trace) => Some(trace.rate_until(now, TRACE_WINDOW)),
+            Self::Bucket(bucket) => Some(bucket.rate().0 as f64),
+        }
     }
 
     /// Carriable bytes until `now`; `None` for an unlimited rate.

@@ -57,11 +57,16 @@ impl Opportunities {
         (periods, index)
     }
 
+    /// What is left of the opportunities until `now` is lost.
+    pub fn miss(&mut self, now: Time) {
+        self.left = 0;
+        self.next = self.next.max(self.after(now));
+    }
+
     /// As [`Line::serve`](super::Line::serve).
     pub fn serve(&mut self, start: Time, size: u32) -> Time {
         if start > self.at {
-            self.left = 0;
-            self.next = self.next.max(self.after(start));
+            self.miss(start);
         }
         let mut need = size;
         while need > 0 {
@@ -76,6 +81,14 @@ impl Opportunities {
             self.left -= part;
         }
         self.at.max(start)
+    }
+
+    /// The mean rate over the last `window`, bit/s; before its end, over the first.
+    #[must_use]
+    pub fn rate_until(&self, now: Time, window: Duration) -> f64 {
+        let end = now.max(Time::ZERO + window);
+        let start = Time::ZERO + (end - (Time::ZERO + window));
+        (self.offered(end) - self.offered(start)) as f64 * 8e9 / window.as_nanos() as f64
     }
 
     /// As [`Line::offered`](super::Line::offered); an opportunity at `now` is included.
@@ -109,6 +122,9 @@ mod tests {
         assert_eq!(left, [1, 3, 3, 5, 6, 8, 8, 10, 11]);
         assert_eq!(line.offered(Time::from_nanos(8 * MS)), 7 * 1500);
         assert_eq!(line.offered(Time::from_nanos(8 * MS - 1)), 5 * 1500);
+        // The first 2 ms have one opportunity of 12,000 bits, those until 3 ms and until 6 ms have two.
+        let rates = [0, 3, 6].map(|ms| line.rate_until(Time::from_nanos(ms * MS), Duration::from_millis(2)));
+        assert_eq!(rates, [6e6, 12e6, 12e6]);
     }
 
     /// By hand: an opportunity carries 600 + 600 bytes and the first 300 of the third packet, the next one the rest of
@@ -209,15 +225,22 @@ mod tests {
             let mut stamps: Vec<u32> = gaps.iter().map(|gap| { at += gap; at }).collect();
             stamps.push(at + 1);
             let mut now = 0;
-            // Arrivals never coincide with an opportunity, so that the order of the two does not matter.
+            // Many arrivals coincide with an opportunity.
             let packets: Vec<_> = arrivals.iter().map(|&(gap, size)| {
-                now += gap;
-                now += u64::from(now % MS == 0);
+                now += if gap % 2 == 0 { gap } else { gap.next_multiple_of(MS) };
+                now = if gap % 4 == 1 { now.next_multiple_of(MS) } else { now };
                 (now, size)
             }).collect();
             let mut line = trace(&stamps);
             let mut free = Time::ZERO;
-            let left: Vec<u64> = packets.iter().map(|&(at, size)| { free = line.serve(free.max(Time::from_nanos(at)), size); free.as_nanos() }).collect();
+            let left: Vec<u64> = packets.iter().map(|&(at, size)| {
+                let at = Time::from_nanos(at);
+                if free <= at {
+                    line.miss(at);
+                }
+                free = line.serve(free.max(at), size);
+                free.as_nanos()
+            }).collect();
             prop_assert_eq!(left, naive(&stamps, &packets));
         }
     }

@@ -68,6 +68,12 @@ impl RateSteps {
         NEVER
     }
 
+    /// The rate at `now`.
+    #[must_use]
+    pub fn rate_at(&self, now: Time) -> Rate {
+        Rate(self.rates[self.table.step_at(now).0])
+    }
+
     /// As [`Line::offered`](super::Line::offered).
     #[must_use]
     pub fn offered(&self, now: Time) -> u64 {
@@ -107,6 +113,7 @@ mod tests {
         assert_eq!(steps.serve(Time::ZERO, 1500), ms(4));
         assert_eq!(steps.serve(ms(4), 1500), ms(13));
         assert_eq!(steps.offered(ms(23)), 2 * 1875 + 1125);
+        assert_eq!([4, 5, 12, 19].map(|at| steps.rate_at(ms(at)).0), [3_000_000, 0, 3_000_000, 0]);
     }
 
     #[test]

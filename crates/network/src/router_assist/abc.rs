@@ -9,7 +9,8 @@
 //! each packet: token ← min(token + f, limit); accelerate, and token − 1, if token > 1    (3)
 //! ```
 //!
-//! Units: μ, tr and cr in bit/s, x, δ and d_t in seconds. μ is the line's rate; cr is measured over 40 ms and capped by μ.
+//! Units: μ, tr and cr in bit/s, x, δ and d_t in seconds. μ is the line's present rate; cr is measured over 40 ms and capped
+//! by μ.
 
 use cwndlab_config::{fields, Positive, Probability, Table};
 use cwndlab_units::Duration;
@@ -43,8 +44,8 @@ fields! {
 impl Configuration for Config {
     type Agent = Abc;
 
-    fn build(&self, capacity: f64) -> Abc {
-        Abc::new(capacity, self.eta, self.delta.as_nanos() as f64 * 1e-9, self.threshold.as_nanos() as f64 * 1e-9)
+    fn build(&self, _capacity: f64) -> Abc {
+        Abc::new(self.eta, self.delta.as_nanos() as f64 * 1e-9, self.threshold.as_nanos() as f64 * 1e-9)
     }
 }
 
@@ -56,7 +57,6 @@ const TOKEN_LIMIT: f64 = 10.0;
 /// The state of a router.
 #[derive(Clone, Debug)]
 pub struct Abc {
-    capacity: f64,
     eta: f64,
     delta: f64,
     threshold: f64,
@@ -65,32 +65,35 @@ pub struct Abc {
 }
 
 impl Abc {
-    /// An agent for a line of `capacity` bit/s; `delta` and `threshold` in seconds.
+    /// An agent; `delta` and `threshold` in seconds.
     #[must_use]
-    pub fn new(capacity: f64, eta: f64, delta: f64, threshold: f64) -> Self {
-        Self { capacity, eta, delta, threshold, meter: LoadMeter::new(WINDOW), token: 1.0 }
+    pub fn new(eta: f64, delta: f64, threshold: f64) -> Self {
+        Self { eta, delta, threshold, meter: LoadMeter::new(WINDOW), token: 1.0 }
     }
 
-    /// (1): target rate in bit/s for a queueing delay of `x` seconds.
+    /// (1): target rate in bit/s on a line of `mu` bit/s for a queueing delay of `x` seconds.
     #[must_use]
-    pub fn target(&self, x: f64) -> f64 {
-        (self.eta * self.capacity - self.capacity / self.delta * (x - self.threshold).max(0.0)).max(0.0)
+    pub fn target(&self, mu: f64, x: f64) -> f64 {
+        (self.eta * mu - mu / self.delta * (x - self.threshold).max(0.0)).max(0.0)
     }
 
-    /// (2): share of "accelerate" for a queueing delay of `x` seconds and a dequeue rate of `cr` bit/s.
+    /// (2): share of "accelerate" for a target rate of `tr` and a dequeue rate of `cr` bit/s.
     #[must_use]
-    pub fn fraction(&self, x: f64, cr: f64) -> f64 {
-        if cr <= 0.0 {
-            return 1.0;
+    pub fn fraction(tr: f64, cr: f64) -> f64 {
+        if tr <= 0.0 {
+            0.0 // also in an outage, in which nothing is dequeued
+        } else if cr <= 0.0 {
+            1.0
+        } else {
+            (0.5 * tr / cr).min(1.0)
         }
-        (0.5 * self.target(x) / cr).min(1.0)
     }
 
     pub(super) fn on_packet(&mut self, arrival: Arrival, header: Option<&mut Header>) {
         self.meter.count(arrival.now, arrival.size);
         let Some(header) = header else { return };
-        let cr = self.meter.rate(arrival.now).min(self.capacity);
-        let f = self.fraction(arrival.backlog.as_nanos() as f64 * 1e-9, cr);
+        let cr = self.meter.rate(arrival.now).min(arrival.rate);
+        let f = Self::fraction(self.target(arrival.rate, arrival.backlog.as_nanos() as f64 * 1e-9), cr);
         self.token = (self.token + f).min(TOKEN_LIMIT);
         if header.accelerate {
             if self.token > 1.0 {
@@ -109,7 +112,7 @@ mod tests {
     use super::*;
 
     fn router() -> Abc {
-        Abc::new(10e6, 0.98, 0.133, 0.02)
+        Abc::new(0.98, 0.133, 0.02)
     }
 
     /// `explicit-feedback.md`: tr = cr gives one half; x = d_t + 133 ms with μ = 10 gives 9.8 − 10 < 0, hence 0 and
@@ -117,20 +120,38 @@ mod tests {
     #[test]
     fn the_share_of_accelerate_matches_the_paper() {
         let agent = router();
-        assert_eq!(agent.target(0.0), 9.8e6);
-        assert_eq!(agent.fraction(0.0, 9.8e6), 0.5);
-        assert_eq!(agent.target(0.153), 0.0);
-        assert_eq!(agent.fraction(0.153, 10e6), 0.0);
+        assert_eq!(agent.target(10e6, 0.0), 9.8e6);
+        assert_eq!(Abc::fraction(9.8e6, 9.8e6), 0.5);
+        assert_eq!(agent.target(10e6, 0.153), 0.0);
+        assert_eq!(Abc::fraction(0.0, 10e6), 0.0);
+        assert_eq!((Abc::fraction(9.8e6, 0.0), Abc::fraction(0.0, 0.0)), (1.0, 0.0));
+    }
+
+    /// By hand: 12 Mbit/s arrive at a line whose rate has fallen to 2 Mbit/s. tr = 0.98 μ and cr = μ, so that 49 % of the packets
+    /// are marked "accelerate"; with 86.5 ms of queue tr = 0.48 μ, and it is 24 %. In an outage none is.
+    #[test]
+    fn the_target_follows_the_rate_of_the_line() {
+        for (rate, backlog_us, expected) in [(2e6, 0, 49), (2e6, 86_500, 24), (0.0, 0, 0)] {
+            let mut agent = router();
+            let mut accelerated = 0;
+            for n in 0..240 {
+                let mut header = Header::new(Scheme(0), f64::INFINITY, Duration::ZERO);
+                let arrival = Arrival { rate, backlog: Duration::from_micros(backlog_us), ..packet(n * MS) };
+                agent.on_packet(arrival, Some(&mut header));
+                accelerated += i32::from(header.accelerate && n >= 140);
+            }
+            assert!((accelerated - expected).abs() <= 1, "{accelerated} for {expected}");
+        }
     }
 
     /// By hand: at tr = cr every second packet is marked "accelerate".
     #[test]
     fn accelerate_marks_are_evenly_spaced() {
-        let mut agent = Abc::new(12e6 / 0.98, 0.98, 0.133, 0.02);
+        let mut agent = router();
         let mut marks = Vec::new();
         for n in 0..400 {
             let mut header = Header::new(Scheme(0), f64::INFINITY, Duration::ZERO);
-            agent.on_packet(packet(n * MS), Some(&mut header));
+            agent.on_packet(Arrival { rate: 12e6 / 0.98, ..packet(n * MS) }, Some(&mut header));
             marks.push(header.accelerate);
         }
         let late = &marks[200..];

@@ -15,6 +15,8 @@ pub struct Arrival {
     pub hop: u8,
     /// Time until the line has sent all earlier packets.
     pub backlog: Duration,
+    /// Present rate of the line, bit/s.
+    pub rate: f64,
     /// The packet is a SYN.
     pub syn: bool,
     /// The link belongs to a router, not to the sending host, so that its feedback counts.
@@ -33,6 +35,7 @@ pub(crate) mod scripted {
             connection: 0.into(),
             hop: 1,
             backlog: Duration::ZERO,
+            rate: 10e6,
             syn: false,
             router: true,
         }

@@ -116,8 +116,9 @@ pub(super) struct QueueLength {
     byte_ns: u128,
     /// End of the current exchange, and its packets and bytes. They count until then; the integrals already include them.
     departing: (Time, u64, u64),
-    /// Packets and bytes in transmission, where its end is not known at its start.
-    pub(super) transmitting: (u64, u64),
+    /// End of the transmission, `NEVER` while it is not known, and its packets and bytes: also those that will stay in the
+    /// queue.
+    transmitting: (Time, u64, u64),
     pub(super) max: u64,
 }
 
@@ -181,13 +182,16 @@ impl QueueLength {
         }
     }
 
+    /// Packets and bytes, as IP packets, are in transmission until `until`.
+    pub(super) fn transmit(&mut self, until: Time, packets: u64, bytes: u64) {
+        self.transmitting = (until, packets, bytes);
+    }
+
     /// Packets and bytes in service: those in transmission, otherwise the first in the queue, of size `first`.
     pub(super) fn in_service(&self, now: Time, first: u32) -> (u64, u64) {
-        let (until, packets, bytes) = self.departing;
+        let (until, packets, bytes) = self.transmitting;
         if now < until {
             (packets, bytes)
-        } else if self.transmitting.0 > 0 {
-            self.transmitting
         } else if self.packets > 0 {
             (1, u64::from(first))
         } else {

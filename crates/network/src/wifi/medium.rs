@@ -60,7 +60,8 @@ struct Tally {
     /// Attempts for a frame.
     limit: u32,
     counts: FrameCounts,
-    /// Bytes of the frames that leave the queue, and of those that were received.
+    /// Bytes of all frames, of those that leave the queue, and of those that were received.
+    bytes: u64,
     departed_bytes: u64,
     sent_bytes: u64,
 }
@@ -70,6 +71,7 @@ impl Tally {
     #[allow(clippy::inline_always)] // the body of a loop, and of its usual case
     #[inline(always)]
     fn attempt<P>(&mut self, frame: &mut Frame<P>, which: usize, fails: bool) {
+        self.bytes += u64::from(frame.one.size);
         if fails {
             frame.failures[which] += 1;
             if frame.failures[which] < self.limit {
@@ -284,10 +286,11 @@ impl<P: Copy> Medium<P> {
     #[cold]
     fn transmit_others(&mut self, at: Time, beacon: Option<Beacon>) {
         let mut winners = std::mem::take(&mut self.winners);
-        if let Some(beacon) = beacon {
-            self.prefer_beacon(at, beacon, &mut winners);
-        }
+        let losers = beacon.map_or_else(Vec::new, |beacon| self.prefer_beacon(beacon, &mut winners));
         self.freeze(at);
+        for (index, slots) in losers {
+            self.contention.set_slots(index, slots);
+        }
         if self.stations.categories > 1 && winners.len() > 1 {
             self.collide_internally(at, &mut winners);
         }
@@ -302,21 +305,25 @@ impl<P: Copy> Medium<P> {
         self.winners = winners;
     }
 
-    /// Internal collision with a beacon: the beacon is sent, and the station's data backs off again.
+    /// Internal collision with a beacon: the beacon is sent, and the station's data backs off again. Returns the backoffs of
+    /// its access functions, which begin after the slot boundary at which they are drawn: at that boundary a function
+    /// decrements its counter or draws another backoff, not both (10.22.2.4).
     #[cold]
-    fn prefer_beacon(&mut self, at: Time, beacon: Beacon, winners: &mut Vec<u32>) {
+    fn prefer_beacon(&mut self, beacon: Beacon, winners: &mut Vec<u32>) -> Vec<(usize, u32)> {
         let station = self.stations.by_category(beacon.station);
+        let mut losers = Vec::new();
         winners.retain(|&index| {
             let index = index as usize;
             let remains = !station.contains(&index);
             if !remains {
-                self.back_off(index, self.stations.functions[index].cw);
+                let cw = self.stations.functions[index].cw;
+                losers.push((index, self.random.below(u64::from(cw) + 1) as u32));
                 self.contention.set_immediate(index, false);
-                self.contention.set_space(index, Space { ready: at, ..self.contention.space(index) });
             }
             remains
         });
         self.beacon_due += beacon.interval;
+        losers
     }
 
     /// Freezes all backoff counters at `at`. The senders draw another backoff in any case.
@@ -428,7 +435,7 @@ impl<P: Copy> Medium<P> {
                 }
             }
         }
-        let Tally { counts, departed_bytes, sent_bytes, .. } = tally;
+        let Tally { counts, bytes, departed_bytes, sent_bytes, .. } = tally;
         path.totals.sent += counts.received;
         path.totals.sent_bytes += sent_bytes;
         path.totals.given_up += counts.lost;
@@ -446,6 +453,7 @@ impl<P: Copy> Medium<P> {
             self.stations.pending.push(index as u32);
         }
         function.queue_length.leave(at, end, departed, departed_bytes);
+        function.queue_length.transmit(end, exchange.frames.into(), bytes);
         function.pending_exchange = pending;
         function.counters.add(end - at, pending);
         self.stations.flow_airtimes.end(end - at);

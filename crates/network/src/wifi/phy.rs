@@ -11,7 +11,7 @@ const SYMBOL: Duration = Duration::from_micros(4);
 const PREAMBLE: Duration = Duration::from_micros(20);
 /// Signal extension in the 2.4 GHz band (aSignalExtension).
 const SIGNAL_EXTENSION: Duration = Duration::from_micros(6);
-/// SERVICE and tail of a PPDU.
+/// SERVICE and tail of a PPDU with one BCC encoder; modes with several (N_ES, equation 19-32) have six more bits each.
 const SERVICE_AND_TAIL_BITS: u64 = 22;
 /// Bits per symbol at 6, 12 and 24 Mbit/s, the mandatory rates, which control frames use.
 const BASIC_BITS: [u32; 3] = [24, 48, 96];

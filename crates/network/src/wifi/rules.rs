@@ -38,6 +38,8 @@ pub struct Beacon {
     pub interval: Duration,
     /// Airtime of a beacon.
     pub airtime: Duration,
+    /// Size of a beacon.
+    pub bytes: u32,
 }
 
 /// Parameters of a medium.

@@ -228,7 +228,7 @@ fn frames_lost_to_noise_are_retransmitted() {
 /// 29.93 to 29.71 Mbit/s.
 #[test]
 fn throughput_with_beacons_matches_ns3() {
-    let beacon = Beacon { station: 1, interval: Duration::from_micros(102_400), airtime: dsss_airtime(68) };
+    let beacon = Beacon { station: 1, interval: Duration::from_micros(102_400), airtime: dsss_airtime(68), bytes: 68 };
     let rules = Rules { beacon: Some(beacon), ..Rules::erp_ofdm() };
     let medium = Medium::new(rules, stations(2), &[path(0, OFDM54)], Stream::new(1, Purpose::Medium, 0));
     let ours = saturate(medium, 1, 20).mbps();

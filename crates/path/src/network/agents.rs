@@ -15,6 +15,7 @@ impl Network {
             connection: packet.connection(),
             hop: packet.hop,
             backlog: self.backlog_time(now, link),
+            rate: self.links[link].present_rate(now).unwrap_or(f64::INFINITY),
             syn: packet.kind() == SYN,
             router: packet.hop > 0 || last,
         };

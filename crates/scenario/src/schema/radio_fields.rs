@@ -47,7 +47,7 @@ fields! {
         /// a frame that arrives while the medium is idle is sent after DIFS without a backoff, even if the medium
         /// becomes busy before, as in ns-3
         keeps_turn: bool = false,
-        /// beacons of the access point at 1 Mbps
+        /// beacons of the access point at 1 Mbps, at 5 GHz at 6 Mbps
         beacon: Option<Beacons> = absent("none"),
     }
 }

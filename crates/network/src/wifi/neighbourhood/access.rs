@@ -8,7 +8,7 @@ use crate::wifi::access_function::State;
 use crate::wifi::contention::NEVER;
 use crate::wifi::medium::FrameOutcome;
 use crate::wifi::phy::{subframe_bytes, Mode, ACK_BYTES, RTS_BYTES, SIFS};
-use crate::wifi::rules::Deferral;
+use crate::wifi::rules::{Beacon, Deferral};
 use crate::wifi::stations::Stations;
 
 /// The rate at which beacons and CF-End frames are decoded, 6 Mbit/s: they are sent at 1 Mbit/s, whose preamble others
@@ -23,6 +23,7 @@ impl OwnExchange {
             path,
             serials: Vec::new(),
             mpdus: Vec::new(),
+            ip_bytes: 0,
             mode,
             data: Duration::ZERO,
             nav: Duration::ZERO,
@@ -232,8 +233,7 @@ impl<P: Copy> Neighbourhood<P> {
         let to = self.stations.paths[exchange.path as usize].to.unwrap_or(BROADCAST);
         let function = &mut self.stations.functions[exchange.function as usize];
         function.counters.attempts += 1;
-        let bytes = exchange.mpdus.iter().map(|&bytes| u64::from(bytes)).sum();
-        function.queue_length.transmitting = (exchange.serials.len() as u64, bytes);
+        function.queue_length.transmit(NEVER, exchange.serials.len() as u64, exchange.ip_bytes);
         self.backoffs[exchange.function as usize].immediate = false;
         let nav = self.duration_field(at, station, &exchange, lead);
         self.transceivers[station as usize].exchange = Some(OwnExchange { nav, ..exchange });
@@ -252,14 +252,16 @@ impl<P: Copy> Neighbourhood<P> {
         let rules = &self.rules[self.transceivers[index / self.stations.categories].rules as usize];
         let (count, bytes) = Stations::aggregate(path, rules, max_bytes);
         let pending = path.frames.iter().filter(|frame| frame.state.is_pending()).take(count as usize);
+        let mut ip_bytes = 0;
         let (serials, mpdus) = pending
             .map(|frame| {
+                ip_bytes += u64::from(frame.one.size);
                 let mpdu = frame.one.size + rules.overhead;
                 (frame.serial, if count > 1 { subframe_bytes(mpdu) } else { mpdu })
             })
             .unzip();
         let data = path.mode.airtime(bytes);
-        OwnExchange { serials, mpdus, data, ..OwnExchange::new(at, index as u32, number, path.mode) }
+        OwnExchange { serials, mpdus, ip_bytes, data, ..OwnExchange::new(at, index as u32, number, path.mode) }
     }
 
     /// A beacon is due.
@@ -276,7 +278,8 @@ impl<P: Copy> Neighbourhood<P> {
         let Some(beacon) = self.rules[transceiver.rules as usize].beacon else { return };
         if transceiver.beacon_at == at {
             transceiver.beacon_waits = false;
-            self.send(at, station, BROADCAST, FrameKind::Beacon, BEACON_MODE, beacon.airtime, Duration::ZERO, 0);
+            let Beacon { airtime, bytes, .. } = beacon;
+            self.send(at, station, BROADCAST, FrameKind::Beacon, BEACON_MODE, airtime, Duration::ZERO, bytes);
         }
     }
 
@@ -379,7 +382,7 @@ impl<P: Copy> Neighbourhood<P> {
         };
         let function = &mut self.stations.functions[index];
         let transceiver = &mut self.transceivers[station as usize];
-        function.queue_length.transmitting = (0, 0);
+        function.queue_length.transmit(at, 0, 0);
         if !acknowledged {
             function.counters.failures += 1;
             function.counters.collisions += u64::from(exchange.overlapped != [false; 2]);

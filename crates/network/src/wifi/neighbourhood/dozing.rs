@@ -74,6 +74,14 @@ impl<P: Copy> Neighbourhood<P> {
         self.power_save.held[station as usize].push_back((path, one));
     }
 
+    /// Arrival time of the first packet of a path that is kept for its receiver.
+    #[must_use]
+    pub fn held_since(&self, path: u32) -> Option<Time> {
+        let to = self.stations.paths[path as usize * self.stations.categories].to?;
+        let held = self.power_save.held[to as usize].iter();
+        held.filter(|held| held.0 == path).map(|held| held.1.since).next()
+    }
+
     /// Takes a kept packet out of the counts of its path and its access function, whose index is returned.
     fn forget(&mut self, now: Time, path: u32, size: u32) -> usize {
         let first = &mut self.stations.paths[path as usize * self.stations.categories];

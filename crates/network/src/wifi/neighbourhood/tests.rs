@@ -526,3 +526,22 @@ fn stations_wait_for_nav_or_eifs_after_the_frames_of_others() {
     let slots = (plain - Time::ZERO - S).as_nanos() - 1_000 * (254 + 28 + 254);
     assert!(slots.is_multiple_of(9_000) && slots <= 15 * 9_000, "{slots}");
 }
+
+/// By hand: 65 packets of 100 bytes arrive at once, and 64 of them are in the aggregate that a station sends a SIFS and
+/// three slots later. A capacity of 10 kB holds the other one and 99 more, since frames in transmission do not count.
+#[test]
+fn frames_in_transmission_do_not_count_towards_a_capacity_in_bytes() {
+    let queue = || QueueConfig::drop_tail(Limit::Bytes(10_000), false);
+    let radio = Radio::new(&vec![vec![NEAR; 2]; 2], &[CHANNEL; 2]);
+    let stream = Stream::new(1, Purpose::Medium, 0);
+    let mut all =
+        Neighbourhood::new(vec![Rules::ht()], &[0; 2], radio, vec![queue(), queue()], &[config((0, 1, MCS7))], stream);
+    let mut dropped = Vec::new();
+    let mut offer = |at_us: u64, number: u32| {
+        let now = Time::ZERO + Duration::from_micros(at_us);
+        (0..number).for_each(|_| all.offer(now, 0, QueuedPacket { size: 100, ..packet(0) }, &mut dropped));
+        dropped.len()
+    };
+    assert_eq!(offer(0, 65), 0);
+    assert_eq!(offer(100, 120), 120 - 99);
+}

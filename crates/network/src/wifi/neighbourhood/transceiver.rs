@@ -121,6 +121,8 @@ pub(super) struct OwnExchange {
     pub(super) serials: Vec<u64>,
     /// Their sizes with delimiters, bytes.
     pub(super) mpdus: Vec<u32>,
+    /// Their bytes as IP packets.
+    pub(super) ip_bytes: u64,
     pub(super) mode: Mode,
     pub(super) data: Duration,
     /// The duration field of its data.

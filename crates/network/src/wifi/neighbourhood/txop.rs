@@ -5,6 +5,7 @@ use cwndlab_units::{Duration, Time};
 use super::access::BEACON_MODE;
 use super::transceiver::{FrameKind, OwnExchange};
 use super::{Neighbourhood, BROADCAST};
+use crate::wifi::phy::CF_END_BYTES;
 
 impl<P: Copy> Neighbourhood<P> {
     /// An access function whose first frame loses an internal collision backs off as after a collision, and the frame has
@@ -40,7 +41,7 @@ impl<P: Copy> Neighbourhood<P> {
         self.transceivers[station as usize].txop = None;
         let edca = self.rules_of(index).edca.as_ref();
         if let Some(airtime) = edca.and_then(|edca| edca.truncation(at, end)) {
-            self.send(at, station, BROADCAST, FrameKind::CfEnd, BEACON_MODE, airtime, Duration::ZERO, 0);
+            self.send(at, station, BROADCAST, FrameKind::CfEnd, BEACON_MODE, airtime, Duration::ZERO, CF_END_BYTES);
         }
     }
 

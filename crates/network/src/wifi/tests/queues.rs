@@ -80,3 +80,18 @@ fn devices_are_full_after_outcomes_while_packets_wait() {
         assert!(none || devices.iter().all(|&device| device == 4), "{round}: {devices:?}");
     }
 }
+
+/// By hand: the capacity of ten packets holds eleven of twelve that arrive at once, since one is in contention. All eleven are
+/// in the aggregate that begins 37 µs later, and do not count, also if noise destroys them: ten of twelve more fit.
+#[test]
+fn frames_of_an_aggregate_that_fails_do_not_count_towards_the_capacity() {
+    for limit in [Limit::Packets(10), Limit::Bytes(10 * u64::from(IP_BYTES))] {
+        let mut medium = medium_with(Rules::ht(), QueueConfig::drop_tail(limit, false), 1.0);
+        let mut dropped = Vec::new();
+        for at in [Time::ZERO, Time::ZERO + Duration::from_micros(100)] {
+            (0..12).for_each(|number| medium.offer(at, 0, packet(at, number, IP_BYTES), &mut dropped));
+        }
+        assert_eq!(dropped.iter().map(|one| one.packet).collect::<Vec<_>>(), [11, 10, 11]);
+        assert_eq!(medium.stations().max_queue_length(0), 21);
+    }
+}

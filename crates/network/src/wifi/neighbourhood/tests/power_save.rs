@@ -7,7 +7,7 @@ const BEACONS: Duration = Duration::from_micros(102_400);
 
 /// An access point (station 0) and a station that dozes after 50 ms. Path 0 leads to the station, path 1 back.
 fn cell() -> Neighbourhood<u32> {
-    let beacon = Beacon { station: 0, interval: BEACONS, airtime: Duration::from_micros(1000) };
+    let beacon = Beacon { station: 0, interval: BEACONS, airtime: Duration::from_micros(1000), bytes: 68 };
     let rules = Rules { power_save: Some(Duration::from_millis(50)), beacon: Some(beacon), ..Rules::ht() };
     let radio = Radio::new(&vec![vec![NEAR; 2]; 2], &[CHANNEL; 2]);
     let paths = [config((0, 1, MCS7)), config((1, 0, MCS7))];
@@ -16,10 +16,16 @@ fn cell() -> Neighbourhood<u32> {
 
 /// Offers packets of paths at times in ms; the delivery of each, in ms.
 fn deliveries(all: &mut Neighbourhood<u32>, offers: &[(u64, u32)], until_ms: u64) -> Vec<(u32, f64)> {
+    let offers: Vec<_> = offers.iter().map(|&(ms, path)| (ms * 1000, path)).collect();
+    deliveries_us(all, &offers, until_ms)
+}
+
+/// The same with times of offers in µs.
+fn deliveries_us(all: &mut Neighbourhood<u32>, offers: &[(u64, u32)], until_ms: u64) -> Vec<(u32, f64)> {
     let (mut offers, mut taken, mut found) = (offers.iter().peekable(), Vec::new(), Vec::new());
     let end = Time::ZERO + Duration::from_millis(until_ms);
     loop {
-        let next = offers.peek().map_or(NEVER, |one| Time::ZERO + Duration::from_millis(one.0));
+        let next = offers.peek().map_or(NEVER, |one| Time::ZERO + Duration::from_micros(one.0));
         let now = next.min(all.next());
         if now > end {
             return found;
@@ -30,7 +36,7 @@ fn deliveries(all: &mut Neighbourhood<u32>, offers: &[(u64, u32)], until_ms: u64
             let (FrameOutcome::Delivered(one) | FrameOutcome::Lost(one)) = outcome;
             (one.packet, now.as_nanos() as f64 / 1e6)
         }));
-        while let Some(&(_, path)) = offers.next_if(|one| Time::ZERO + Duration::from_millis(one.0) <= now) {
+        while let Some(&(_, path)) = offers.next_if(|one| Time::ZERO + Duration::from_micros(one.0) <= now) {
             all.offer(now, path, packet(path), &mut Vec::new());
         }
     }
@@ -78,4 +84,39 @@ fn the_buffer_for_a_dozing_station_drops_the_oldest_packets() {
     let totals = all.stations().path_totals(now + S, 0);
     assert_eq!((totals.accepted, totals.sent, totals.dropped), (64, 64, 36));
     assert_eq!(all.stations().path_backlog(now + S, 0), (0, 0));
+}
+
+/// By hand: a packet of 300 ms, after which another comes, is the oldest until the third beacon, of 307.2 ms, has fetched both.
+#[test]
+fn what_is_kept_for_a_station_has_its_arrival_time() {
+    let mut all = cell();
+    let at = |ms| Time::ZERO + Duration::from_millis(ms);
+    for ms in [300, 304] {
+        all.process_until(at(ms));
+        all.take(at(ms), &mut Vec::new(), &mut Vec::new());
+        all.offer(at(ms), 0, QueuedPacket { since: at(ms), ..packet(0) }, &mut Vec::new());
+    }
+    assert_eq!((all.held_since(0), all.held_since(1)), (Some(at(300)), None));
+    assert!(deliveries(&mut all, &[], 310).len() == 2 && all.held_since(0).is_none());
+}
+
+/// By hand: the third beacon begins at 307.2 ms. From 307.3 ms on a sender that the access point does not hear is ten times as
+/// strong at the dozing station, too much for 6 Mbit/s, so that it gets its packet after the fourth beacon.
+#[test]
+fn a_beacon_that_a_hidden_frame_destroys_wakes_nobody() {
+    let beacon = Beacon { station: 0, interval: BEACONS, airtime: Duration::from_micros(1000), bytes: 68 };
+    let dozes = Rules { power_save: Some(Duration::from_millis(50)), beacon: Some(beacon), ..Rules::ht() };
+    let mut powers = vec![vec![NONE; 4]; 4];
+    for (one, other, power) in [(0, 1, NEAR), (2, 1, NEAR + 10.0), (2, 3, NEAR)] {
+        (powers[one][other], powers[other][one]) = (power, power);
+    }
+    let queues = (0..4).map(|_| QueueConfig::drop_tail(Limit::Unlimited, true)).collect();
+    let paths = [config((0, 1, MCS7)), config((2, 3, OFDM6))];
+    let radio = Radio::new(&powers, &[CHANNEL; 4]);
+    let stream = Stream::new(1, Purpose::Medium, 0);
+    let mut all = Neighbourhood::new(vec![dozes, Rules::ht()], &[0, 0, 1, 1], radio, queues, &paths, stream);
+    let hidden = (307_300, 1);
+    let found = deliveries_us(&mut all, &[(300_000, 0), hidden], 1000);
+    assert_eq!(found.iter().map(|one| one.0).collect::<Vec<_>>(), [1, 0]);
+    assert!((410.6..412.0).contains(&found[1].1), "{found:?}");
 }
