@@ -1371,7 +1371,8 @@ class Call(Workload):
     streams
         The streams.
     length
-        Time from the first frame, at whose end no frame is generated any more (default: until the end of the flow).
+        Time from the first frame, at whose end no frame is generated any more (default: until the end of the
+        flow).
 
     Examples
     --------
