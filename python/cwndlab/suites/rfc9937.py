@@ -70,9 +70,10 @@ def _proportional(t: Trial) -> None:
     run, begun, ended, recovery = _recovery(t)
     ssthresh = int(run.at("ssthresh", begun))
     # RecoverFS: SND.NXT − SND.UNA less what was SACKed before, plus what the ACK newly delivers (section 6).
-    total = run.before("flight_size", begun) - run.before("sacked", begun)
+    total = run.before("flight_size", begun) - run.before("sacked", begun) + 1
+    # RecoverFS may count a segment more or less, by the moment at which it is taken.
     excess = [
-        (one.sent - max(ceil(one.prr_delivered * ssthresh / total) - one.prr_out, 0), one.at_s)
+        (one.sent - max(ceil(one.prr_delivered * ssthresh / (total - 2)) - one.prr_out, 0), one.at_s)
         for one in recovery[1:]
         if one.in_flight > ssthresh
     ]
