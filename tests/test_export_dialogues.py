@@ -47,7 +47,7 @@ def tshark(capture: Path, condition: str, *names: str) -> list[list[str]]:
         pytest.skip("no tshark is installed (Debian package tshark)")
     checks = ("-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE")
     fields = [part for name in names for part in ("-e", name)]
-    command = [program, "-r", capture, *checks, "-Y", condition, "-T", "fields", *fields]
+    command = [program, "-r", str(capture), *checks, "-Y", condition, "-T", "fields", *fields]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [line.split("\t") for line in done.stdout.splitlines()]
 

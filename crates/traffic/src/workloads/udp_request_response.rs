@@ -143,7 +143,6 @@ impl Client {
         }
     }
 
-
     fn send_request(&mut self, now: Time, actions: &mut Vec<Action>) {
         let limit = self.config.limit();
         let size = sample_size(&self.config.response, &mut self.responses).min(limit);

@@ -5,8 +5,8 @@ use cwndlab_units::{Duration, Time};
 
 use crate::shared::bbr::{over, whole_over, Aggregation, FullPipe, ProbeRtt, Rounds};
 use crate::shared::margin::{below, whole_up};
-use cwndlab_units::windowed::WindowedMax;
 use crate::whole::bbr1::policer::{Policer, PolicerSample};
+use cwndlab_units::windowed::WindowedMax;
 
 const BW_ROUNDS: u64 = 10;
 const AGGREGATION_ROUNDS: u32 = 5;

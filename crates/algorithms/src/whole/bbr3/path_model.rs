@@ -6,9 +6,9 @@ use cwndlab_units::{Duration, Time};
 
 use crate::shared::bbr::{over, Aggregation, Rounds};
 use crate::shared::margin::{below, whole_up};
-use cwndlab_units::windowed::WindowedMax;
 use crate::whole::bbr3::bounds::{Bounds, History};
 use crate::whole::bbr3::ecn::Ecn;
+use cwndlab_units::windowed::WindowedMax;
 
 /// (1): the maximum rate of this cycle of ProbeBW and of the one before, segments/s.
 #[derive(Clone, Copy, Debug, Default)]
