@@ -62,7 +62,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_printed_quantity_parses_back_to_its_value(value: u64) {
+        fn a_printed_quantity_parses_back_to_its_value(value in 0..=u64::MAX / 2) {
             prop_assert_eq!(parse_duration(&Duration(value).to_string()), Ok(Duration(value)));
             prop_assert_eq!(parse_rate(&Rate(value).to_string()), Ok(Rate(value)));
             prop_assert_eq!(parse_bytes(&Bytes(value).to_string()), Ok(Bytes(value)));
