@@ -192,6 +192,7 @@ mod tests {
     use super::*;
     use crate::aqm::Fifo;
     use crate::line::Opportunities;
+    use crate::link::tests::config;
     use crate::link::{Link, LinkConfig, Offer, Outcome};
     use crate::queue::Limit;
     use crate::random::{Purpose, Stream};
@@ -249,21 +250,7 @@ mod tests {
         let ms = |ms: u64| Time::from_nanos(ms * 1_000_000);
         let arrivals = [5, 10, 10, 21, 22].map(ms);
         let expected = [10, 20, 20, 30, 30].map(ms);
-        let mut link = Link::new(LinkConfig {
-            line: line(),
-            delay: Duration::ZERO,
-            limit: Limit::Packets(9),
-            counts_in_service: false,
-            mark_above: None,
-            losses: Vec::new(),
-            changes: None,
-            harq: None,
-            jitter: None,
-            wifi_jitter: None,
-            duplicate: 0.0,
-            ecn: None,
-            stream: Stream::new(1, Purpose::Loss, 1),
-        });
+        let mut link = Link::new(LinkConfig { line: line(), ..config(0, 0, Limit::Packets(9)) });
         let left = arrivals.map(|now| match link.offer(now, Offer { size: 750, ect: false, payload: true }) {
             Outcome::Arrives { departure, .. } => departure,
             other => panic!("{other:?}"),

@@ -478,7 +478,7 @@ impl Link {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::line::{RateSteps, NEVER};
     use crate::random::Purpose;
@@ -489,7 +489,8 @@ mod tests {
         Link::new(config(rate, delay, limit))
     }
 
-    fn config(rate: u64, delay: u64, limit: Limit) -> LinkConfig {
+    /// A link without impairments.
+    pub(crate) fn config(rate: u64, delay: u64, limit: Limit) -> LinkConfig {
         LinkConfig {
             line: Line::Fixed(Rate(rate)),
             delay: Duration::from_nanos(delay),

@@ -78,8 +78,8 @@ impl<P: Copy> Neighbourhood<P> {
     #[must_use]
     pub fn held_since(&self, path: u32) -> Option<Time> {
         let to = self.stations.paths[path as usize * self.stations.categories].to?;
-        let held = self.power_save.held[to as usize].iter();
-        held.filter(|held| held.0 == path).map(|held| held.1.since).next()
+        let mut held = self.power_save.held[to as usize].iter();
+        held.find(|held| held.0 == path).map(|held| held.1.since)
     }
 
     /// Takes a kept packet out of the counts of its path and its access function, whose index is returned.
