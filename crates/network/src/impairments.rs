@@ -25,27 +25,28 @@ words! {
     }
 }
 
-/// The impairments of a wire.
+/// The impairments of a wire. The fields that delay variation alone needs come first, in one cache line.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Impairments {
+    /// Random stream for jitter and duplicates.
+    pub(crate) stream: Stream,
+    /// Arrival time of the previous packet; where packets may be reordered, before propagation and `jitter`.
+    pub(crate) last_arrival: Time,
+    /// Delay variation: maximum, and whether packets may be reordered.
+    pub(crate) jitter: Option<(Duration, bool)>,
     /// Loss models, in order.
     pub(crate) losses: Vec<Loss>,
     /// Schedule of delay, its variation and loss.
     pub(crate) changes: Option<Changes>,
     /// Retransmissions of a radio link.
     pub(crate) harq: Option<Harq>,
-    /// Delay variation: maximum, and whether packets may be reordered.
-    pub(crate) jitter: Option<(Duration, bool)>,
     /// Delay variation of bad Wi-Fi; with a schedule, that of the last packet.
     pub(crate) wifi_jitter: Option<WifiJitter>,
     /// Probability that a packet is duplicated.
     pub(crate) duplicate: f64,
     /// Change of the ECN field.
     pub(crate) ecn: Option<EcnChange>,
-    /// Random stream for jitter and duplicates.
-    pub(crate) stream: Stream,
-    /// Arrival time of the previous packet; where packets may be reordered, before propagation and `jitter`.
-    pub(crate) last_arrival: Time,
     /// Departure times from the line of lost packets that have not left it yet, in order.
     pub(crate) pending_losses: VecDeque<Time>,
 }
@@ -53,10 +54,18 @@ pub(crate) struct Impairments {
 impl Impairments {
     /// Whether there are no impairments.
     pub(crate) fn is_none(&self) -> bool {
+        self.jitter.is_none() && self.has_at_most_jitter()
+    }
+
+    /// Whether there are no impairments but jitter that keeps packets in order; [`vary`](Self::vary) requires this.
+    pub(crate) fn is_at_most_variation(&self) -> bool {
+        !self.reorders() && self.has_at_most_jitter()
+    }
+
+    fn has_at_most_jitter(&self) -> bool {
         self.losses.is_empty()
             && self.changes.is_none()
             && self.harq.is_none()
-            && self.jitter.is_none()
             && self.wifi_jitter.is_none()
             && self.duplicate == 0.0
             && self.ecn.is_none()
@@ -97,6 +106,14 @@ impl Impairments {
             self.pending_losses.pop_front();
         }
         self.pending_losses.len() as u64
+    }
+
+    /// Arrival time of a packet that arrives at `at` without jitter.
+    #[inline]
+    pub(crate) fn vary(&mut self, at: Time) -> Time {
+        let max = self.jitter.map_or(0, |(max, _)| max.as_nanos());
+        self.last_arrival = (at + Duration::from_nanos(self.stream.below(max))).max(self.last_arrival);
+        self.last_arrival
     }
 
     /// Arrival time of a packet. Where `jitter` may reorder packets, so may a schedule of delays, as routes of other lengths do;

@@ -196,11 +196,24 @@ impl Link {
         self.is_plain().then_some(self.delay)
     }
 
-    /// The delay of a link that only delays: unlimited rate and queue, plain wire. A caller that adds the delay itself
-    /// reports the packets afterwards with [`count_forwarded`](Self::count_forwarded).
+    /// Whether the wire has a delay that varies in order, and no other impairment; [`vary`](Self::vary) requires this.
+    #[must_use]
+    pub fn only_varies(&self) -> bool {
+        self.impairments.as_ref().is_some_and(|one| one.is_at_most_variation())
+    }
+
+    /// The arrival time of a packet that would arrive at `at` by a constant delay.
+    #[inline]
+    pub fn vary(&mut self, at: Time) -> Time {
+        self.impairments.as_mut().map_or(at, |one| one.vary(at))
+    }
+
+    /// The delay of a link that only delays, and perhaps [varies](Self::vary) it: unlimited rate and queue. A caller that
+    /// adds the delay itself reports the packets afterwards with [`count_forwarded`](Self::count_forwarded).
     #[must_use]
     pub fn pure_delay(&self) -> Option<Duration> {
-        (self.is_unlimited() && matches!(self.line, Line::Instant)).then_some(self.delay)
+        let delays = self.is_plain() || self.only_varies();
+        (delays && self.unlimited && matches!(self.line, Line::Instant)).then_some(self.delay)
     }
 
     /// Whether the wire is plain, the rate constant and the queue unlimited; [`pass_line`](Self::pass_line) requires
@@ -221,7 +234,8 @@ impl Link {
         self.marked += 1;
     }
 
-    /// Offers a packet to a plain link. Returns its arrival time and whether to mark it; `None` if it is dropped.
+    /// Offers a packet to a plain link. Returns its arrival time, before a [variation](Self::vary), and whether to mark it;
+    /// `None` if it is dropped.
     #[inline]
     pub fn pass_queue(&mut self, now: Time, size: u32) -> Option<(Time, bool)> {
         if self.unlimited {
@@ -663,6 +677,30 @@ pub(crate) mod tests {
             }
             prop_assert_eq!(link.totals().accepted, through);
             prop_assert_eq!(link.sent(last).0, through);
+        }
+
+        /// A queue and a variation of the delay after it are what an offer is where that is the only impairment.
+        #[test]
+        fn a_variation_after_a_queue_is_an_offer(
+            packets in prop::collection::vec((0u64..2_000_000, 40u32..1500), 1..200),
+            spread in 0u64..3_000_000,
+            instant in any::<bool>(),
+            limit in prop::sample::select(vec![Limit::Unlimited, Limit::Packets(5)]),
+        ) {
+            let line = if instant { Line::Instant } else { Line::Fixed(Rate(10_000_000)) };
+            let jitter = Some((Duration::from_nanos(spread), false));
+            let mut links = [(); 2].map(|()| Link::new(LinkConfig { line: line.clone(), jitter, ..config(1, 1_000, limit) }));
+            prop_assert!(links[0].only_varies());
+            let mut now = Time::ZERO;
+            for (gap, size) in packets {
+                now += Duration::from_nanos(gap);
+                let offered = match links[0].offer(now, Offer { size, ect: false, payload: true }) {
+                    Outcome::Arrives { at, .. } => Some(at),
+                    _ => None,
+                };
+                let passed = links[1].pass_queue(now, size).map(|(at, _)| links[1].vary(at));
+                prop_assert_eq!(offered, passed);
+            }
         }
 
         /// An unlimited queue, whose first packet stands apart, counts as one of so many packets that none is dropped.

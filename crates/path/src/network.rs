@@ -294,6 +294,15 @@ impl Network {
                     self.crossed[link].add(packet.size);
                     Time::from_nanos(now.as_nanos() + delay.as_nanos())
                 }
+                HopKind::VaryingDelay => {
+                    self.crossed[link].add(packet.size);
+                    self.links[link].vary(Time::from_nanos(now.as_nanos() + delay.as_nanos()))
+                }
+                HopKind::Varying => {
+                    packet.hop = position;
+                    let Some(at) = self.cross_varying(now, link, packet) else { return false };
+                    at
+                }
                 HopKind::Server => {
                     packet.hop = position;
                     self.enqueue(now, link, *packet);
@@ -322,6 +331,20 @@ impl Network {
             *self.wires.add(link, at) = Packet { at, timestamp, seq, tag, aux, size, hop: next_position, flags };
             return false;
         }
+    }
+
+    /// Sends a packet over a link whose delay varies in order. Returns its arrival time; `None` if it is dropped.
+    #[inline(never)] // the body of the engine's loop stays small
+    fn cross_varying(&mut self, now: Time, link: LinkId, packet: &mut Packet) -> Option<Time> {
+        let Some((at, mark)) = self.links[link].pass_queue(now, u32::from(packet.size)) else {
+            self.count_loss(now, *packet, Outcome::Dropped);
+            return None;
+        };
+        if mark && packet.is_ecn_capable() {
+            packet.flags |= ECN;
+            self.links[link].count_marked();
+        }
+        Some(self.links[link].vary(at))
     }
 
     /// Forwards a packet after a link with a server; `packet.at` is its arrival at the end of the link.

@@ -21,6 +21,10 @@ pub(crate) enum HopKind {
     Line,
     /// Any other plain link, without packet records.
     Queue,
+    /// A pure delay that varies in order, as by the processing of a host, without packet records.
+    VaryingDelay,
+    /// Any other link whose only impairment is such a variation, without packet records.
+    Varying,
     /// A link with a server and without router agents, without packet records.
     Server,
     /// Any other link.
@@ -41,7 +45,7 @@ pub(crate) enum NextStep {
 /// One link of a route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
-    /// Delay of a pure delay; else 0.
+    /// Delay of a pure delay, without its variation; else 0.
     pub(crate) delay: Duration,
     /// The link.
     pub(crate) link: LinkId,
@@ -88,15 +92,19 @@ impl Routes {
                 hops.extend(path.iter().enumerate().map(|(at, &link)| {
                     let observed = plan.packets || !plan.links[link].agents.is_empty() || answering[link];
                     let served = server_of[link] != COMPUTED;
-                    let plain = links[link].is_plain() && !observed && !served;
-                    let delay = links[link].pure_delay().filter(|_| plain);
+                    let quiet = !observed && !served;
+                    let plain = links[link].is_plain() && quiet;
+                    let varying = links[link].only_varies() && quiet;
+                    let delay = links[link].pure_delay().filter(|_| plain || varying);
                     Hop {
                         delay: delay.unwrap_or(Duration::ZERO),
                         link,
                         position: at as u8,
                         next_position: if at + 1 == path.len() { ARRIVED } else { at as u8 + 1 },
                         kind: match delay {
-                            Some(_) => HopKind::Delay,
+                            Some(_) if plain => HopKind::Delay,
+                            Some(_) => HopKind::VaryingDelay,
+                            None if varying => HopKind::Varying,
                             None if plain && links[link].is_unlimited() => HopKind::Line,
                             None if plain => HopKind::Queue,
                             None if served && !observed => HopKind::Server,

@@ -22,6 +22,15 @@ fn costs(text: &str) -> (Statistics, Statistics) {
     (cost, cost_by_events)
 }
 
+/// While packets are recorded, every link offers its packets in the general way (`HopKind::Full`), with the same records.
+fn watched(text: &str) {
+    let [plain, watched] = [plan(text), plan(&format!("packets = true\n{text}"))];
+    let [records, mut general] = [&plain, &watched]
+        .map(|plan| run_counted(plan, 1, &AtomicBool::new(false), None).expect("it is not cancelled").0);
+    assert!(!std::mem::take(&mut general.packets).is_empty());
+    assert_eq!(record_hash(&plain, &records), record_hash(&plain, &general), "{text}");
+}
+
 /// Of the three events per packet, including half of the two of an ACK, look-ahead leaves one and a half.
 #[test]
 fn look_ahead_halves_the_events_per_packet() {
@@ -107,5 +116,6 @@ proptest! {
         let text = dumbbell(&flows, rate, capacity, queue, interval);
         costs(&text);
         costs(&format!("perturb = true\n{text}"));
+        watched(&format!("perturb = true\n{text}"));
     }
 }
