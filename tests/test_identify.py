@@ -86,6 +86,8 @@ def test_windows_identify_the_algorithm_that_ran(tmp_path: Path, algorithm: str)
         ("htcp(rtt_scaling=linux,counter=linux)", "htcp as in Linux + standard"),
         ("scalable(ai_cnt=100,counter=linux-6)", "scalable as in Linux + standard"),
         ("highspeed", "highspeed+standard"),
+        ("veno(rtt=last,counter=linux-4)", "veno as in Linux 4 to 5.6 + standard"),
+        ("yeah(counter=linux-4)", "yeah as in Linux 4 to 5.6"),
     ],
 )
 def test_the_modules_of_linux_are_told_from_the_sources(tmp_path: Path, algorithm: str, label: str) -> None:
@@ -98,7 +100,7 @@ def test_the_modules_of_linux_are_told_from_the_sources(tmp_path: Path, algorith
 def test_a_parameter_is_fitted_to_a_module_of_linux(tmp_path: Path) -> None:
     algorithm = "bic(ack_ratio=measured,counter=linux-6,beta=0.5)"
     result = cwndlab.identify(qlog_of(tmp_path, algorithm, duration="20 s"))
-    assert (result.best.growth, result.best.as_linux) == ("bic", True)
+    assert (result.best.growth, result.best.form and result.best.form.releases) == ("bic", "Linux")
     (fitted,) = result.parameters
     assert fitted.name == "beta"
     assert fitted.textbook == pytest.approx(819 / 1024)

@@ -429,7 +429,7 @@ def test_a_capture_of_the_kernel_is_identified_and_changes_no_bit(
     (capture,) = tmp_path.glob("linux-*.pcap")
     result = cwndlab.identify(capture)
     assert controller in result.ties
-    assert next(one for one in result.ranking if one.growth == controller).as_linux
+    assert next(one for one in result.ranking if one.growth == controller).form
 
 
 @pytest.mark.usefixtures("_kernel")

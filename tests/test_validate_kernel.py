@@ -232,6 +232,15 @@ def test_a_path_like_another_changes_only_the_kernels_settings() -> None:
     assert fingerprint(same) != fingerprint(plain)
 
 
+def test_our_equivalent_of_the_kernels_algorithm_is_nothing_that_the_kernel_ran() -> None:
+    """Its runs stay valid where we follow it by other parameters, and not where the kernel sends with another one."""
+    plain = bundled("plain-20")
+    (flow,) = plain.document["flow"]
+    ours = replace(plain, document=plain.document | {"flow": [flow | {"algorithm": "veno(counter=linux-6)"}]})
+    assert fingerprint(ours) == fingerprint(plain)
+    assert fingerprint(replace(plain, senders=("veno",))) != fingerprint(plain)
+
+
 def test_a_path_like_an_unknown_one_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "paths.toml"
     text = SHORT + '[[path]]\nname = "three"\nwhy = "like none"\nlike = "four"\n'

@@ -107,9 +107,23 @@ KERNEL_ALGORITHMS = {
     "illinois": "illinois(counter=linux)+standard",
     "scalable": "scalable(ai_cnt=100,counter=linux-6)+standard",
     "vegas": "vegas(diff=linux,loss=0.5,step=at-once)+vegas-ss(grow=each,exit=rate,rtt=min)",
-    "veno": "veno(rtt=last)+standard",
+    "veno": "veno(rtt=last,counter=linux-6)+standard",
     "westwood": "westwood-plus(filter=linux-6)+standard",
     "yeah": "yeah",
+}
+
+#: Those of other releases and configurations that differ. Until 5.6 four modules counted ACKs where later ones count
+#: acknowledged segments; BBR adds the excess of aggregated ACKs since 5.1; Westwood counts in ticks, of which
+#: distributions have 100, 250, 300 or 1,000 in a second.
+OTHER_KERNEL_ALGORITHMS = {
+    "Linux 4 to 5.6": {
+        "bic": "bic(ack_ratio=measured,counter=linux-4)+standard",
+        "scalable": "scalable(ai_cnt=50,counter=linux-4)+standard",
+        "veno": "veno(rtt=last,counter=linux-4)+standard",
+        "yeah": "yeah(counter=linux-4)",
+    },
+    "Linux before 5.1": {"bbr": "bbr1(aggregation=off)"},
+    "Linux with HZ = 250": {"westwood": "westwood-plus(filter=linux-6,tick=0.004)+standard"},
 }
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cwndlab.catalogue import KERNEL_ALGORITHMS
+from cwndlab.catalogue import KERNEL_ALGORITHMS, OTHER_KERNEL_ALGORITHMS
 
 
 class Miss(NamedTuple):
@@ -42,13 +43,41 @@ def _settings(algorithm: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-#: The algorithms of Linux by their congestion avoidance, where a module differs from the source.
-LINUX = {growth_of(one): one for one in KERNEL_ALGORITHMS.values() if "(" in one}
+class Form(NamedTuple):
+    """A module of Linux that differs from the source of its algorithm: the algorithm with these parameters, and the
+    releases that have it."""
+
+    algorithm: str
+    releases: str
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The parameters by which it differs."""
+        return _settings(self.algorithm)
+
+    @property
+    def slow_start(self) -> str:
+        """Its slow start, if that is one of its own."""
+        return self.algorithm.partition("+")[2]
 
 
-def form_of(growth: str) -> dict[str, str]:
-    """The parameters by which the module of Linux differs from the source."""
-    return _settings(LINUX.get(growth, ""))
+def _forms() -> Iterator[Form]:
+    for releases, modules in {**OTHER_KERNEL_ALGORITHMS, "Linux": KERNEL_ALGORITHMS}.items():
+        yield from (Form(one, releases) for one in modules.values() if "(" in one)
+
+
+#: The modules of Linux by their congestion avoidance.
+FORMS = {
+    growth: tuple(form for form in _forms() if growth_of(form.algorithm) == growth)
+    for growth in dict.fromkeys(growth_of(form.algorithm) for form in _forms())
+}
+
+
+def form_of(algorithm: str) -> Form | None:
+    """The module of Linux whose parameters an algorithm has; of several, the one with the most."""
+    settings = _settings(algorithm).items()
+    fitting = [one for one in FORMS.get(growth_of(algorithm), ()) if one.settings.items() <= settings]
+    return max(fitting, key=lambda one: len(one.settings), default=None)
 
 
 @dataclass(frozen=True)
@@ -82,25 +111,25 @@ class Explanation:
         return growth_of(self.algorithm)
 
     @property
-    def as_linux(self) -> bool:
-        """Whether it has the parameters by which a module of Linux differs from the source."""
-        return bool(form_of(self.growth)) and form_of(self.growth).items() <= _settings(self.algorithm).items()
+    def form(self) -> Form | None:
+        """The module of Linux that it is, where that differs from the source."""
+        return form_of(self.algorithm)
 
     @property
     def changed(self) -> tuple[str, float] | None:
         """The parameter that is neither that of the source nor of Linux, and its value."""
-        form = form_of(self.growth) if self.as_linux else {}
+        form = self.form.settings if self.form else {}
         found = [(name, value) for name, value in _settings(self.algorithm).items() if name not in form]
         return (found[0][0], float(found[0][1])) if found else None
 
     @property
     def label(self) -> str:
         """The algorithm for readers: ``bic as in Linux + standard`` in place of the parameters of its module."""
-        if not self.as_linux:
+        if not self.form:
             return self.algorithm
         changed = f"({self.changed[0]}={self.changed[1]:g})" if self.changed else ""
         start = f" + {self.slow_start.partition('(')[0]}" if self.slow_start else ""
-        return f"{self.growth}{changed} as in Linux{start}"
+        return f"{self.growth}{changed} as in {self.form.releases}{start}"
 
     @property
     def slow_start(self) -> str:

@@ -21,7 +21,7 @@ from cwndlab.catalogue import Parameter as CatalogueParameter
 from cwndlab.engine import explain as _explain
 from cwndlab.errors import ArgumentError, parameter_fault
 from cwndlab.validation.audit import check_size, read_log, read_samples
-from cwndlab.validation.explanation import LINUX, USUAL, Explanation, Miss, Unknown, form_of, growth_of
+from cwndlab.validation.explanation import FORMS, USUAL, Explanation, Form, Miss, Unknown, growth_of
 
 __all__ = ["Explanation", "Identification", "Separation", "Verdict", "identify"]
 
@@ -56,8 +56,6 @@ _NEAR_BITS = 300.0
 #: Seeds of an algorithm's random numbers that are tried, with both ways to be limited by the window.
 _SEEDS = 16
 _UNKNOWN_BITS = log2(2 * _SEEDS)
-#: What the module of Linux costs in place of the source's algorithm: it is one of two.
-_FORM_BITS = 1.0
 _REDUCTIONS = ("reduction", "no-reduction")
 #: Full differences, by the mean over the windows, cost this many bits.
 _DIFFERENCE_BITS = 40.0
@@ -332,7 +330,7 @@ def _explanation(found: dict[str, Any], unknown: Unknown) -> Explanation:
 
 def _with_forms(log: _Log, explained: list[Explanation], entries: dict[str, Algorithm]) -> list[Explanation]:
     """The explanations by the modules of Linux, where they fit better than the algorithms of the sources."""
-    return _better(log, explained, [LINUX[name] for name in entries if name in LINUX])
+    return _better(log, explained, [form.algorithm for name in entries for form in FORMS.get(name, ())])
 
 
 def _slow_start_names(entry: Algorithm) -> list[str]:
@@ -352,7 +350,7 @@ def _slow_starts(those: Sequence[Explanation], entries: dict[str, Algorithm]) ->
     out = []
     for one in those:
         head = one.algorithm.partition("+")[0]
-        own = LINUX[one.growth].partition("+")[2] if one.as_linux else ""
+        own = one.form.slow_start if one.form else ""
         names = _slow_start_names(entries[one.growth])
         out += [f"{head}+{own if own.partition('(')[0] == name else name}" for name in names]
     return out
@@ -382,14 +380,17 @@ def _with_unknowns(log: _Log, explained: list[Explanation], entries: dict[str, A
 
 
 def _with_reductions(log: _Log, explained: list[Explanation], entries: dict[str, Algorithm]) -> list[Explanation]:
-    """The explanations with the factor of the sender's own reductions, where those differ."""
+    """The explanations with the factor of the sender's own reductions, where those differ, by each form: with another
+    factor another module may fit."""
     fits = []
     for one in explained:
         misses = [miss for miss in one.miss_list if miss.kind in _REDUCTIONS]
         ratios = [miss.logged_bytes / max(miss.reference_bytes, 1) for miss in misses]
         for each in _numbers(entries[one.growth]):
             if each.name == "beta" and ratios:
-                fits += _fits(one, each, [float(each.default) * median(ratios)])
+                factor = float(each.default) * median(ratios)
+                for form in (None, *FORMS.get(one.growth, ())):
+                    fits += _fits(one, each, [factor], form)
     return _better(log, explained, fits)
 
 
@@ -402,9 +403,9 @@ def _with_parameters(log: _Log, explained: list[Explanation], entries: dict[str,
             if one.misses < _LEAST_MISSES or (changed is None and number > 0):
                 continue
             for each in _numbers(entries[one.growth]):
-                if changed[0] == each.name if changed else not (one.as_linux and each.name in form_of(one.growth)):
+                if changed[0] == each.name if changed else not (one.form and each.name in one.form.settings):
                     middle = float(each.default) if changed is None else changed[1]
-                    fits[one.unknown] += _fits(one, each, [middle * factor for factor in factors])
+                    fits[one.unknown] += _fits(one, each, [middle * factor for factor in factors], one.form)
         for unknown, names in fits.items():
             explained = _better(log, explained, names, unknown)
     return explained
@@ -415,14 +416,14 @@ def _numbers(entry: Algorithm) -> list[CatalogueParameter]:
     return [one for one in entry.parameters if isinstance(one.default, float) and one.default]
 
 
-def _fits(one: Explanation, parameter: CatalogueParameter, values: Sequence[float]) -> list[str]:
-    """An algorithm with values of a parameter, within its range."""
+def _fits(one: Explanation, parameter: CatalogueParameter, values: Sequence[float], form: Form | None) -> list[str]:
+    """An algorithm in a form with values of a parameter, within its range."""
     low = -inf if parameter.low is None else parameter.low
     high = inf if parameter.high is None else parameter.high
     rounded = {float(f"{value:.3g}") for value in values if low <= value <= high}
     plus = f"+{one.slow_start}" if one.slow_start else ""
-    form = "".join(f"{name}={value}," for name, value in form_of(one.growth).items()) if one.as_linux else ""
-    return [f"{one.growth}({form}{parameter.name}={value:g}){plus}" for value in sorted(rounded)]
+    own = "".join(f"{name}={value}," for name, value in form.settings.items() if name != parameter.name) if form else ""
+    return [f"{one.growth}({own}{parameter.name}={value:g}){plus}" for value in sorted(rounded)]
 
 
 def _better(
@@ -433,7 +434,7 @@ def _better(
     most_bits = [best[growth_of(one)].surprise_bits for one in others]
     for one in log.explanations(others, unknown, most_bits)[0]:
         price = (one.changed is not None) * _PARAMETER_BITS + (unknown != USUAL) * _UNKNOWN_BITS
-        price += one.as_linux * _FORM_BITS
+        price += log2(1 + len(FORMS[one.growth])) if one.form else 0.0  # one of so many forms
         priced = replace(one, surprise_bits=one.surprise_bits + price)
         best[one.growth] = min(best[one.growth], priced, key=_surprise)
     return list(best.values())

@@ -180,11 +180,11 @@ _OF_THE_SIMULATOR = frozenset({"initial_window", "initial_receive_window", "tso_
 
 
 def fingerprint(trial: Trial) -> str:
-    """Of what the kernel ran: 12 hex digits."""
-    flows = [
-        flow | {"stack": {name: value for name, value in flow["stack"].items() if name not in _OF_THE_SIMULATOR}}
-        for flow in trial.document["flow"]
-    ]
+    """Of what the kernel ran, whose algorithm is that of the sender and not ours beside it: 12 hex digits."""
+    flows = []
+    for sender, flow in zip(trial.senders, trial.document["flow"], strict=True):
+        stack = {name: value for name, value in flow["stack"].items() if name not in _OF_THE_SIMULATOR}
+        flows.append(flow | {"algorithm": sender, "stack": stack})
     document = trial.document | {"flow": flows}
     about: Any = [document, trial.settings] if trial.settings else document
     if trial.rtt_step_s:

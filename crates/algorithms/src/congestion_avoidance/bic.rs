@@ -17,7 +17,7 @@
 //! Units: segments. A timeout resets W_max.
 //! Differs from the source: the constants are those of Linux. The paper has S_max = 32, β = 0.875 and halves the
 //! distance (B = 2): `bic(smax=32, beta=0.875, b=2)`. ns-3 has smooth = 5, and W_max = β w where (6) has w (1 + β)/2.
-//! Linux 6 is `bic(ack_ratio=measured, counter=linux-6)`.
+//! Linux 6 is `bic(ack_ratio=measured, counter=linux-6)`, Linux 4 to 5.6 `bic(ack_ratio=measured, counter=linux-4)`.
 
 use cwndlab_control::{
     options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
@@ -45,8 +45,8 @@ options! {
         /// segments per ACK, a moving mean in 16ths (Linux)
         ack_ratio: AckRatio { Unit = "unit", Ns2 = "ns2", Measured = "measured" } = Unit,
         /// linux: whole segments and integer division, one segment per cnt + 1 ACKs (Linux 2.6, ns-2.35, ns-3);
-        /// linux-6: one per cnt acknowledged segments (Linux 6)
-        counter: Counter { Real = "real", Linux = "linux", Linux6 = "linux-6" } = Real,
+        /// linux-4: one per cnt ACKs (Linux 4 to 5.6); linux-6: one per cnt acknowledged segments (5.7 and later)
+        counter: Counter { Real = "real", Linux = "linux", Linux4 = "linux-4", Linux6 = "linux-6" } = Real,
         /// W_max after a loss below W_max: the mean of the windows before and after the reduction, w (1 + β)/2, or the
         /// reduced window β w (ns-3)
         fast_convergence: FastConvergence { HalfWay = "half-way", Ns3 = "ns3" } = HalfWay,
@@ -82,13 +82,12 @@ pub struct Bic {
     low_window: f64,
     ratio: f64,
     measured: bool,
-    integer: bool,
-    six: bool,
+    counts: Counter,
     ns3_convergence: bool,
     w_max: f64,
     /// Acknowledged segments not yet turned into window (Linux).
     credit: f64,
-    /// The same (Linux 6).
+    /// The same since Linux 4.
     counter: LinuxCounter,
 }
 
@@ -106,8 +105,7 @@ impl Bic {
                 AckRatio::Measured => DELAYED_ACKS,
             },
             measured: options.ack_ratio == AckRatio::Measured,
-            integer: options.counter != Counter::Real,
-            six: options.counter == Counter::Linux6,
+            counts: options.counter,
             ns3_convergence: options.fast_convergence == FastConvergence::Ns3,
             w_max: 0.0,
             credit: 0.0,
@@ -118,10 +116,10 @@ impl Bic {
     /// A quotient, rounded down where integer division is selected.
     #[inline]
     fn quotient(&self, value: f64) -> f64 {
-        if self.integer {
-            floor(value)
-        } else {
+        if self.counts == Counter::Real {
             value
+        } else {
+            floor(value)
         }
     }
 
@@ -168,14 +166,16 @@ impl CongestionAvoidance for Bic {
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        if !self.integer {
-            return w + segments(ack) / self.count(w);
+        let cnt = match self.counts {
+            Counter::Real => return w + segments(ack) / self.count(w),
+            _ => self.count(floor(w)),
+        };
+        match self.counts {
+            Counter::Linux4 => return w + self.counter.add(f64::from(ack.acks), cnt),
+            Counter::Linux6 => return w + self.counter.add(segments(ack), cnt),
+            _ => self.credit += segments(ack),
         }
-        if self.six {
-            return w + self.counter.add(segments(ack), self.count(floor(w)));
-        }
-        self.credit += segments(ack);
-        if self.credit <= self.count(floor(w)) {
+        if self.credit <= cnt {
             return w;
         }
         self.credit = 0.0;
@@ -194,7 +194,8 @@ impl CongestionAvoidance for Bic {
             }
         }
         let reduced = w * if w <= self.low_window { 0.5 } else { self.beta };
-        (if self.six { floor(reduced) } else { reduced }).max(2.0)
+        let whole = matches!(self.counts, Counter::Linux4 | Counter::Linux6);
+        (if whole { floor(reduced) } else { reduced }).max(2.0)
     }
 
     fn on_window(&mut self, window: &Window) {
@@ -229,12 +230,20 @@ mod tests {
     #[test]
     fn linux_adds_a_segment_per_cnt_plus_one_acks() {
         for (segments, acks) in [(1, 7), (2, 4)] {
-            let mut flow = Bic { integer: true, w_max: 200.0, ..Bic::new(Options::default()) };
+            let mut flow = Bic { counts: Counter::Linux, w_max: 200.0, ..Bic::new(Options::default()) };
             let grown = (0..acks).map(|_| flow.on_ack(&ack(segments), 103.0)).collect::<Vec<_>>();
             assert_eq!(grown.iter().position(|w| *w == 104.0), Some(acks - 1));
         }
         let mut flow = Bic { ns3_convergence: true, beta: 0.8, w_max: 200.0, ..Bic::new(Options::default()) };
         assert_eq!((flow.on_congestion(&loss(100), 100.0), flow.w_max), (80.0, 80.0));
+    }
+
+    /// Linux 4 to 5.6, by hand: as below, but three ACKs add one, of however many segments they are.
+    #[test]
+    fn linux_4_counts_acks() {
+        let options = Options { counter: Counter::Linux4, ack_ratio: AckRatio::Measured, ..Options::default() };
+        let mut flow = Bic { w_max: 200.0, ..Bic::new(options) };
+        assert_eq!([2, 2, 2, 2].map(|n| flow.on_ack(&ack(n), 103.0)), [103.0, 103.0, 104.0, 103.0]);
     }
 
     /// Linux 6, by hand: W_max = 200, w = 103: cnt = 6, and half of it while two segments per ACK are assumed. Three

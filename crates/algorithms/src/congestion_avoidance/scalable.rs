@@ -12,7 +12,8 @@
 //!
 //! Units: segments.
 //! Differs from the source: `ai_cnt = 50` or 100 selects Linux' counter instead of (1) and (4): one segment per
-//! min(w, ai_cnt) + 1 ACKs, or with `counter = linux-6` per min(w, ai_cnt) acknowledged segments.
+//! min(w, ai_cnt) + 1 ACKs, with `counter = linux-4` per min(w, ai_cnt) ACKs (Linux 4 to 5.6, which has 50), or with
+//! `counter = linux-6` per min(w, ai_cnt) acknowledged segments (5.7 and later, 100).
 
 use cwndlab_control::{options, Ack, Build, Change, Confidence, Congestion, CongestionAvoidance, Kind, Spec, Window};
 use cwndlab_units::maths::floor;
@@ -29,8 +30,9 @@ options! {
         /// 0: the rule of the paper; 50 or 100: Linux' counter with this number of ACKs, or of acknowledged segments, for
         /// a segment of window
         ai_cnt: f64["ACKs"] = 0.0 in 0.0..=1000.0,
-        /// Linux' counter: one segment per ai_cnt + 1 ACKs (2.6), or per ai_cnt acknowledged segments (6)
-        counter: Counter { Linux = "linux", Linux6 = "linux-6" } = Linux,
+        /// Linux' counter: one segment per ai_cnt + 1 ACKs (2.6), per ai_cnt ACKs (4 to 5.6), or per ai_cnt acknowledged
+        /// segments (5.7 and later)
+        counter: Counter { Linux = "linux", Linux4 = "linux-4", Linux6 = "linux-6" } = Linux,
         /// half: in recovery the window may fall to half of ssthresh, as in the Linux modules of ns-2.35 (needs fack)
         min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
     }
@@ -63,11 +65,11 @@ pub struct Scalable {
     a: f64,
     b: f64,
     ai_cnt: f64,
-    six: bool,
+    counts: Counter,
     /// ACKs since the last increment (Linux 2.6).
     counter: f64,
-    /// Acknowledged segments since then (Linux 6).
-    linux_6: LinuxCounter,
+    /// ACKs or acknowledged segments since then (since Linux 4).
+    whole: LinuxCounter,
 }
 
 impl Scalable {
@@ -76,9 +78,9 @@ impl Scalable {
             a: options.a,
             b: options.b,
             ai_cnt: options.ai_cnt,
-            six: options.counter == Counter::Linux6,
+            counts: options.counter,
             counter: 0.0,
-            linux_6: LinuxCounter::default(),
+            whole: LinuxCounter::default(),
         }
     }
 }
@@ -86,12 +88,15 @@ impl Scalable {
 impl CongestionAvoidance for Scalable {
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let n = segments(ack);
-        if self.ai_cnt > 0.0 && self.six {
-            return w + self.linux_6.add(n, floor(w.min(self.ai_cnt)));
-        }
         if self.ai_cnt > 0.0 {
-            self.counter += f64::from(ack.acks); // ACKs: `tcp_scalable.c` halves ai_cnt for those that are delayed
-            if self.counter > floor(w.min(self.ai_cnt)) {
+            let (acks, cnt) = (f64::from(ack.acks), floor(w.min(self.ai_cnt)));
+            match self.counts {
+                Counter::Linux4 => return w + self.whole.add(acks, cnt),
+                Counter::Linux6 => return w + self.whole.add(n, cnt),
+                Counter::Linux => {}
+            }
+            self.counter += acks; // ACKs: `tcp_scalable.c` halves ai_cnt for those that are delayed
+            if self.counter > cnt {
                 self.counter = 0.0;
                 return w + 1.0;
             }
@@ -106,11 +111,11 @@ impl CongestionAvoidance for Scalable {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.linux_6.reset();
+        self.whole.reset();
         if self.ai_cnt == 0.0 && w <= LEGACY_WINDOW {
             return (flight(event) / 2.0).max(2.0);
         }
-        if self.six {
+        if self.counts != Counter::Linux {
             return (floor(w) - floor(self.b * floor(w))).max(2.0);
         }
         (w - self.b * w).max(2.0) // (2)
@@ -118,7 +123,7 @@ impl CongestionAvoidance for Scalable {
 
     fn on_window(&mut self, window: &Window) {
         if window.change == Change::Undo {
-            self.linux_6.reset(); // tcp_init_cwnd_reduction reset snd_cwnd_cnt
+            self.whole.reset(); // tcp_init_cwnd_reduction reset snd_cwnd_cnt
         }
     }
 }
@@ -159,6 +164,15 @@ mod tests {
             let mut flow = Scalable::new(Options { ai_cnt: 50.0, counter: Counter::Linux, ..Options::default() });
             assert_eq!((1..=60).find(|_| flow.on_ack(&ack(segments), 200.0) > 200.0), Some(51));
         }
+    }
+
+    /// Linux 4 to 5.6, by hand: at 200 segments the 50th ACK adds one, of however many segments they are. A loss reduces 201
+    /// by 201 >> 3 = 25.
+    #[test]
+    fn linux_4_adds_a_segment_for_fifty_acks() {
+        let mut flow = Scalable::new(Options { ai_cnt: 50.0, counter: Counter::Linux4, ..Options::default() });
+        assert_eq!((1..=60).find(|_| flow.on_ack(&ack(2), 200.0) > 200.0), Some(50));
+        assert_eq!(flow.on_congestion(&loss(201), 201.0), 176.0);
     }
 
     /// Linux 6, by hand: at 200 segments, 100 of them add one; at 50, 50 do.

@@ -12,13 +12,18 @@
 //!
 //! Units: segments; R is the minimum RTT of the last round, base that of the connection; β = 3.
 //! Differs from the source: the half segment per round trip is added by fractions. `rtt = last` takes the last sample
-//! as R, as Linux and ns-3 do, where every ACK resets the minimum.
+//! as R, as Linux and ns-3 do, where every ACK resets the minimum. `counter = linux-4` and `linux-6` are Linux' modules: N in
+//! whole halves of a segment, rounded up, so that a path with N > 2.5 is congested; the counter of Reno below, and that of
+//! w + 1 with every second increment omitted above.
 
 use cwndlab_control::{
     options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Spec, Window,
 };
 
+use cwndlab_units::maths::floor;
+
 use super::reno::{acked_count, segments};
+use crate::shared::linux_counter::LinuxCounter;
 use crate::shared::margin::below;
 use crate::shared::round_rtt::{Round, RoundRtt};
 
@@ -28,8 +33,9 @@ options! {
         beta: f64["segments"] = 3.0 in 0.0..=1000.0,
         /// R: the minimum of the last round, or the last sample (Linux and ns-3, where every ACK resets the minimum)
         rtt: Rtt { Round = "round", Last = "last" } = Round,
-        /// linux: whole segments, one per w + 1 ACKs
-        counter: Counter { Real = "real", Linux = "linux" } = Real,
+        /// linux: whole segments, one per w + 1 ACKs (2.6); linux-4: on a path without congestion one per w ACKs (4 to 5.6);
+        /// linux-6: the same with acknowledged segments in place of ACKs (5.7 and later)
+        counter: Counter { Real = "real", Linux = "linux", Linux4 = "linux-4", Linux6 = "linux-6" } = Real,
         /// delay: 1/w or 1/(2w) per segment, by the backlog; ns3: 1/w per ACK at any backlog, since ns-3 resets its
         /// samples at every ACK and then has too few
         increase: Increase { Delay = "delay", Ns3 = "ns3" } = Delay,
@@ -69,19 +75,48 @@ pub struct Veno {
     /// (R − base) / R; `None` before the first round with enough samples.
     queued: Option<f64>,
     acks: f64,
+    /// Linux since 4.
+    whole: LinuxCounter,
     /// Alternates with the increments while the path is congested (Linux): the next one is applied.
     apply_next: bool,
 }
 
 impl Veno {
     fn new(options: Options) -> Self {
-        Self { options, rtts: RoundRtt::default(), queued: None, acks: 0.0, apply_next: true }
+        Self { options, rtts: RoundRtt::default(), queued: None, acks: 0.0, whole: LinuxCounter::default(), apply_next: true }
     }
 
     /// (1): the backlog is below β.
     #[inline]
     fn is_uncongested(&self, w: f64) -> bool {
-        self.queued.is_none_or(|queued| below(w * queued, self.options.beta))
+        self.queued.is_none_or(|queued| {
+            if self.is_whole() {
+                // diff = 2 cwnd − ⌊2 cwnd base / R⌋, in halves of a segment
+                let halves = 2.0 * floor(w);
+                return halves - floor(halves * (1.0 - queued)) < 2.0 * self.options.beta;
+            }
+            below(w * queued, self.options.beta)
+        })
+    }
+
+    /// Whether it is a module of Linux since 4, with windows of whole segments.
+    #[inline]
+    fn is_whole(&self) -> bool {
+        matches!(self.options.counter, Counter::Linux4 | Counter::Linux6)
+    }
+
+    /// The increments of Linux since 4 for `n` ACKs or segments.
+    fn add(&mut self, n: f64, w: f64) -> f64 {
+        let cnt = floor(w);
+        if self.is_uncongested(w) {
+            return w + self.whole.add(n, cnt);
+        }
+        if !self.whole.takes(n, cnt) {
+            return w;
+        }
+        let applied = self.apply_next;
+        self.apply_next = !applied;
+        w + f64::from(u8::from(applied))
     }
 
     /// Linux' counter: an increment per w + 1 ACKs; while the path is congested every second one is omitted.
@@ -120,8 +155,11 @@ impl CongestionAvoidance for Veno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
         let n = segments(ack);
-        if self.options.counter == Counter::Linux {
-            return self.count(f64::from(ack.acks), w);
+        match self.options.counter {
+            Counter::Real => {}
+            Counter::Linux => return self.count(f64::from(ack.acks), w),
+            Counter::Linux4 => return self.add(f64::from(ack.acks), w),
+            Counter::Linux6 => return self.add(n, w),
         }
         if self.options.increase == Increase::Ns3 {
             return w + acked_count(ack, true) / w;
@@ -134,8 +172,11 @@ impl CongestionAvoidance for Veno {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        let random = event.cause != Cause::Timeout && self.is_uncongested(w);
-        (w * if random { RANDOM_LOSS_FACTOR } else { 0.5 }).max(2.0) // (3)
+        self.whole.reset();
+        // Linux has no exception for a timeout.
+        let random = (event.cause != Cause::Timeout || self.is_whole()) && self.is_uncongested(w);
+        let reduced = w * if random { RANDOM_LOSS_FACTOR } else { 0.5 }; // (3)
+        (if self.is_whole() { floor(reduced) } else { reduced }).max(2.0)
     }
 
     fn on_window(&mut self, window: &Window) {
@@ -197,6 +238,30 @@ mod tests {
         let mut flow = at(115.0);
         flow.options.increase = Increase::Ns3;
         assert_eq!(flow.on_ack(&ack(2), 30.0), 30.0 + 1.0 / 30.0);
+    }
+
+    /// Linux 4 to 5.6 by hand: without a backlog of 2.5 segments w ACKs add a segment, of however many segments they are;
+    /// with one the (w + 1)th of every second count does. Linux 6 counts segments. At 30 segments R = 109 ms is
+    /// 60 − ⌊55.05⌋ = 5 halves, below 6; R = 110 ms is 60 − ⌊54.5⌋ = 6: congestion.
+    #[test]
+    fn linux_counts_acks_and_later_segments() {
+        let first = |counter, ms, n, least: f64| {
+            let mut flow = at(ms);
+            flow.options.counter = counter;
+            let mut w = 30.0;
+            (1..=200).find(|_| {
+                w = flow.on_ack(&ack(n), w);
+                w >= least
+            })
+        };
+        assert_eq!(first(Counter::Linux4, 109.0, 2, 31.0), Some(30));
+        assert_eq!(first(Counter::Linux6, 109.0, 2, 31.0), Some(15));
+        assert_eq!(first(Counter::Linux4, 110.0, 2, 31.0), Some(31));
+        assert_eq!(first(Counter::Linux4, 110.0, 2, 32.0), Some(31 + 2 * 32));
+        assert_eq!(first(Counter::Linux6, 110.0, 2, 31.0), Some(16));
+        let mut flow = at(109.0);
+        flow.options.counter = Counter::Linux4;
+        assert_eq!((flow.on_congestion(&loss(29), 29.0), flow.on_congestion(&timeout(31), 31.0)), (23.0, 15.0));
     }
 
     /// Linux' counter by hand: with a backlog one segment per two rounds of w + 1 ACKs.

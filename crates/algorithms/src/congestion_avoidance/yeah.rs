@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Units: segments, seconds. (4) also applies in slow start, which it ends; otherwise slow start is standard.
-//! Differs from the source: nothing known. `per_ack` applies to (3), as in ns-3. There 1/φ in integers is 0, so that
+//! Differs from the source: nothing known. `counter = linux-4` is the module of Linux 4 to 5.6, with whole segments. `per_ack` applies to (3), as in ns-3. There 1/φ in integers is 0, so that
 //! any queue selects the slow mode (`phi = 1000`).
 
 use cwndlab_control::{
@@ -22,7 +22,10 @@ use cwndlab_control::{
     Step, Window,
 };
 
+use cwndlab_units::maths::floor;
+
 use super::reno::{acked_count, segments, PerAck};
+use crate::shared::linux_counter::LinuxCounter;
 use crate::shared::margin::above;
 use crate::shared::rounds::{queued, Round, Rounds};
 
@@ -45,6 +48,9 @@ options! {
         min_cwnd: MinCwnd { Ssthresh = "ssthresh", Half = "half" } = Ssthresh,
         /// true: 1/w per ACK, regardless of the bytes that it acknowledges (ns-3)
         per_ack: PerAck = False,
+        /// linux-4: whole segments, one per min(w, 100) + 1 acknowledged segments in the fast mode, one per w ACKs in the slow
+        /// one (Linux 4 to 5.6)
+        counter: Counter { Real = "real", Linux4 = "linux-4" } = Real,
     }
 }
 
@@ -97,6 +103,8 @@ pub struct Yeah {
     zeta: u32,
     with_handshake: bool,
     per_ack: bool,
+    counter: Counter,
+    whole: LinuxCounter,
     rounds: Rounds,
     over: Option<Round>,
     queue: f64,
@@ -114,10 +122,33 @@ impl Yeah {
             zeta: options.zeta as u32,
             with_handshake: options.base == Base::Handshake,
             per_ack: options.per_ack == PerAck::True,
+            counter: options.counter,
+            whole: LinuxCounter::default(),
             rounds: Rounds::default(),
             over: None,
             queue: 0.0,
             counts,
+        }
+    }
+
+    /// A number of segments, whole in Linux' modules.
+    fn whole(&self, segments: f64) -> f64 {
+        if self.counter == Counter::Real {
+            segments
+        } else {
+            floor(segments)
+        }
+    }
+
+    /// The increase of an ACK: (2), (3).
+    fn increase(&mut self, ack: &Ack, w: f64) -> f64 {
+        let is_slow = self.counts.slow > 0;
+        let (n, acks) = (segments(ack), f64::from(ack.acks));
+        match self.counter {
+            Counter::Real if is_slow => acked_count(ack, self.per_ack) / w,
+            Counter::Real => n / w.min(AI_COUNT),
+            Counter::Linux4 if is_slow => self.whole.add(acks, floor(w)),
+            Counter::Linux4 => f64::from(u8::from(self.whole.exceeds(n, floor(w.min(AI_COUNT))))),
         }
     }
 
@@ -126,8 +157,8 @@ impl Yeah {
         let Some(round) = self.over.take().filter(Round::decides) else { return w };
         let base = self.rounds.base();
         let rtt = round.rtt(false);
-        self.queue = queued(w, base, rtt); // (1)
-                                           // No margin for L: RTTs are whole nanoseconds, and the quotient is rounded once.
+        self.queue = self.whole(queued(w, base, rtt)); // (1)
+        // No margin for L: RTTs are whole nanoseconds, and the quotient is rounded once.
         let long = above(self.queue, self.q_max);
         if !long && rtt - base <= base / self.phi {
             self.counts.fast += 1;
@@ -139,11 +170,10 @@ impl Yeah {
         }
         let mut next = w;
         if long && w > self.counts.w_reno {
-            next = (w - (self.queue / self.gamma).min(EPSILON * w)).max(self.counts.w_reno);
-            // (4)
+            next = (w - self.whole((self.queue / self.gamma).min(EPSILON * w))).max(self.counts.w_reno); // (4)
         }
         // (5)
-        self.counts.w_reno = if self.counts.w_reno <= 2.0 { (next / 2.0).max(2.0) } else { self.counts.w_reno + 1.0 };
+        self.counts.w_reno = if self.counts.w_reno <= 2.0 { self.whole(next / 2.0).max(2.0) } else { self.counts.w_reno + 1.0 };
         self.counts.slow += 1;
         next
     }
@@ -169,22 +199,22 @@ impl CongestionAvoidance for Yeah {
     }
 
     fn on_ack(&mut self, ack: &Ack, w: f64) -> f64 {
-        let step =
-            if self.counts.slow > 0 { acked_count(ack, self.per_ack) / w } else { segments(ack) / w.min(AI_COUNT) };
-        self.end_round(w + step).max(2.0) // (2), (3)
+        let step = self.increase(ack, w);
+        self.end_round(w + step).max(2.0)
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         self.rounds.interrupt();
         self.over = None;
-        let half = w / 2.0;
+        self.whole.reset();
+        let half = self.whole(w / 2.0);
         let competes = self.counts.slow >= self.rho || event.cause == Cause::Timeout;
-        let cut = if competes { half } else { self.queue.clamp(DELTA * w, half) }; // (6)
+        let cut = if competes { half } else { self.queue.clamp(self.whole(DELTA * w), half) }; // (6)
         self.counts.fast = 0;
         if event.cause == Cause::Timeout {
             self.counts.slow = 0;
         }
-        self.counts.w_reno = (self.counts.w_reno / 2.0).max(2.0);
+        self.counts.w_reno = self.whole(self.counts.w_reno / 2.0).max(2.0);
         (w - cut).max(2.0)
     }
 
@@ -263,6 +293,19 @@ mod tests {
         assert!((flow.on_ack(&ack_in(1, 100.0), 500.0) - 500.01).abs() < 1e-12);
         flow.counts.slow = 1;
         assert!((flow.on_ack(&ack_in(1, 100.0), 500.0) - 500.002).abs() < 1e-12);
+    }
+
+    /// By hand. At 50 segments, ACKs of two: Linux 4 adds one for more than 50 acknowledged segments in the fast mode, for 50
+    /// ACKs in the slow one.
+    #[test]
+    fn linux_counted_acks_in_the_slow_mode() {
+        for (slow, acks) in [(0, 26), (1, 50)] {
+            let mut flow = Yeah { counter: Counter::Linux4, ..yeah() };
+            flow.counts.slow = slow;
+            let one = ack_in(1, 100.0);
+            let two = Ack { acked: one.mss * 2, ..one };
+            assert_eq!((1..100).find(|_| flow.on_ack(&two, 50.0) > 50.0), Some(acks), "{slow}");
+        }
     }
 
     #[test]
