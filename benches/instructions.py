@@ -57,12 +57,15 @@ class Measured:
     file: Path
     duration: str
     """Simulated duration, which replaces that of the file."""
+    perturb: bool = False
+    """The seed perturbs the run, as in studies."""
 
 
-#: The durations are long enough that slow start does not dominate, and take a minute and a half on one core.
+#: The durations are long enough that slow start does not dominate, and take two minutes on one core.
 SCENARIOS = (
     Measured("S1", ROOT / "scenarios" / "s1.toml", "8 s"),
     Measured("S2", ROOT / "scenarios" / "s2.toml", "6 s"),
+    Measured("S2-perturbed", ROOT / "scenarios" / "s2.toml", "6 s", perturb=True),
     Measured("S3", ROOT / "scenarios" / "s3.toml", "1.3 s"),
     Measured("S4", ROOT / "scenarios" / "s4.toml", "150 s"),
     Measured("Wi-Fi", ROOT / "benches" / "scenarios" / "wifi.toml", "10 s"),
@@ -389,7 +392,7 @@ def _run(program: Path, one: Measured, folder: Path, *, caches: bool) -> tuple[i
     text, cut = re.subn(r'(?m)^duration = ".*"', f'duration = "{one.duration}"', one.file.read_text(encoding="utf-8"))
     if cut != 1:
         raise SystemExit(f"{one.file}: exactly one line must set the duration")
-    (folder / "scenario.toml").write_text(text, encoding="utf-8")
+    (folder / "scenario.toml").write_text("perturb = true\n" * one.perturb + text, encoding="utf-8")
     out = folder / "callgrind.out"
     options = ["--tool=callgrind", "--dump-instr=yes", f"--separate-callers={CALLERS}", f"--callgrind-out-file={out}"]
     command = [

@@ -296,7 +296,7 @@ impl Network {
                 }
                 HopKind::VaryingDelay => {
                     self.crossed[link].add(packet.size);
-                    self.links[link].vary(Time::from_nanos(now.as_nanos() + delay.as_nanos()))
+                    self.vary(link, Time::from_nanos(now.as_nanos() + delay.as_nanos()))
                 }
                 HopKind::Varying => {
                     packet.hop = position;
@@ -331,6 +331,12 @@ impl Network {
             *self.wires.add(link, at) = Packet { at, timestamp, seq, tag, aux, size, hop: next_position, flags };
             return false;
         }
+    }
+
+    /// As [`Link::vary`].
+    #[inline(never)] // the body of the engine's loop stays small
+    fn vary(&mut self, link: LinkId, at: Time) -> Time {
+        self.links[link].vary(at)
     }
 
     /// Sends a packet over a link whose delay varies in order. Returns its arrival time; `None` if it is dropped.
