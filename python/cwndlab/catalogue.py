@@ -106,10 +106,10 @@ KERNEL_ALGORITHMS = {
     "hybla": "hybla(rho=linux,base=handshake,initial_window=transport,max_rho=16,per_ack=true)",
     "illinois": "illinois(counter=linux)+standard",
     "scalable": "scalable(ai_cnt=100,counter=linux-6)+standard",
-    "vegas": "vegas(diff=linux,loss=0.5,step=at-once)+vegas-ss(grow=each,exit=rate,rtt=min)",
+    "vegas": "vegas(diff=linux,loss=0.5,step=at-once,rounding=down)+vegas-ss(grow=each,exit=rate,rtt=min)",
     "veno": "veno(rtt=last,counter=linux-6)+standard",
     "westwood": "westwood-plus(filter=linux-6)+standard",
-    "yeah": "yeah",
+    "yeah": "yeah(counter=linux-6)",
 }
 
 #: Those of other releases and configurations that differ. Until 5.6 four modules counted ACKs where later ones count

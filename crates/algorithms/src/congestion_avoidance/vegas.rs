@@ -36,8 +36,8 @@ options! {
         /// multiplicative decrease factor: 0.75 in the paper, 0.5 in Linux; a timeout halves the window
         loss: f64 = 0.75 in 0.1..=0.99,
         /// rounding of diff: none; whole: to the nearest segment (native ns-2); half-up: up to the next half (Linux
-        /// 2.6)
-        rounding: Rounding { None = "none", Whole = "whole", HalfUp = "half-up" } = None,
+        /// 2.6); down: to whole segments (Linux with diff = linux)
+        rounding: Rounding { None = "none", Whole = "whole", HalfUp = "half-up", Down = "down" } = None,
         /// handshake: the RTT of the handshake counts too, which is shorter since the SYN is small (Linux modules of
         /// ns-2.35)
         base: Base { Data = "data", Handshake = "handshake" } = Data,
@@ -111,6 +111,7 @@ impl Vegas {
             Rounding::None => diff,
             Rounding::Whole => whole_down(diff + 0.5),
             Rounding::HalfUp => whole_up(2.0 * diff) / 2.0,
+            Rounding::Down => whole_down(diff),
         }
     }
 
@@ -193,6 +194,20 @@ impl CongestionAvoidance for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By hand: at 20 segments and base 100 ms, R = 124 ms is 4.8 segments, more than β; in Linux' integers it is 4, which
+    /// is not. R = 126 ms is 5.2, and 5.
+    #[test]
+    fn linux_rounds_the_backlog_down() {
+        let step = |ms: u64, rounding| {
+            let options = Options { diff: Diff::Linux, step: StepPattern::AtOnce, rounding, ..Options::default() };
+            let mut flow = Vegas::new(options);
+            flow.rounds.base = 100_000_000;
+            let round = Round { min: ms * 1_000_000, mean: 0.0, samples: 20, delivered: 20.0, time: 0 };
+            flow.decide(&round, 20.0)
+        };
+        assert_eq!([step(124, Rounding::None), step(124, Rounding::Down), step(126, Rounding::Down)], [19.0, 20.0, 19.0]);
+    }
     use crate::shared::rounds::testing::rounds;
     use cwndlab_control::testing::{loss, timeout};
     use proptest::prelude::*;

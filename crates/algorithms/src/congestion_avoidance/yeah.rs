@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Units: segments, seconds. (4) also applies in slow start, which it ends; otherwise slow start is standard.
-//! Differs from the source: nothing known. `counter = linux-4` is the module of Linux 4 to 5.6, with whole segments. `per_ack` applies to (3), as in ns-3. There 1/φ in integers is 0, so that
+//! Differs from the source: nothing known. `counter = linux-4` and `linux-6` are Linux' modules, with whole segments. `per_ack` applies to (3), as in ns-3. There 1/φ in integers is 0, so that
 //! any queue selects the slow mode (`phi = 1000`).
 
 use cwndlab_control::{
@@ -49,8 +49,8 @@ options! {
         /// true: 1/w per ACK, regardless of the bytes that it acknowledges (ns-3)
         per_ack: PerAck = False,
         /// linux-4: whole segments, one per min(w, 100) + 1 acknowledged segments in the fast mode, one per w ACKs in the slow
-        /// one (Linux 4 to 5.6)
-        counter: Counter { Real = "real", Linux4 = "linux-4" } = Real,
+        /// one (4 to 5.6); linux-6: one per min(w, 100) or w acknowledged segments (5.7 and later)
+        counter: Counter { Real = "real", Linux4 = "linux-4", Linux6 = "linux-6" } = Real,
     }
 }
 
@@ -148,6 +148,7 @@ impl Yeah {
             Counter::Real if is_slow => acked_count(ack, self.per_ack) / w,
             Counter::Real => n / w.min(AI_COUNT),
             Counter::Linux4 if is_slow => self.whole.add(acks, floor(w)),
+            Counter::Linux6 => self.whole.add(n, floor(if is_slow { w } else { w.min(AI_COUNT) })),
             Counter::Linux4 => f64::from(u8::from(self.whole.exceeds(n, floor(w.min(AI_COUNT))))),
         }
     }
@@ -296,15 +297,21 @@ mod tests {
     }
 
     /// By hand. At 50 segments, ACKs of two: Linux 4 adds one for more than 50 acknowledged segments in the fast mode, for 50
-    /// ACKs in the slow one.
+    /// ACKs in the slow one; Linux 6 for 50 segments in both.
     #[test]
     fn linux_counted_acks_in_the_slow_mode() {
-        for (slow, acks) in [(0, 26), (1, 50)] {
-            let mut flow = Yeah { counter: Counter::Linux4, ..yeah() };
+        let cases = [
+            (Counter::Linux4, 0, 26),
+            (Counter::Linux4, 1, 50),
+            (Counter::Linux6, 0, 25),
+            (Counter::Linux6, 1, 25),
+        ];
+        for (counter, slow, acks) in cases {
+            let mut flow = Yeah { counter, ..yeah() };
             flow.counts.slow = slow;
             let one = ack_in(1, 100.0);
             let two = Ack { acked: one.mss * 2, ..one };
-            assert_eq!((1..100).find(|_| flow.on_ack(&two, 50.0) > 50.0), Some(acks), "{slow}");
+            assert_eq!((1..100).find(|_| flow.on_ack(&two, 50.0) > 50.0), Some(acks), "{counter:?} {slow}");
         }
     }
 
