@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Units: segments, seconds. (4) also applies in slow start, which it ends; otherwise slow start is standard.
-//! Differs from the source: nothing known. `counter = linux-4` and `linux-6` are Linux' modules, with whole segments. `per_ack` applies to (3), as in ns-3. There 1/φ in integers is 0, so that
-//! any queue selects the slow mode (`phi = 1000`).
+//! Differs from the source: nothing known. `per_ack` applies to (3), as in ns-3. There 1/φ in integers is 0, so that any
+//! queue selects the slow mode (`phi = 1000`). `counter = linux-4` and `linux-6` are Linux' modules, with whole segments.
 
 use cwndlab_control::{
     options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Need, Reason, Spec,
@@ -132,7 +132,7 @@ impl Yeah {
     }
 
     /// A number of segments, whole in Linux' modules.
-    fn whole(&self, segments: f64) -> f64 {
+    fn rounded(&self, segments: f64) -> f64 {
         if self.counter == Counter::Real {
             segments
         } else {
@@ -158,7 +158,7 @@ impl Yeah {
         let Some(round) = self.over.take().filter(Round::decides) else { return w };
         let base = self.rounds.base();
         let rtt = round.rtt(false);
-        self.queue = self.whole(queued(w, base, rtt)); // (1)
+        self.queue = self.rounded(queued(w, base, rtt)); // (1)
         // No margin for L: RTTs are whole nanoseconds, and the quotient is rounded once.
         let long = above(self.queue, self.q_max);
         if !long && rtt - base <= base / self.phi {
@@ -171,10 +171,11 @@ impl Yeah {
         }
         let mut next = w;
         if long && w > self.counts.w_reno {
-            next = (w - self.whole((self.queue / self.gamma).min(EPSILON * w))).max(self.counts.w_reno); // (4)
+            next = (w - self.rounded((self.queue / self.gamma).min(EPSILON * w))).max(self.counts.w_reno); // (4)
         }
         // (5)
-        self.counts.w_reno = if self.counts.w_reno <= 2.0 { self.whole(next / 2.0).max(2.0) } else { self.counts.w_reno + 1.0 };
+        let reno = self.counts.w_reno;
+        self.counts.w_reno = if reno <= 2.0 { self.rounded(next / 2.0).max(2.0) } else { reno + 1.0 };
         self.counts.slow += 1;
         next
     }
@@ -208,14 +209,14 @@ impl CongestionAvoidance for Yeah {
         self.rounds.interrupt();
         self.over = None;
         self.whole.reset();
-        let half = self.whole(w / 2.0);
+        let half = self.rounded(w / 2.0);
         let competes = self.counts.slow >= self.rho || event.cause == Cause::Timeout;
-        let cut = if competes { half } else { self.queue.clamp(self.whole(DELTA * w), half) }; // (6)
+        let cut = if competes { half } else { self.queue.clamp(self.rounded(DELTA * w), half) }; // (6)
         self.counts.fast = 0;
         if event.cause == Cause::Timeout {
             self.counts.slow = 0;
         }
-        self.counts.w_reno = self.whole(self.counts.w_reno / 2.0).max(2.0);
+        self.counts.w_reno = self.rounded(self.counts.w_reno / 2.0).max(2.0);
         (w - cut).max(2.0)
     }
 
