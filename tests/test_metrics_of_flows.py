@@ -106,6 +106,38 @@ to = "ap"
     assert metrics.competing(cwndlab.run(cwndlab.Scenario.from_toml(text), seed=1)) == together
 
 
+@pytest.mark.parametrize("more", ["", 'name = "radio"'])
+def test_the_nodes_of_a_count_share_their_medium(more: str) -> None:
+    """docs/scenario.md: a link of a group stands for one link of each of its nodes, which are numbered from 1."""
+    text = f"""
+schema_version = 1
+duration = "2 s"
+[[medium]]
+name = "cell"
+standard = "802.11g"
+[[node]]
+name = "ap"
+[[node]]
+name = "sta"
+count = 3
+[[link]]
+from = "ap"
+to = "sta"
+medium = "cell"
+{more}
+[[flow]]
+algorithm = "reno"
+from = "ap"
+to = "sta"
+count = 3
+[[flow]]
+algorithm = "reno"
+from = "sta-2"
+to = "ap"
+"""
+    assert metrics.competing(cwndlab.run(cwndlab.Scenario.from_toml(text), seed=1)) == [0, 1, 2, 3]
+
+
 def test_the_route_is_in_the_records() -> None:
     records = dumbbell(flow(), flow(direction="reverse"))
     names = records.links["name"].to_list()

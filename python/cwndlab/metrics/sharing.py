@@ -96,8 +96,21 @@ def media(document: Mapping[str, Any], links: Sequence[tuple[int, str]]) -> dict
         on = dict.fromkeys((name for _, name in links), "wlan")
     else:
         stations = {cell["name"]: cell["base_station"] for cell in document.get("cell", ())}
-        on = dict(_media_of_graph(document.get("link", ()), stations))
+        groups = {node["name"]: node["count"] for node in document.get("node", ()) if "count" in node}
+        every = [one for link in document.get("link", ()) for one in _members(link, groups)]
+        on = dict(_media_of_graph(every, stations))
     return {index: on[name] for index, name in links if name in on}
+
+
+def _members(link: Mapping[str, Any], groups: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """The links of which one stands for several: one for each node of a group, numbered from 1."""
+    counts = [groups[link[end]] for end in ("from", "to") if link.get(end) in groups]
+    if not counts:
+        yield dict(link)
+        return
+    for number in range(1, counts[0] + 1):
+        named = {end: f"{link[end]}-{number}" for end in ("from", "to") if link[end] in groups}
+        yield {**link, **named, **({"name": f"{link['name']}-{number}"} if "name" in link else {})}
 
 
 def _media_of_graph(links: Sequence[Mapping[str, Any]], stations: Mapping[str, str]) -> Iterator[tuple[str, str]]:
