@@ -294,25 +294,15 @@ impl Network {
                     self.crossed[link].add(packet.size);
                     Time::from_nanos(now.as_nanos() + delay.as_nanos())
                 }
-                HopKind::VaryingDelay => {
-                    self.crossed[link].add(packet.size);
-                    self.vary(link, Time::from_nanos(now.as_nanos() + delay.as_nanos()))
-                }
-                HopKind::Varying => {
-                    packet.hop = position;
-                    let Some(at) = self.cross_varying(now, link, packet) else { return false };
-                    at
-                }
                 HopKind::Server => {
                     packet.hop = position;
                     self.enqueue(now, link, *packet);
                     return false;
                 }
-                HopKind::Full => {
+                HopKind::VaryingDelay | HopKind::Varying | HopKind::Full => {
                     packet.hop = position;
-                    let Some(crossed) = self.offer(now, link, next_position == ARRIVED, *packet) else { return false };
-                    *packet = crossed;
-                    crossed.at
+                    let Some(at) = self.cross_impaired(now, index, packet) else { return false };
+                    at
                 }
             };
             if at <= self.end {
@@ -333,14 +323,24 @@ impl Network {
         }
     }
 
-    /// As [`Link::vary`].
+    /// Sends a packet over a link that is not plain. Returns its arrival time, if it arrives and the time is known.
     #[inline(never)] // the body of the engine's loop stays small
-    fn vary(&mut self, link: LinkId, at: Time) -> Time {
-        self.links[link].vary(at)
+    fn cross_impaired(&mut self, now: Time, index: usize, packet: &mut Packet) -> Option<Time> {
+        let &Hop { delay, link, next_position, kind, .. } = self.routes.hop(index);
+        match kind {
+            HopKind::VaryingDelay => {
+                self.crossed[link].add(packet.size);
+                Some(self.links[link].vary(now + delay))
+            }
+            HopKind::Varying => self.cross_varying(now, link, packet),
+            _ => {
+                *packet = self.offer(now, link, next_position == ARRIVED, *packet)?;
+                Some(packet.at)
+            }
+        }
     }
 
     /// Sends a packet over a link whose delay varies in order. Returns its arrival time; `None` if it is dropped.
-    #[inline(never)] // the body of the engine's loop stays small
     fn cross_varying(&mut self, now: Time, link: LinkId, packet: &mut Packet) -> Option<Time> {
         let Some((at, mark)) = self.links[link].pass_queue(now, u32::from(packet.size)) else {
             self.count_loss(now, *packet, Outcome::Dropped);
