@@ -138,6 +138,7 @@ check: build
 	$(BIN)/python tools/check_arrows.py
 	$(BIN)/python tools/check_structure.py
 	$(BIN)/python tools/refresh_docs.py --check
+	$(BIN)/cwndlab reproduce --all --results results --check
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/release.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/pip-licenses > /dev/null
