@@ -5,25 +5,26 @@
 
 mod agents;
 mod end;
+mod impaired;
 mod media;
 
 use std::collections::VecDeque;
 
 use cwndlab_network::aqm::QueuedPacket;
-use cwndlab_network::link::{Link, Offer, Outcome};
+use cwndlab_network::link::{Link, Outcome};
 use cwndlab_records::rows::EventRow;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{ConnectionId, Duration, EventSource, FlowId, IndexVec, LinkId, ServerId, Time};
 
 use crate::agenda::Agenda;
-use crate::aqm_links::{self, Server, COMPUTED};
+use crate::aqm_links::{self, Server};
 use crate::build_links::build_link;
 use crate::event_log::EventLog;
 use crate::event_sources::{EventSources, Owner};
 use crate::look_ahead::LookAhead;
 use crate::losses::{Losses, UpcomingLosses};
 use crate::owner::PacketOwner;
-use crate::packet::{Packet, DATA, ECN, MAX_CONNECTIONS, SYN_ACK};
+use crate::packet::{Packet, DATA, ECN, MAX_CONNECTIONS};
 use crate::packet_options::PacketOptions;
 use crate::router_agents::RouterAgents;
 use crate::routes::{Hop, HopKind, NextStep, Routes, ARRIVED};
@@ -89,7 +90,7 @@ pub struct Network {
     pub packet_tap: Option<Box<PacketTap>>,
     /// The servers.
     pub(crate) servers: IndexVec<ServerId, Server>,
-    /// The server of each link; [`COMPUTED`] for a link without one.
+    /// The server of each link; [`aqm_links::COMPUTED`] for a link without one.
     pub(crate) server_of: IndexVec<LinkId, ServerId>,
     /// The sources of events.
     pub sources: EventSources,
@@ -323,36 +324,6 @@ impl Network {
         }
     }
 
-    /// Sends a packet over a link that is not plain. Returns its arrival time, if it arrives and the time is known.
-    #[inline(never)] // the body of the engine's loop stays small
-    fn cross_impaired(&mut self, now: Time, index: usize, packet: &mut Packet) -> Option<Time> {
-        let &Hop { delay, link, next_position, kind, .. } = self.routes.hop(index);
-        match kind {
-            HopKind::VaryingDelay => {
-                self.crossed[link].add(packet.size);
-                Some(self.links[link].vary(now + delay))
-            }
-            HopKind::Varying => self.cross_varying(now, link, packet),
-            _ => {
-                *packet = self.offer(now, link, next_position == ARRIVED, *packet)?;
-                Some(packet.at)
-            }
-        }
-    }
-
-    /// Sends a packet over a link whose delay varies in order. Returns its arrival time; `None` if it is dropped.
-    fn cross_varying(&mut self, now: Time, link: LinkId, packet: &mut Packet) -> Option<Time> {
-        let Some((at, mark)) = self.links[link].pass_queue(now, u32::from(packet.size)) else {
-            self.count_loss(now, *packet, Outcome::Dropped);
-            return None;
-        };
-        if mark && packet.is_ecn_capable() {
-            packet.flags |= ECN;
-            self.links[link].count_marked();
-        }
-        Some(self.links[link].vary(at))
-    }
-
     /// Forwards a packet after a link with a server; `packet.at` is its arrival at the end of the link.
     #[inline]
     fn forward_from(&mut self, hop: Hop, mut packet: Packet) {
@@ -373,36 +344,6 @@ impl Network {
         let (source, packet) = self.early.pop_front()?;
         self.events.source = source;
         Some(packet)
-    }
-
-    /// Offers a packet to a link with loss, jitter, duplication, router agents or a server, or with packet records.
-    /// Returns the packet with its arrival time, if it arrives and the time is known.
-    #[cold]
-    fn offer(&mut self, now: Time, link: LinkId, last: bool, mut packet: Packet) -> Option<Packet> {
-        if packet.hop == 0 {
-            if let Some(tap) = &mut self.packet_tap {
-                packet.aux = tap.register(now, packet, self.owners[packet.connection()].flow);
-            }
-        }
-        if self.agents.has(link) {
-            self.consult_agents(now, link, last, packet);
-        }
-        if packet.kind() == SYN_ACK && self.agents.answering[link] {
-            if let Some(header) = self.original(packet).options() {
-                self.answer(now, link, packet.connection(), header);
-            }
-        }
-        if self.server_of[link] != COMPUTED {
-            if let Some(tap) = &mut self.packet_tap {
-                tap.enqueue(now, link, packet);
-            }
-            self.enqueue(now, link, packet);
-            return None;
-        }
-        let payload = packet.kind() == DATA;
-        let ect = packet.is_ecn_capable();
-        let outcome = self.links[link].offer(now, Offer { size: u32::from(packet.size), ect, payload });
-        self.cross_wire(now, link, last, packet, outcome)
     }
 
     /// Applies the outcome of a link to a packet that arrived at the link at `since`.
