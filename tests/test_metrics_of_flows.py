@@ -68,6 +68,37 @@ def test_flows_over_one_medium_compete_whatever_their_direction() -> None:
     assert metrics.competing(records) == list(range(6))
 
 
+def cell(more: str, *, station: str, count: str = "") -> cwndlab.Scenario:
+    """A download for each station of a graph, and an upload of one; ``count`` of the node and of the downloads."""
+    text = f"""
+schema_version = 1
+duration = "2 s"
+[[medium]]
+name = "cell"
+standard = "802.11g"
+[[node]]
+name = "ap"
+[[node]]
+name = "sta"
+{count}
+[[link]]
+from = "ap"
+to = "sta"
+medium = "cell"
+{more}
+[[flow]]
+algorithm = "reno"
+from = "ap"
+to = "sta"
+{count}
+[[flow]]
+algorithm = "reno"
+from = "{station}"
+to = "ap"
+"""
+    return cwndlab.Scenario.from_toml(text)
+
+
 @pytest.mark.parametrize(
     ("more", "together"),
     [
@@ -79,63 +110,13 @@ def test_flows_over_one_medium_compete_whatever_their_direction() -> None:
 def test_flows_over_links_of_one_medium_of_a_graph_compete(more: str, together: list[int]) -> None:
     """docs/scenario.md: the other direction of a link is on the medium too, and called ``to-from`` whatever the name of
     the link is; where a link of that direction is stated, it is a line of its own."""
-    text = f"""
-schema_version = 1
-duration = "2 s"
-[[medium]]
-name = "cell"
-standard = "802.11g"
-[[node]]
-name = "ap"
-[[node]]
-name = "sta"
-[[link]]
-from = "ap"
-to = "sta"
-medium = "cell"
-{more}
-[[flow]]
-algorithm = "reno"
-from = "ap"
-to = "sta"
-[[flow]]
-algorithm = "reno"
-from = "sta"
-to = "ap"
-"""
-    assert metrics.competing(cwndlab.run(cwndlab.Scenario.from_toml(text), seed=1)) == together
+    assert metrics.competing(cwndlab.run(cell(more, station="sta"), seed=1)) == together
 
 
 @pytest.mark.parametrize("more", ["", 'name = "radio"'])
 def test_the_nodes_of_a_count_share_their_medium(more: str) -> None:
     """docs/scenario.md: a link of a group stands for one link of each of its nodes, which are numbered from 1."""
-    text = f"""
-schema_version = 1
-duration = "2 s"
-[[medium]]
-name = "cell"
-standard = "802.11g"
-[[node]]
-name = "ap"
-[[node]]
-name = "sta"
-count = 3
-[[link]]
-from = "ap"
-to = "sta"
-medium = "cell"
-{more}
-[[flow]]
-algorithm = "reno"
-from = "ap"
-to = "sta"
-count = 3
-[[flow]]
-algorithm = "reno"
-from = "sta-2"
-to = "ap"
-"""
-    assert metrics.competing(cwndlab.run(cwndlab.Scenario.from_toml(text), seed=1)) == [0, 1, 2, 3]
+    assert metrics.competing(cwndlab.run(cell(more, station="sta-2", count="count = 3"), seed=1)) == [0, 1, 2, 3]
 
 
 def test_the_route_is_in_the_records() -> None:

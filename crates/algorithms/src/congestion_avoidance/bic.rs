@@ -85,9 +85,7 @@ pub struct Bic {
     counts: Counter,
     ns3_convergence: bool,
     w_max: f64,
-    /// Acknowledged segments not yet turned into window (Linux).
-    credit: f64,
-    /// The same since Linux 4.
+    /// ACKs or acknowledged segments not yet turned into window (Linux).
     counter: LinuxCounter,
 }
 
@@ -108,9 +106,13 @@ impl Bic {
             counts: options.counter,
             ns3_convergence: options.fast_convergence == FastConvergence::Ns3,
             w_max: 0.0,
-            credit: 0.0,
             counter: LinuxCounter::default(),
         }
+    }
+
+    /// Whether it is a module since Linux 4, which forgets the counter at a reduction.
+    fn is_recent(&self) -> bool {
+        matches!(self.counts, Counter::Linux4 | Counter::Linux6)
     }
 
     /// A quotient, rounded down where integer division is selected.
@@ -170,23 +172,20 @@ impl CongestionAvoidance for Bic {
             Counter::Real => return w + segments(ack) / self.count(w),
             _ => self.count(floor(w)),
         };
-        match self.counts {
-            Counter::Linux4 => return w + self.counter.add(f64::from(ack.acks), cnt),
-            Counter::Linux6 => return w + self.counter.add(segments(ack), cnt),
-            _ => self.credit += segments(ack),
+        w + match self.counts {
+            Counter::Linux4 => self.counter.add(f64::from(ack.acks), cnt),
+            Counter::Linux6 => self.counter.add(segments(ack), cnt),
+            _ => f64::from(u8::from(self.counter.exceeds(segments(ack), cnt))),
         }
-        if self.credit <= cnt {
-            return w;
-        }
-        self.credit = 0.0;
-        w + 1.0
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
         let lowered = if self.ns3_convergence { w * self.beta } else { w * (1.0 + self.beta) / 2.0 };
         // (6); with a rounding margin, since a path without chance repeats its losses at the same window.
         self.w_max = self.quotient(if below(w, self.w_max) { lowered } else { w });
-        self.counter.reset();
+        if self.is_recent() {
+            self.counter.reset();
+        }
         if event.cause == Cause::Timeout {
             self.w_max = 0.0;
             if self.measured {
@@ -194,12 +193,11 @@ impl CongestionAvoidance for Bic {
             }
         }
         let reduced = w * if w <= self.low_window { 0.5 } else { self.beta };
-        let whole = matches!(self.counts, Counter::Linux4 | Counter::Linux6);
-        (if whole { floor(reduced) } else { reduced }).max(2.0)
+        (if self.is_recent() { floor(reduced) } else { reduced }).max(2.0)
     }
 
     fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Undo {
+        if window.change == Change::Undo && self.is_recent() {
             self.counter.reset(); // tcp_init_cwnd_reduction reset snd_cwnd_cnt
         }
     }

@@ -66,10 +66,8 @@ pub struct Scalable {
     b: f64,
     ai_cnt: f64,
     counts: Counter,
-    /// ACKs since the last increment (Linux 2.6).
-    counter: f64,
-    /// ACKs or acknowledged segments since then (since Linux 4).
-    whole: LinuxCounter,
+    /// ACKs or acknowledged segments not yet turned into window (Linux).
+    counter: LinuxCounter,
 }
 
 impl Scalable {
@@ -79,8 +77,7 @@ impl Scalable {
             b: options.b,
             ai_cnt: options.ai_cnt,
             counts: options.counter,
-            counter: 0.0,
-            whole: LinuxCounter::default(),
+            counter: LinuxCounter::default(),
         }
     }
 }
@@ -90,17 +87,12 @@ impl CongestionAvoidance for Scalable {
         let n = segments(ack);
         if self.ai_cnt > 0.0 {
             let (acks, cnt) = (f64::from(ack.acks), floor(w.min(self.ai_cnt)));
-            match self.counts {
-                Counter::Linux4 => return w + self.whole.add(acks, cnt),
-                Counter::Linux6 => return w + self.whole.add(n, cnt),
-                Counter::Linux => {}
-            }
-            self.counter += acks; // ACKs: `tcp_scalable.c` halves ai_cnt for those that are delayed
-            if self.counter > cnt {
-                self.counter = 0.0;
-                return w + 1.0;
-            }
-            return w;
+            // `tcp_scalable.c` halves ai_cnt for ACKs that are delayed.
+            return w + match self.counts {
+                Counter::Linux => f64::from(u8::from(self.counter.exceeds(acks, cnt))),
+                Counter::Linux4 => self.counter.add(acks, cnt),
+                Counter::Linux6 => self.counter.add(n, cnt),
+            };
         }
         // No margins: the window rises on both branches.
         if w <= LEGACY_WINDOW {
@@ -111,7 +103,9 @@ impl CongestionAvoidance for Scalable {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.whole.reset();
+        if self.counts != Counter::Linux {
+            self.counter.reset();
+        }
         if self.ai_cnt == 0.0 && w <= LEGACY_WINDOW {
             return (flight(event) / 2.0).max(2.0);
         }
@@ -122,8 +116,8 @@ impl CongestionAvoidance for Scalable {
     }
 
     fn on_window(&mut self, window: &Window) {
-        if window.change == Change::Undo {
-            self.whole.reset(); // tcp_init_cwnd_reduction reset snd_cwnd_cnt
+        if window.change == Change::Undo && self.counts != Counter::Linux {
+            self.counter.reset(); // tcp_init_cwnd_reduction reset snd_cwnd_cnt
         }
     }
 }

@@ -74,16 +74,14 @@ pub struct Veno {
     rtts: RoundRtt,
     /// (R − base) / R; `None` before the first round with enough samples.
     queued: Option<f64>,
-    acks: f64,
-    /// Linux since 4.
-    whole: LinuxCounter,
+    counter: LinuxCounter,
     /// Alternates with the increments while the path is congested (Linux): the next one is applied.
     apply_next: bool,
 }
 
 impl Veno {
     fn new(options: Options) -> Self {
-        Self { options, rtts: RoundRtt::default(), queued: None, acks: 0.0, whole: LinuxCounter::default(), apply_next: true }
+        Self { options, rtts: RoundRtt::default(), queued: None, counter: LinuxCounter::default(), apply_next: true }
     }
 
     /// (1): the backlog is below β.
@@ -105,36 +103,19 @@ impl Veno {
         matches!(self.options.counter, Counter::Linux4 | Counter::Linux6)
     }
 
-    /// The increments of Linux since 4 for `n` ACKs or segments.
+    /// Linux' increments for `n` ACKs or segments: while the path is congested every second one is omitted.
     fn add(&mut self, n: f64, w: f64) -> f64 {
-        let cnt = floor(w);
-        if self.is_uncongested(w) {
-            return w + self.whole.add(n, cnt);
+        let (whole, uncongested) = (self.is_whole(), self.is_uncongested(w));
+        let cnt = if whole { floor(w) } else { w };
+        if whole && uncongested {
+            return w + self.counter.add(n, cnt);
         }
-        if !self.whole.takes(n, cnt) {
+        if !self.counter.takes(n, cnt) {
             return w;
         }
-        let applied = self.apply_next;
-        self.apply_next = !applied;
+        let applied = uncongested || self.apply_next;
+        self.apply_next ^= !uncongested;
         w + f64::from(u8::from(applied))
-    }
-
-    /// Linux' counter: an increment per w + 1 ACKs; while the path is congested every second one is omitted.
-    fn count(&mut self, acks: f64, w: f64) -> f64 {
-        if self.acks < w {
-            self.acks += acks;
-            return w;
-        }
-        self.acks = 0.0;
-        if self.is_uncongested(w) {
-            return w + 1.0;
-        }
-        self.apply_next = !self.apply_next;
-        if self.apply_next {
-            w
-        } else {
-            w + 1.0
-        }
     }
 }
 
@@ -157,8 +138,7 @@ impl CongestionAvoidance for Veno {
         let n = segments(ack);
         match self.options.counter {
             Counter::Real => {}
-            Counter::Linux => return self.count(f64::from(ack.acks), w),
-            Counter::Linux4 => return self.add(f64::from(ack.acks), w),
+            Counter::Linux | Counter::Linux4 => return self.add(f64::from(ack.acks), w),
             Counter::Linux6 => return self.add(n, w),
         }
         if self.options.increase == Increase::Ns3 {
@@ -172,7 +152,9 @@ impl CongestionAvoidance for Veno {
     }
 
     fn on_congestion(&mut self, event: &Congestion, w: f64) -> f64 {
-        self.whole.reset();
+        if self.is_whole() {
+            self.counter.reset();
+        }
         // Linux has no exception for a timeout.
         let random = (event.cause != Cause::Timeout || self.is_whole()) && self.is_uncongested(w);
         let reduced = w * if random { RANDOM_LOSS_FACTOR } else { 0.5 }; // (3)
