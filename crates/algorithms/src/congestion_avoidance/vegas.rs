@@ -206,7 +206,10 @@ mod tests {
             let round = Round { min: ms * 1_000_000, mean: 0.0, samples: 20, delivered: 20.0, time: 0 };
             flow.decide(&round, 20.0)
         };
-        assert_eq!([step(124, Rounding::None), step(124, Rounding::Down), step(126, Rounding::Down)], [19.0, 20.0, 19.0]);
+        assert_eq!(
+            [step(124, Rounding::None), step(124, Rounding::Down), step(126, Rounding::Down)],
+            [19.0, 20.0, 19.0]
+        );
     }
     use crate::shared::rounds::testing::rounds;
     use cwndlab_control::testing::{loss, timeout};

@@ -158,7 +158,8 @@ impl Yeah {
         let Some(round) = self.over.take().filter(Round::decides) else { return w };
         let base = self.rounds.base();
         let rtt = round.rtt(false);
-        self.queue = self.rounded(queued(w, base, rtt)); // (1)
+        // (1)
+        self.queue = self.rounded(queued(w, base, rtt));
         // No margin for L: RTTs are whole nanoseconds, and the quotient is rounded once.
         let long = above(self.queue, self.q_max);
         if !long && rtt - base <= base / self.phi {
@@ -171,7 +172,8 @@ impl Yeah {
         }
         let mut next = w;
         if long && w > self.counts.w_reno {
-            next = (w - self.rounded((self.queue / self.gamma).min(EPSILON * w))).max(self.counts.w_reno); // (4)
+            // (4)
+            next = (w - self.rounded((self.queue / self.gamma).min(EPSILON * w))).max(self.counts.w_reno);
         }
         // (5)
         let reno = self.counts.w_reno;
@@ -301,12 +303,8 @@ mod tests {
     /// ACKs in the slow one; Linux 6 for 50 segments in both.
     #[test]
     fn linux_counted_acks_in_the_slow_mode() {
-        let cases = [
-            (Counter::Linux4, 0, 26),
-            (Counter::Linux4, 1, 50),
-            (Counter::Linux6, 0, 25),
-            (Counter::Linux6, 1, 25),
-        ];
+        let cases =
+            [(Counter::Linux4, 0, 26), (Counter::Linux4, 1, 50), (Counter::Linux6, 0, 25), (Counter::Linux6, 1, 25)];
         for (counter, slow, acks) in cases {
             let mut flow = Yeah { counter, ..yeah() };
             flow.counts.slow = slow;
