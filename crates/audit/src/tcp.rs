@@ -70,6 +70,8 @@ pub(crate) struct Tcp {
     lost_beyond: u64,
     last_sent: Time,
     last_ack: Time,
+    /// Last restart of the retransmission timer (RFC 6298, section 5).
+    timer: Time,
     initial_cwnd: u64,
     opened: Option<Time>,
     /// The sender logs its congestion events.
@@ -107,6 +109,7 @@ impl Tcp {
             lost_beyond: 0,
             last_sent: Time::ZERO,
             last_ack: Time::ZERO,
+            timer: Time::ZERO,
             initial_cwnd,
             opened: None,
             remarks,
@@ -234,6 +237,9 @@ impl Tcp {
             }
         }
         let retransmission = seq < self.board.next();
+        if self.board.flight() == 0 {
+            self.timer = now;
+        }
         let segment = self.samples.sent(now, bytes, self.board.in_flight());
         if retransmission {
             self.retransmitted(at, seq);
@@ -261,16 +267,27 @@ impl Tcp {
         if self.state == State::Reducing && seq >= self.high {
             self.lost_beyond = self.lost_beyond.max(seq + 1);
         }
-        if self.remarks || self.state != State::Open {
+        let is_first = seq <= self.board.una();
+        let timer = self.timer;
+        self.timer = if is_first { at.now } else { timer };
+        if self.remarks {
             return;
         }
-        let waited = at.now.saturating_since(self.last_ack.max(self.last_sent));
-        if self.is_loss_probe(seq, waited) {
-            return;
+        let silence = at.now.saturating_since(self.last_ack.max(self.last_sent));
+        // Without SACK duplicate ACKs do not restart the timer (Linux, tcp_rearm_rto), and mark the first segment lost for
+        // a recovery.
+        let expires = |unmarked| {
+            silence >= rto::LINUX_MIN || !self.has_sack && unmarked && at.now.saturating_since(timer) >= rto::LINUX_MIN
+        };
+        if self.state != State::Open {
+            if is_first && self.board.is_first_retransmitted() && expires(true) {
+                self.remark(at, Remark::Timeout, at.view.cwnd, 0);
+            }
+        } else if !self.is_loss_probe(seq, silence) {
+            let timeout = is_first && expires(self.board.lost() == 0);
+            let remark = if timeout { Remark::Timeout } else { Remark::Recovery };
+            self.remark(at, remark, at.view.cwnd, 0);
         }
-        let timeout = waited >= rto::LINUX_MIN && seq <= self.board.una();
-        let remark = if timeout { Remark::Timeout } else { Remark::Recovery };
-        self.remark(at, remark, at.view.cwnd, 0);
     }
 
     /// RFC 8985, section 7.2: the last segment, sent again after two round trips without an ACK.
@@ -368,6 +385,7 @@ impl Tcp {
         self.count_duplicates(&arrived, una, &mut delivered);
         self.step_frto(ack > una, ack);
         if ack > una {
+            self.timer = now;
             let round = self.samples.sampler.round();
             self.samples.sampler.count_round(ack, self.board.next());
             self.usage.end_round(self.samples.sampler.round() > round);
@@ -451,7 +469,7 @@ impl Tcp {
                 self.reordering.set_degree(u64::from(flight));
             }
             self.reported.on_duplicate((flight + 1).saturating_sub(holes).max(1));
-            delivered.bytes = u64::from(self.reported.delivered() - before) * mss;
+            delivered.bytes = u64::from(self.reported.delivered().saturating_sub(before)) * mss; // the limit may lower it
             self.samples.sampler.count(Bytes(delivered.bytes));
         }
     }

@@ -212,10 +212,12 @@ impl CongestionAvoidance for Yeah {
         self.over = None;
         self.whole.reset();
         let half = self.rounded(w / 2.0);
-        let competes = self.counts.slow >= self.rho || event.cause == Cause::Timeout;
+        // In Linux a timeout is a loss like others (tcp_yeah_ssthresh).
+        let times_out = event.cause == Cause::Timeout && self.counter == Counter::Real;
+        let competes = self.counts.slow >= self.rho || times_out;
         let cut = if competes { half } else { self.queue.clamp(self.rounded(DELTA * w), half) }; // (6)
         self.counts.fast = 0;
-        if event.cause == Cause::Timeout {
+        if times_out {
             self.counts.slow = 0;
         }
         self.counts.w_reno = self.rounded(self.counts.w_reno / 2.0).max(2.0);
@@ -288,6 +290,13 @@ mod tests {
         assert_eq!(cut(400.0, 0), 250.0);
         assert_eq!(cut(45.0, 16), 250.0);
         assert_eq!(yeah().on_congestion(&timeout(500), 500.0), 250.0);
+    }
+
+    /// Linux 6.1 in virtual time: a timeout at 260 segments without a queue sets ssthresh to 228, 260 − ⌊260 / 8⌋.
+    #[test]
+    fn a_timeout_of_linux_reduces_the_window_as_a_loss_does() {
+        let mut flow = Yeah { counter: Counter::Linux6, ..yeah() };
+        assert_eq!(flow.on_congestion(&timeout(260), 260.0), 228.0);
     }
 
     /// By hand. Fast: one segment per 100 acknowledged; slow: one per window.

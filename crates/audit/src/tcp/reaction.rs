@@ -36,9 +36,14 @@ impl Tcp {
             Remark::Timeout => {
                 // RFC 5681, section 3.1: ssthresh is constant while the timer retransmits the same segment again.
                 let repeated = self.state == State::Loss && self.timed_out == Some(self.board.una());
+                let mut all = self.congestion(time, Cause::Timeout, repeated, view);
+                // In Linux also after a reduction that is not over (tcp_enter_loss). The window of one segment does not tell
+                // them apart, and the first alternative counts.
+                if self.state == State::Reducing && !self.remarks {
+                    all.splice(0..0, self.congestion(time, Cause::Timeout, true, view));
+                }
                 self.state = State::Loss;
                 self.timed_out = Some(self.board.una());
-                let mut all = self.congestion(time, Cause::Timeout, repeated, view);
                 // Linux, tcp_enter_loss: the window is one segment more than the data in flight.
                 if self.remarks && after > self.samples.mss && !view.model_based {
                     for one in &mut all {
@@ -76,11 +81,12 @@ impl Tcp {
     }
 
     /// FlightSize without the segments sent by limited transmit, which are beyond the window of whole segments (RFC 5681,
-    /// section 3.2, step 2).
+    /// section 3.2, step 2). Without SACK they are as many as duplicate ACKs reported, or as were sent after the first.
     fn flight_at_congestion(&self, cwnd: u64) -> u64 {
         let mss = self.samples.mss.max(1);
         let beyond = self.board.flight().saturating_sub(cwnd / mss * mss);
-        self.board.flight() - (self.board.sacked() + self.duplicates.saturating_sub(1)).min(beyond)
+        let sent = self.duplicates.saturating_sub(1).max(u64::from(self.reported.delivered()) * mss);
+        self.board.flight() - (self.board.sacked() + sent).min(beyond)
     }
 
     /// RFC 5681 and RFC 9438 (section 4.6) reduce FlightSize; RFC 9438 permits the window, which Linux reduces. It is less

@@ -105,6 +105,11 @@ impl Scoreboard {
         (self.una, self.next) = (seq, seq);
     }
 
+    /// Whether the first segment was sent again, since the last timeout if there is no SACK.
+    pub(super) fn is_first_retransmitted(&self) -> bool {
+        self.segments.front().is_some_and(|one| one.retransmitted)
+    }
+
     /// Whether the segment with byte `seq` is the last.
     pub(super) fn is_last(&self, seq: u64) -> bool {
         self.index(seq) + 1 == self.segments.len()

@@ -3,7 +3,7 @@
 use cwndlab_control::{Cause, Report};
 use cwndlab_units::{Duration, Time};
 
-use super::Tcp;
+use super::{State, Tcp};
 use crate::event::{Event, Remark, What, ORIGIN};
 use crate::item::{Flights, Item, View};
 
@@ -164,4 +164,52 @@ fn without_sack_the_first_segment_is_lost_and_a_timeout_loses_all() {
     let timeout = Event { what: What::Remark { remark: Remark::Timeout, cwnd: (0, 0) }, ..segment(400, 0) };
     tcp.events(0, &[timeout], &[], &view, &mut out);
     assert_eq!((tcp.pipe(), tcp.newly_lost), (0, 10 * MSS));
+}
+
+/// Linux, tcp_limit_reno_sacked and tcp_add_reno_sack, by hand: of ten segments the first was sent again, and the nine others
+/// caused duplicate ACKs. After the second was sent again as well at most eight can have caused one: the next duplicate
+/// delivers nothing, and takes nothing back.
+#[test]
+fn a_lower_limit_of_duplicate_acks_delivers_nothing() {
+    let mut groups = vec![(0..10).map(|number| segment(0, number)).collect::<Vec<_>>()];
+    groups.extend((50..53).map(|ms| vec![ack(ms, 0, true)]));
+    groups.push(vec![segment(53, 0)]);
+    groups.extend((54..60).map(|ms| vec![ack(ms, 0, true)]));
+    groups.extend([vec![segment(60, 1)], vec![ack(61, 0, true)]]);
+    let (tcp, out) = after(10, &groups);
+    assert_eq!(acks(&out).map(|ack| ack.acked.0 / MSS).collect::<Vec<_>>(), [1; 9]);
+    assert_eq!((tcp.reported.delivered(), tcp.samples.sampler.delivered().0), (8, 9 * MSS));
+}
+
+/// RFC 6298, section 5.3: only an ACK of new data restarts the timer. By hand: ACKs that repeat the last one arrive until
+/// 10 ms before the first segment is sent again, 250 ms after the last advance. Two of them start no recovery (RFC 5681,
+/// section 3.2), so that the timer expired; three do.
+#[test]
+fn without_sack_the_timer_expires_while_duplicate_acks_arrive() {
+    for (duplicates, state) in [(2, State::Loss), (3, State::Reducing)] {
+        let first: Vec<_> = (0..10).map(|number| segment(0, number)).collect();
+        let mut groups = vec![first, vec![ack(50, 1, false)]];
+        groups.extend((0..duplicates).map(|number| vec![ack(290 - number, 1, true)]).rev());
+        groups.push(vec![segment(300, 1)]);
+        let (tcp, _) = after(10, &groups);
+        assert_eq!(tcp.state, state, "{duplicates}");
+    }
+}
+
+/// RFC 6298, section 5.4: what a recovery sent again is lost as well, and the timer sends it once more after 600 ms. RFC 5681
+/// reduces ssthresh again (equation 4); Linux does not (tcp_enter_loss).
+#[test]
+fn the_timer_expires_within_a_recovery() {
+    let first: Vec<_> = (0..10).map(|number| segment(0, number)).collect();
+    let dup = |ms| vec![ack(ms, 0, true)];
+    let (tcp, out) = after(10, &[first, dup(50), dup(51), dup(52), vec![segment(53, 0)], vec![segment(653, 0)]]);
+    assert_eq!(tcp.state, State::Loss);
+    let Some(Item::Step(last)) = out.last() else { panic!("{out:?}") };
+    let repeated = last.alternatives.iter().map(|events| match events[..] {
+        [Report::Congestion(ref event)] => (event.cause, event.repeated),
+        ref others => panic!("{others:?}"),
+    });
+    let all: Vec<_> = repeated.collect();
+    assert!(all.contains(&(Cause::Timeout, true)) && all.contains(&(Cause::Timeout, false)), "{all:?}");
+    assert!(all[0].1, "that of Linux is the first");
 }
