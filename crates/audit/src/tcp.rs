@@ -276,8 +276,9 @@ impl Tcp {
         let silence = at.now.saturating_since(self.last_ack.max(self.last_sent));
         // Without SACK duplicate ACKs do not restart the timer (Linux, tcp_rearm_rto), and mark the first segment lost for
         // a recovery.
+        let least = self.samples.srtt() + rto::LINUX_MIN;
         let expires = |unmarked| {
-            silence >= rto::LINUX_MIN || !self.has_sack && unmarked && at.now.saturating_since(timer) >= rto::LINUX_MIN
+            silence >= rto::LINUX_MIN || !self.has_sack && unmarked && at.now.saturating_since(timer) >= least
         };
         if self.state != State::Open {
             if is_first && self.board.is_first_retransmitted() && expires(true) {
