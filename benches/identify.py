@@ -10,7 +10,8 @@ time: 20 to 30 s for each.
 
 `--linux` identifies the congestion controls of Linux in virtual time (`make linux`) over the same ten paths, by
 captures at the sender; `--linux --slow` over six slow ones, as those of Nebby (Mishra et al., SIGCOMM 2024): packets of
-100 bytes, over a line of Mahimahi, which sends 1504 bytes at once. On these the method was developed.
+100 bytes, over a line of Mahimahi, which sends 1504 bytes at once. On these the method was developed. `--linux
+--no-sack` has four others, whose receivers have no SACK, for a test.
 """
 
 from __future__ import annotations
@@ -75,6 +76,13 @@ SLOW_PATHS = (
     (70, 420, 2, True, 803),
     (25, 250, 1, False, 804),
     (55, 350, 2, False, 805),
+)
+#: The same, never used for the method.
+NO_SACK_PATHS = (
+    (18, 320, 3, False, 810),
+    (45, 200, 2, False, 811),
+    (62, 260, 2, False, 812),
+    (85, 380, 1, False, 813),
 )
 #: Congestion controls of Linux that the catalogue does not have.
 _FOREIGN = ("cdg", "lp", "nv")
@@ -307,9 +315,9 @@ def _kernel(paths: Iterable[int]) -> list[str]:
     return lines
 
 
-def _slow(number: int, control: str) -> Scenario:
+def _slow(path: tuple[int, int, int, bool, int], control: str) -> Scenario:
     """A slow path. Times are of one way; 5 ms of it are before the line."""
-    delay, rate, bdps, sack, _ = SLOW_PATHS[number]
+    delay, rate, bdps, sack, _ = path
     chances = rate // 12  # of 1500 bytes, per second
     times = "\\n".join(str(1000 * one // chances) for one in range(1, chances + 1))
     fields = {
@@ -323,13 +331,12 @@ def _slow(number: int, control: str) -> Scenario:
     return Scenario.from_toml(_SLOW.format(**fields))
 
 
-def _linux_flow(job: tuple[str, int, bool]) -> Row | tuple[str, Identification]:
+def _linux_flow(job: tuple[str, int, Scenario, int]) -> Row | tuple[str, Identification]:
     """The row of a congestion control of Linux; of one that the catalogue does not have, its identification."""
-    control, number, slow = job
-    scenario = _slow(number, control) if slow else _scenario(PATHS[number], control, _HOSTED)
+    control, number, scenario, seed = job
     with tempfile.TemporaryDirectory() as name:
         os.environ["CWNDLAB_STACK_LOGS"] = name
-        cwndlab.run(scenario, seed=(SLOW_PATHS if slow else PATHS)[number][-1])
+        cwndlab.run(scenario, seed=seed)
         (log,) = Path(name).glob("*.pcap")
         began = time.process_time()
         result = cwndlab.identify(log)
@@ -339,9 +346,21 @@ def _linux_flow(job: tuple[str, int, bool]) -> Row | tuple[str, Identification]:
     return replace(_row(KERNEL_ALGORITHMS[control], number, "senders", result, cpu_s), algorithm=control)
 
 
-def _linux(paths: Sequence[int], workers: int, *, slow: bool) -> list[str]:
+def _linux_jobs(asked: argparse.Namespace) -> list[tuple[str, int, Scenario, int]]:
+    """Each congestion control of Linux over each path: its name, the number of the path, the scenario, the seed."""
+    controls = (*KERNEL_ALGORITHMS, *_FOREIGN)
+    if asked.slow or asked.no_sack:
+        slow = NO_SACK_PATHS if asked.no_sack else SLOW_PATHS
+        return [(one, number, _slow(path, one), path[-1]) for number, path in enumerate(slow) for one in controls]
+    return [
+        (one, number, _scenario(PATHS[number], one, _HOSTED), PATHS[number][-1])
+        for number in asked.paths
+        for one in controls
+    ]
+
+
+def _linux(jobs: Sequence[tuple[str, int, Scenario, int]], workers: int) -> list[str]:
     """How often the congestion controls of Linux in virtual time are the first of the ranking."""
-    jobs = [(control, path, slow) for path in paths for control in (*KERNEL_ALGORITHMS, *_FOREIGN)]
     rows: list[Row] = []
     foreign: list[tuple[str, Identification]] = []
     with ProcessPoolExecutor(workers) as pool:
@@ -397,12 +416,12 @@ def main() -> None:
     parser.add_argument("--kernel", action="store_true")
     parser.add_argument("--linux", action="store_true")
     parser.add_argument("--slow", action="store_true")
+    parser.add_argument("--no-sack", action="store_true")
     asked = parser.parse_args()
-    if asked.slow and (not asked.linux or asked.paths != range(len(PATHS))):
-        parser.error("--slow goes with --linux, and without --paths")
+    if (asked.slow or asked.no_sack) and (not asked.linux or asked.paths != range(len(PATHS))):
+        parser.error("--slow and --no-sack go with --linux, and without --paths")
     if asked.linux:
-        paths = range(len(SLOW_PATHS)) if asked.slow else asked.paths
-        sys.stdout.write("\n".join([*_linux(paths, asked.workers, slow=asked.slow), ""]))
+        sys.stdout.write("\n".join([*_linux(_linux_jobs(asked), asked.workers), ""]))
         return
     if asked.kernel:
         sys.stdout.write("\n".join([*_kernel(range(len(KERNEL_PATHS))), ""]))

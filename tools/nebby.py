@@ -169,6 +169,22 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join(lines + [_row(label, group) for label, group in {**groups, "all": list(rows)}.items()])
 
 
+def summary(rows: Sequence[Row]) -> str:
+    """The counts by rate, of the verdicts without an answer, and of misfits; the time of an identification."""
+    rates = sorted({row.rate for row in rows})
+    by_rate = ", ".join(
+        f"{sum(row.is_first for row in rows if row.rate == rate)} of {sum(row.rate == rate for row in rows)}"
+        for rate in rates
+    )
+    unknown = sum(row.verdict == "unknown" for row in rows)
+    misfits = sum(row.misfit > 1 for row in rows)
+    cpu = sorted(row.cpu_s for row in rows)
+    return (
+        f"First by rate ({', '.join(map(str, rates))} kbit/s): {by_rate}. None of the catalogue: {unknown}. Misfit "
+        f"above 1: {misfits}. CPU s: {cpu[len(cpu) // 2]:.1f} in the median, {cpu[-1]:.1f} at most."
+    )
+
+
 def main() -> None:
     """Identifies all traces of the chosen rates."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -186,7 +202,7 @@ def main() -> None:
         for row in pool.map(identified, files):
             rows.append(row)
             sys.stderr.write(f"{row}\n")
-    sys.stdout.write(f"{markdown(rows)}\n")
+    sys.stdout.write(f"{markdown(rows)}\n\n{summary(rows)}\n")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@
 //!
 //! Units: segments, seconds. (4) also applies in slow start, which it ends; otherwise slow start is standard.
 //! Differs from the source: nothing known. `per_ack` applies to (3), as in ns-3. There 1/φ in integers is 0, so that any
-//! queue selects the slow mode (`phi = 1000`). `counter = linux-4` and `linux-6` are Linux' modules, with whole segments.
+//! queue selects the slow mode (`phi = 1000`). `counter = linux-4` and `linux-6` are Linux' modules, with whole segments, where
+//! a timeout is a loss as others are.
 
 use cwndlab_control::{
     options, Ack, Build, Cause, Change, Confidence, Congestion, CongestionAvoidance, Extra, Kind, Need, Reason, Spec,
