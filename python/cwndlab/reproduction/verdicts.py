@@ -499,6 +499,8 @@ def _inside(found: Estimate, low: float, high: float, what: str, slack: Callable
     if below or above:
         edge = low - slack(low) if below else high + slack(high)
         return Judged(found, "opposite", f"the interval lies outside {band}", what, edge=edge)
+    if found.high < low or found.low > high:
+        return Judged(found, "inconclusive", f"the interval lies outside {band}, by less than the margin", what)
     return Judged(found, "inconclusive", f"the interval reaches over an end of {band}", what)
 
 
