@@ -174,8 +174,8 @@ def test_bands_orders_and_tests() -> None:
     assert inside(Estimate(0.93, 0.92, 0.94, 5), 0.98, 2.0, "value", lambda edge: 0.02).outcome == "opposite"
     # By hand: [1.06, 1.3] is outside 0.95 to 1.05, but not above 1.05 + 0.05; [1.04, 1.3] reaches over 1.05.
     reasons = {1.06: "outside 0.950 to 1.05, by less than the margin", 1.04: "over an end of 0.950 to 1.05"}
-    for low, reason in reasons.items():
-        near = inside(Estimate(1.2, low, 1.3, 3), 0.95, 1.05, "value", lambda edge: 0.05)
+    for end, reason in reasons.items():
+        near = inside(Estimate(1.2, end, 1.3, 3), 0.95, 1.05, "value", lambda edge: 0.05)
         assert near.outcome == "inconclusive"
         assert reason in near.reason
     assert outcome(RatioIn(0.9, 1.1), a=times(1.01, 1.02, 0.99, 1.0), b=BASE) == "holds"
