@@ -351,7 +351,10 @@ def _findings_of_a_kind(pairs: Iterable[tuple[Finding, str]], n: int) -> Table:
         cells += [cell(one.outcome, f"outcome {CLASSES[one.outcome]}"), cell(one.reason, "wrap")]
         cells += [cell(one.told or "–", "wrap")]
         made.append(cells)
-    return Table(f"Over n = {n} repetitions of each case", header, made)
+    title = f"Over n = {n} repetitions of each case"
+    if any(one.n > n for one, _ in pairs):
+        title += f", or as many as the row says; tables of means have the first {n}"
+    return Table(title, header, made)
 
 
 def _table(table: ResultTable) -> Table:
