@@ -77,7 +77,7 @@ SLOW_PATHS = (
     (25, 250, 1, False, 804),
     (55, 350, 2, False, 805),
 )
-#: The same, never used for the method.
+#: Slow paths for a test alone, with the same fields.
 NO_SACK_PATHS = (
     (18, 320, 3, False, 810),
     (45, 200, 2, False, 811),
