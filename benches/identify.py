@@ -8,7 +8,7 @@ the algorithm that ran, and without its family. Prints Markdown; docs/identify.m
 `--kernel` identifies the kernel's own algorithms by captures of their TCP over emulated paths, as root, in wall-clock
 time: 20 to 30 s for each.
 
-`--linux` identifies the congestion controls of Linux in virtual time (`make linux`) over the same ten paths, by
+`--linux` identifies the congestion controls of Linux in virtual time (`make linux`) over the same twenty paths, by
 captures at the sender; `--linux --slow` over six slow ones, as those of Nebby (Mishra et al., SIGCOMM 2024): packets of
 100 bytes, over a line of Mahimahi, which sends 1504 bytes at once. On these the method was developed. `--linux
 --no-sack` has four others, whose receivers have no SACK, for a test.
@@ -61,6 +61,17 @@ PATHS = (
     ("6 Mbps", "120 ms", "1 bdp", 5e-4, 12, 108),
     ("8 Mbps", "90 ms", "1 bdp", 0.0, 10, 109),
     ("8 Mbps", "40 ms", "3 bdp", 2e-3, 10, 110),
+    # Added when every rule of the method was in place; none was changed after them.
+    ("1 Mbps", "60 ms", "2 bdp", 0.0, 40, 111),
+    ("2 Mbps", "160 ms", "1 bdp", 5e-4, 30, 112),
+    ("3 Mbps", "45 ms", "1.5 bdp", 0.0, 20, 113),
+    ("3 Mbps", "120 ms", "0.4 bdp", 0.0, 25, 114),
+    ("4 Mbps", "25 ms", "2 bdp", 1e-3, 20, 115),
+    ("5 Mbps", "70 ms", "0.7 bdp", 0.0, 20, 116),
+    ("5 Mbps", "180 ms", "2 bdp", 0.0, 25, 117),
+    ("7 Mbps", "100 ms", "1 bdp", 1e-3, 15, 118),
+    ("9 Mbps", "50 ms", "1 bdp", 0.0, 12, 119),
+    ("10 Mbps", "130 ms", "0.6 bdp", 0.0, 15, 120),
 )
 #: The same for the kernel's algorithms.
 KERNEL_PATHS = (

@@ -4,6 +4,8 @@
 //! peak memory of the process.
 //! `cwndlab-bench schedule SCENARIO.toml THREADS …` prints one JSON line per number of threads with the time that its parts
 //! take, one after another and in windows together.
+//! `cwndlab-bench memory SCENARIO.toml` prints one JSON line with the peak memory up to the end of the run, before the rows of
+//! its tables are made, and with them.
 //! `cwndlab-bench algorithms [NAME …]` prints one JSON line per algorithm with its time per ACK, for the event stream
 //! of the conformance tests.
 #![allow(clippy::print_stdout, reason = "the output is the purpose")]
@@ -16,7 +18,8 @@ use std::time::Instant;
 
 use cwndlab_scenario::plan::Plan;
 use cwndlab_scenario::Scenario;
-use cwndlab_simulator::Schedule;
+use cwndlab_simulator::{RunState, Schedule, Stop, Stops};
+use cwndlab_units::Time;
 
 /// User time of this process in seconds and its peak resident size in kB, as counted by the kernel.
 fn usage() -> (f64, u64) {
@@ -45,12 +48,13 @@ fn main() -> ExitCode {
             let threads = arguments.iter().skip(2).filter_map(|text| text.parse().ok()).collect();
             schedule(Path::new(path), threads)
         }
+        (Some("memory"), Some(path)) => memory(Path::new(path)),
         (Some("run"), Some(path)) => {
             let number = |at: usize| arguments.get(at).and_then(|text| text.parse().ok()).unwrap_or(1);
             run(Path::new(path), number(2), number(3) as usize)
         }
         _ => {
-            eprintln!("usage: cwndlab-bench run SCENARIO.toml [SEED [THREADS]]\n       cwndlab-bench schedule SCENARIO.toml THREADS ...\n       cwndlab-bench algorithms [NAME ...]");
+            eprintln!("usage: cwndlab-bench run SCENARIO.toml [SEED [THREADS]]\n       cwndlab-bench schedule SCENARIO.toml THREADS ...\n       cwndlab-bench memory SCENARIO.toml\n       cwndlab-bench algorithms [NAME ...]");
             ExitCode::from(2)
         }
     }
@@ -113,6 +117,37 @@ fn schedule(path: &Path, threads: Vec<usize>) -> ExitCode {
             "{{\"threads\": {threads}, \"links_s\": {links:.6}, \"one_thread_s\": {one_thread:.6}, \"several_threads_s\": {several_threads:.6}}}"
         );
     }
+    ExitCode::SUCCESS
+}
+
+/// Notes the peak memory at the end of the run, kB.
+#[derive(Default)]
+struct PeakAtEnd(u64);
+
+impl Stops for PeakAtEnd {
+    fn next(&self) -> Time {
+        Time::MAX
+    }
+
+    fn stop(&mut self, reason: Stop, _: &mut RunState<'_, '_>) {
+        if reason == Stop::End {
+            self.0 = usage().1;
+        }
+    }
+}
+
+fn memory(path: &Path) -> ExitCode {
+    let Some(plan) = plan(path) else { return ExitCode::from(2) };
+    let mut at_end = PeakAtEnd::default();
+    let Ok((_, cost)) = cwndlab_simulator::run_stopping(&plan, 1, &AtomicBool::new(false), &mut at_end) else {
+        return ExitCode::from(1);
+    };
+    println!(
+        "{{\"state_bytes\": {}, \"peak_before_rows_kb\": {}, \"peak_kb\": {}}}",
+        cost.memory_bytes,
+        at_end.0,
+        usage().1
+    );
     ExitCode::SUCCESS
 }
 

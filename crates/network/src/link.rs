@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use cwndlab_units::{Duration, Time};
+use prefetch_index::prefetch_index;
 
 use crate::impairments::{EcnChange, Impairments};
 use crate::line::{Departures, Line};
@@ -174,6 +175,13 @@ impl Link {
             line: config.line,
             impairments: (!impairments.is_none()).then(|| Box::new(impairments)),
         }
+    }
+
+    /// Asks for what a packet reads that does not wait.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch_index(std::slice::from_ref(&self.delay), 0);
+        prefetch_index(std::slice::from_ref(&self.accepted), 0);
     }
 
     /// Whether arrivals can be out of order.

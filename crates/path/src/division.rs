@@ -7,8 +7,9 @@
 //! of conservative parallel simulation: R. Fujimoto, "Parallel discrete event simulation", 1990, section 2).
 
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{ConnectionId, Duration, EventSource, FlowId, IndexVec, LinkId, Time};
+use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, LinkId, Time};
 
+use crate::calendar::{Approach, Bundle};
 use crate::event_log::EventLog;
 use crate::look_ahead::LookAhead;
 use crate::network::Network;
@@ -16,20 +17,23 @@ use crate::packet::{Packet, ACK};
 use crate::packet_options::AckOptions;
 
 /// How a network is divided.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Division {
     /// The minimum delay from an event at a shared link to an endpoint.
     pub arriving: Duration,
     /// The minimum delay from an endpoint to a shared link.
     pub leaving: Duration,
-    /// By flow, the links on which its two endpoints send, up to the first shared one.
-    pub own_links: IndexVec<FlowId, [Vec<LinkId>; 2]>,
+    /// By flow, the links on which its two endpoints send, up to the first shared one: those of data, then those of ACKs.
+    pub leaving_links: IndexVec<FlowId, [Vec<LinkId>; 2]>,
+    /// By flow, the links behind the last shared one that delay packets and do no more: of data, then of ACKs.
+    pub arriving_links: IndexVec<FlowId, [Vec<LinkId>; 2]>,
 }
 
-/// What one part of a network tells another: packets, each with its link, and losses.
+/// What one part of a network tells another: packets and losses.
 #[derive(Debug, Default)]
 pub struct Exchange {
-    packets: Vec<(EventSource, Packet)>,
+    /// With their hops if they are for shared links.
+    packets: Bundle,
     /// The options of packets; each packet has the index of its own.
     options: Vec<AckOptions>,
     losses: Vec<(Time, ConnectionId, bool)>,
@@ -43,9 +47,15 @@ impl Exchange {
         self.losses.clear();
     }
 
+    /// The packets.
+    #[must_use]
+    pub fn packets(&self) -> &[Packet] {
+        &self.packets.packets
+    }
+
     /// Sorts the packets by connection.
     pub fn sort(&mut self, order: &mut ByConnection) {
-        order.sort(&mut self.packets);
+        order.sort(&mut self.packets.packets);
     }
 
     /// Adds a loss: its time, its connection, and whether a wire lost the packet.
@@ -61,7 +71,7 @@ pub struct ByConnection {
     places: Vec<u32>,
     /// Fewer packets stay as they are.
     least: usize,
-    sorted: Vec<(EventSource, Packet)>,
+    sorted: Vec<Packet>,
 }
 
 impl ByConnection {
@@ -73,22 +83,22 @@ impl ByConnection {
 
     /// Sorts the packets by connection, by counting; those of a connection keep their order. With fewer packets than
     /// connections hardly any connection has two, and they stay as they are.
-    pub fn sort(&mut self, packets: &mut Vec<(EventSource, Packet)>) {
+    pub fn sort(&mut self, packets: &mut Vec<Packet>) {
         if packets.len() < self.least {
             return;
         }
         self.places.fill(0);
-        for (_, packet) in packets.iter() {
+        for packet in packets.iter() {
             self.places[packet.connection().index()] += 1;
         }
         let mut place = 0;
         for count in &mut self.places {
             place += std::mem::replace(count, place);
         }
-        self.sorted.resize(packets.len(), (EventSource::from(0), Packet::default()));
-        for one in packets.iter() {
-            let place = &mut self.places[one.1.connection().index()];
-            self.sorted[*place as usize] = *one;
+        self.sorted.resize(packets.len(), Packet::default());
+        for packet in packets.iter() {
+            let place = &mut self.places[packet.connection().index()];
+            self.sorted[*place as usize] = *packet;
             *place += 1;
         }
         std::mem::swap(packets, &mut self.sorted);
@@ -101,8 +111,8 @@ impl Network {
     #[must_use]
     pub fn division(&self, plan: &Plan) -> Option<Division> {
         let links = LookAhead::new(plan, &self.links, &self.server_of, &self.routes.fused);
-        let mut division = Division { arriving: Duration::MAX, leaving: Duration::MAX, own_links: IndexVec::default() };
-        for flow in &plan.flows {
+        let mut division = Division { arriving: Duration::MAX, leaving: Duration::MAX, ..Division::default() };
+        for (id, flow) in plan.flows.enumerate() {
             for (arriving, leaving) in [(&flow.forward, &flow.reverse), (&flow.reverse, &flow.forward)] {
                 // Packets that a link delivers at once have one cause, and reach endpoints in different parts.
                 let apart = |&link: &LinkId| links.is_exclusive(link) || plan.links[link].rate.is_some();
@@ -112,8 +122,13 @@ impl Network {
                 division.arriving = division.arriving.min(links.delay_of_arrival(arriving));
                 division.leaving = division.leaving.min(links.delay_of_departure(leaving));
             }
-            let own = |route| links.departure(route).to_vec();
-            division.own_links.push([own(&flow.forward), own(&flow.reverse)]);
+            let leaving = |route| links.departure(route).to_vec();
+            division.leaving_links.push([leaving(&flow.forward), leaving(&flow.reverse)]);
+            let arriving = |route: &[LinkId], direction| {
+                let delays = |position| self.routes.is_delayed_only(id.into(), direction, position);
+                route[links.own_arrival(route, delays)..].to_vec()
+            };
+            division.arriving_links.push([arriving(&flow.forward, 0), arriving(&flow.reverse, 1)]);
         }
         (!plan.flows.is_empty()).then_some(division)
     }
@@ -128,28 +143,29 @@ impl Network {
         self.upcoming_losses.take_reported()
     }
 
-    /// Adds a packet with the link that it has crossed to `to`, and its options with it.
-    pub fn give(&mut self, source: EventSource, mut packet: Packet, to: &mut Exchange) {
+    /// Adds a packet to `to`, and its options with it.
+    pub fn give(&mut self, mut packet: Packet, to: &mut Exchange) {
         if let Some(index) = packet.options() {
             debug_assert_eq!(packet.kind(), ACK, "routers have no agents");
             to.options.push(self.options.take_ack(index));
             packet.aux = to.options.len() as u32 - 1;
         }
-        to.packets.push((source, packet));
+        to.packets.packets.push(packet);
     }
 
-    /// Makes the network a part that has only endpoints and the links on which they send: packets that cross the last of
-    /// these wait for [`give_sent`](Self::give_sent).
-    pub fn become_part(&mut self) {
+    /// Makes the network a part that has only endpoints and the links that no others use: packets that leave these wait for
+    /// [`give_sent`](Self::give_sent).
+    pub fn become_part(&mut self, division: &Division) {
         self.report_losses();
-        self.wires.keep_sent();
+        self.keep_departures(division);
     }
 
     /// Moves what the endpoints have sent to `to`, which has no packets.
     pub fn give_sent(&mut self, to: &mut Exchange) {
-        debug_assert!(to.packets.is_empty() && to.options.is_empty(), "the packets of one window");
-        self.wires.swap_sent(&mut to.packets);
-        for (_, packet) in &mut to.packets {
+        debug_assert!(to.packets.hops.is_empty() && to.options.is_empty(), "the packets of one window");
+        let Approach::Elsewhere(kept) = &mut self.wires.approach else { return };
+        std::mem::swap(kept, &mut to.packets);
+        for packet in &mut to.packets.packets {
             if let Some(index) = packet.options() {
                 to.options.push(self.options.take_ack(index));
                 packet.aux = to.options.len() as u32 - 1;
@@ -158,7 +174,7 @@ impl Network {
     }
 
     /// Stores the options of a packet of `from` here; returns the packet.
-    fn adopt(&mut self, mut packet: Packet, from: &Exchange) -> Packet {
+    pub fn adopt(&mut self, mut packet: Packet, from: &Exchange) -> Packet {
         if let Some(index) = packet.options() {
             packet.aux = self.options.store_ack(from.options[index as usize]);
         }
@@ -172,27 +188,22 @@ impl Network {
         }
     }
 
-    /// The packet of `from` with this index, at the end of its last link, which becomes the source of the event.
-    pub fn adopt_arrival(&mut self, from: &Exchange, index: usize) -> Option<Packet> {
-        let &(source, packet) = from.packets.get(index)?;
-        self.events.source = source;
-        Some(self.adopt(packet, from))
-    }
-
-    /// Moves the packets of `from` to the wires of their links.
+    /// Moves the packets of `from` to the calendar, or to the wires of their links.
     pub fn adopt_wires(&mut self, from: &Exchange) {
-        for &(source, packet) in &from.packets {
-            let link = self.sources.link(source).unwrap_or_else(|| unreachable!("packets come from links"));
+        for (&packet, &hop) in from.packets.packets.iter().zip(&from.packets.hops) {
             let packet = self.adopt(packet, from);
-            *self.wires.add(link, packet.at) = packet;
+            if !self.enters_calendar(hop as usize, &packet) {
+                *self.wires.add(self.routes.link_before(hop as usize), packet.at) = packet;
+            }
         }
     }
 
-    /// Takes over these links of another part with their state, what crossed its pure delays, and its rows of the table
-    /// `events`.
+    /// Takes over these links of another part with their state and what is on their wires, what crossed its pure delays, and
+    /// its rows of the table `events`.
     pub fn absorb<'a>(&mut self, other: &mut Self, links: impl Iterator<Item = &'a LinkId>) {
         for &link in links {
             std::mem::swap(&mut self.links[link], &mut other.links[link]);
+            other.wires.for_each(link, |packet| *self.wires.add(link, packet.at) = *packet);
         }
         for (link, crossed) in other.crossed.enumerate() {
             self.crossed[link].add_all(*crossed);

@@ -9,6 +9,7 @@
 //! | `routes`, `link_fusion`, `look_ahead` | the links of each route, and the links that need no event |
 //! | [`division`] | parts of a network on several threads |
 //! | `wires`, `arrivals` | packets on wires, and the event queue of their arrivals |
+//! | `calendar`, `year` | packets of many endpoints on the way to shared links; values by day |
 //! | `aqm_links`, `wifi` | links with a queue discipline, and 802.11 media |
 //! | `build_links` | construction of links from the plan |
 //! | [`packet`], [`packet_options`] | packets, their options and router headers |
@@ -25,6 +26,7 @@ pub mod application_rows;
 mod aqm_links;
 mod arrivals;
 mod build_links;
+mod calendar;
 mod cell;
 mod connection_numbers;
 mod conservation;
@@ -51,3 +53,4 @@ mod ties;
 pub mod timers;
 mod wifi;
 mod wires;
+mod year;

@@ -85,6 +85,17 @@ impl<'a> LookAhead<'a> {
         &route[..ends]
     }
 
+    /// The position from which on a packet crosses only links that no other route does, behind the last event. `delays`: the
+    /// link at this position delays packets and does no more.
+    pub(crate) fn own_arrival(&self, route: &[LinkId], delays: impl Fn(usize) -> bool) -> usize {
+        let own = |position: usize| {
+            let link = route[position];
+            self.is_exclusive(link) && !self.plan.links[link].sampled && delays(position)
+        };
+        let behind = self.last_with_events(route) + 1;
+        (behind..route.len()).rev().take_while(|&position| own(position)).last().unwrap_or(route.len())
+    }
+
     /// Whether packets first cross links that no other route uses, and reach the next event later than they were sent.
     fn leaves_on_exclusive_links(&self, route: &[LinkId]) -> bool {
         let departure = self.departure(route);

@@ -7,6 +7,7 @@ mod agents;
 mod end;
 mod impaired;
 mod media;
+mod sorted;
 
 use std::collections::VecDeque;
 
@@ -254,7 +255,7 @@ impl Network {
     /// Sends a packet of an endpoint over any route, from the hop `index` on.
     #[inline(never)]
     fn forward_over(&mut self, now: Time, index: usize, mut packet: Packet) {
-        let early = self.cross_links(now, index, &mut packet);
+        let early = self.cross_links::<true>(now, index, &mut packet);
         debug_assert!(!early, "a packet reaches the other endpoint by an event");
     }
 
@@ -264,19 +265,21 @@ impl Network {
     #[inline(always)]
     pub fn advance(&mut self, now: Time, packet: &mut Packet) -> bool {
         let index = self.routes.index(packet);
-        self.cross_links(now, index, packet)
+        self.cross_links::<false>(now, index, packet)
     }
 
     /// Sends a packet over the link of the hop `index`, and over the following links that need no event. Returns
-    /// whether it reaches its endpoint ahead of the clock.
+    /// whether it reaches its endpoint ahead of the clock. `LEAVES`: the packet comes from an endpoint, and these links may end
+    /// at the calendar.
     ///
     /// The packet is read and written field by field. Reading the whole packet after a store to one of its fields would
     /// stall the processor until that store completes.
     #[allow(clippy::inline_always)] // the body of the engine's loop
     #[inline(always)]
-    fn cross_links(&mut self, mut now: Time, mut index: usize, packet: &mut Packet) -> bool {
+    fn cross_links<const LEAVES: bool>(&mut self, mut now: Time, mut index: usize, packet: &mut Packet) -> bool {
         loop {
-            let &Hop { delay, link, position, next_position, next, kind } = self.routes.hop(index);
+            let hop = *self.routes.hop(index);
+            let Hop { delay, link, position, next_position, next, kind } = hop;
             let at = match kind {
                 HopKind::Line => self.links[link].pass_line(now, u32::from(packet.size)),
                 HopKind::Queue => {
@@ -318,10 +321,22 @@ impl Network {
                     return true;
                 }
             }
-            let Packet { timestamp, seq, tag, aux, size, flags, .. } = *packet;
-            *self.wires.add(link, at) = Packet { at, timestamp, seq, tag, aux, size, hop: next_position, flags };
+            self.end_hop::<LEAVES>(index, hop, at, packet);
             return false;
         }
+    }
+
+    /// Adds a packet that has crossed the hop `index` to its wire, or to the calendar.
+    #[allow(clippy::inline_always)] // part of the body of the engine's loop
+    #[inline(always)]
+    fn end_hop<const LEAVES: bool>(&mut self, index: usize, hop: Hop, at: Time, packet: &Packet) {
+        let Hop { link, next_position, next, .. } = hop;
+        let Packet { timestamp, seq, tag, aux, size, flags, .. } = *packet;
+        if LEAVES && next == NextStep::Calendar {
+            self.add_to_calendar(index, Packet { at, hop: next_position, ..*packet });
+            return;
+        }
+        *self.wires.add(link, at) = Packet { at, timestamp, seq, tag, aux, size, hop: next_position, flags };
     }
 
     /// Forwards a packet after a link with a server; `packet.at` is its arrival at the end of the link.

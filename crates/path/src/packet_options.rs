@@ -8,6 +8,7 @@ use cwndlab_network::router_assist::{Header, MAX_HOPS};
 use cwndlab_transport::accecn::AccEcnFeedback;
 use cwndlab_transport::wire::SackBlocks;
 use cwndlab_units::ConnectionId;
+use prefetch_index::prefetch_index;
 
 use crate::packet::{Packet, ACK};
 
@@ -76,6 +77,14 @@ impl PacketOptions {
     pub fn take_ack(&mut self, index: u32) -> AckOptions {
         self.free_acks.push(index);
         self.acks[index as usize]
+    }
+
+    /// Asks for the options of a packet, if it is an ACK and has any.
+    #[inline]
+    pub fn prefetch(&self, packet: &Packet) {
+        if let Some(index) = packet.options() {
+            prefetch_index(&self.acks, index as usize);
+        }
     }
 
     /// The options of an ACK in transit.

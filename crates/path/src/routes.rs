@@ -2,6 +2,8 @@
 
 use cwndlab_network::link::Link;
 use cwndlab_scenario::plan::Plan;
+use prefetch_index::prefetch_index;
+
 use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, LinkId, ServerId};
 
 use crate::aqm_links::COMPUTED;
@@ -36,9 +38,11 @@ pub(crate) enum HopKind {
 pub(crate) enum NextStep {
     /// The wire of the link; its arrival is an event.
     Event,
+    /// The same by the calendar, where there is one.
+    Calendar,
     /// The next link, which is fused with this one ([`crate::link_fusion`]).
     Link,
-    /// Its endpoint, ahead of the clock ([`crate::look_ahead`]).
+    /// Its endpoint, ahead of the clock ([`crate::look_ahead`]), or the links before it that no other route crosses.
     Endpoint,
 }
 
@@ -145,8 +149,13 @@ impl Routes {
         self.hops[index].kind == HopKind::Delay && index > 0 && self.hops[index - 1].next == NextStep::Link
     }
 
-    /// The index of the hop that a packet on a wire has crossed last.
-    pub(crate) fn last_crossed(&self, packet: &Packet) -> usize {
+    /// The hop that a packet has crossed last.
+    pub(crate) fn last_crossed(&self, packet: &Packet) -> &Hop {
+        self.hop(self.index_of_last_crossed(packet))
+    }
+
+    /// The index of that hop.
+    pub(crate) fn index_of_last_crossed(&self, packet: &Packet) -> usize {
         let first = self.first[packet.connection()][usize::from(!packet.is_forward())] as usize;
         if packet.hop != ARRIVED {
             return first + packet.hop as usize - 1;
@@ -169,6 +178,26 @@ impl Routes {
         self.hops[at].next = NextStep::Endpoint;
     }
 
+    /// Adds packets of `connection` in one direction to the calendar after its first `links` links.
+    pub(crate) fn enter_calendar(&mut self, connection: ConnectionId, direction: usize, links: usize) {
+        let hop = &mut self.hops[self.first[connection][direction] as usize + links - 1];
+        if hop.next == NextStep::Event {
+            hop.next = NextStep::Calendar;
+        }
+    }
+
+    /// Hands packets of `connection` in one direction over before the last `links` links of its route.
+    pub(crate) fn leave_before(&mut self, connection: ConnectionId, direction: usize, links: usize) {
+        let hops = self.links(connection, direction).count();
+        self.hops[self.first[connection][direction] as usize + hops - links - 1].next = NextStep::Endpoint;
+    }
+
+    /// Whether a packet crosses these last links of a route of `connection` without an event, a loss or a mark.
+    pub(crate) fn is_delayed_only(&self, connection: ConnectionId, direction: usize, position: usize) -> bool {
+        let kind = self.hops[self.first[connection][direction] as usize + position].kind;
+        matches!(kind, HopKind::Line | HopKind::Delay | HopKind::VaryingDelay)
+    }
+
     /// The links of a connection in one direction (0: data, 1: ACKs).
     pub(crate) fn links(&self, connection: ConnectionId, direction: usize) -> impl Iterator<Item = LinkId> + '_ {
         let first = self.first[connection][direction] as usize;
@@ -185,10 +214,34 @@ impl Routes {
         self.first[packet.connection()][usize::from(!packet.is_forward())] as usize + packet.hop as usize
     }
 
+    /// The index of the first hop of an answer to the packet.
+    #[inline]
+    pub(crate) fn index_of_answer(&self, packet: &Packet) -> usize {
+        self.first[packet.connection()][usize::from(packet.is_forward())] as usize
+    }
+
     /// The hop with this index.
     #[inline]
     pub(crate) fn hop(&self, index: usize) -> &Hop {
         &self.hops[index]
+    }
+
+    /// The link before the hop with this index, on the same route.
+    #[inline]
+    pub(crate) fn link_before(&self, index: usize) -> LinkId {
+        self.hops[index - 1].link
+    }
+
+    /// Asks for the place of the routes of a connection.
+    #[inline]
+    pub(crate) fn prefetch_first(&self, connection: ConnectionId) {
+        prefetch_index(&*self.first, connection.index());
+    }
+
+    /// Asks for the hop with this index.
+    #[inline]
+    pub(crate) fn prefetch(&self, index: usize) {
+        prefetch_index(&self.hops, index);
     }
 
     /// The packet's current hop.

@@ -11,6 +11,7 @@ use cwndlab_network::link::Link;
 use cwndlab_units::{EventSource, IndexVec, LinkId, Time};
 
 use crate::arrivals::Arrivals;
+use crate::calendar::{Approach, Calendar};
 use crate::packet::Packet;
 use crate::ties::Ties;
 
@@ -31,8 +32,8 @@ pub(crate) struct Wires {
     /// Reordering wires by link; empty if no wire reorders.
     reordering: IndexVec<LinkId, Option<Box<ReorderingWire>>>,
     ties: Ties,
-    /// Packets with their links, if they are kept apart: those of a part of a [divided network](crate::division).
-    sent: Option<Vec<(EventSource, Packet)>>,
+    /// Packets on the way from endpoints to shared links.
+    pub(crate) approach: Approach,
 }
 
 impl ReorderingWire {
@@ -50,7 +51,13 @@ impl Wires {
         } else {
             Vec::new().into()
         };
-        Self { arrivals: Arrivals::new(rare), fifos: ChunkedFifos::new(links.len()), reordering, ties, sent: None }
+        Self {
+            arrivals: Arrivals::new(rare),
+            fifos: ChunkedFifos::new(links.len()),
+            reordering,
+            ties,
+            approach: Approach::default(),
+        }
     }
 
     /// The rank of an event source among the events at `time`.
@@ -62,6 +69,11 @@ impl Wires {
     #[inline]
     pub(crate) fn next_time(&self) -> Time {
         self.arrivals.next_time()
+    }
+
+    /// The link of the next arrival, if there is one.
+    pub(crate) fn next_link(&self) -> LinkId {
+        self.arrivals.wire().into()
     }
 
     /// Adds a packet with the arrival time `at` to the wire of `link`, on a FIFO after all others. The caller writes
@@ -79,9 +91,6 @@ impl Wires {
     /// Adds a packet to a FIFO that is empty or whose last chunk is full, or to a reordering wire.
     #[inline(never)]
     fn add_slow_path(&mut self, link: LinkId, at: Time) -> &mut Packet {
-        if self.sent.is_some() {
-            return self.add_sent(link);
-        }
         if !self.reordering.is_empty() && self.reordering[link].is_some() {
             return self.add_unordered(link, at);
         }
@@ -89,14 +98,6 @@ impl Wires {
             self.set_first(link, at);
         }
         self.fifos.push(link.index())
-    }
-
-    /// Adds a packet to the list of those that are kept apart; all FIFOs stay empty.
-    fn add_sent(&mut self, link: LinkId) -> &mut Packet {
-        let sent = self.sent.get_or_insert_default();
-        let slot = sent.len();
-        sent.push((link.into(), Packet::default()));
-        &mut sent[slot].1
     }
 
     /// Adds a packet to a reordering wire.
@@ -125,16 +126,6 @@ impl Wires {
         };
         self.set_first(link, next);
         link
-    }
-
-    /// Keeps added packets in a list of their own, from which nothing arrives.
-    pub(crate) fn keep_sent(&mut self) {
-        self.sent = Some(Vec::new());
-    }
-
-    /// Exchanges the packets of that list, in the order in which they were added, with those of `other`.
-    pub(crate) fn swap_sent(&mut self, other: &mut Vec<(EventSource, Packet)>) {
-        self.sent.iter_mut().for_each(|sent| std::mem::swap(sent, other));
     }
 
     /// Removes the next packet of a reordering wire; returns the next arrival of the wire.
@@ -179,6 +170,6 @@ impl Wires {
     pub(crate) fn memory(&self) -> usize {
         let reordering: usize =
             self.reordering.iter().flatten().map(|one| one.order.capacity() * 16 + one.packets.len() * 64).sum();
-        reordering + self.fifos.memory()
+        reordering + self.fifos.memory() + self.approach.calendar().map_or(0, Calendar::memory)
     }
 }

@@ -4,6 +4,7 @@
 use std::ops::{Index, IndexMut};
 
 use cwndlab_units::{ConnectionId, IndexVec, Time};
+use prefetch_index::prefetch_index;
 
 use crate::connection::Connection;
 
@@ -53,6 +54,28 @@ impl Connections {
         match &mut self.0[id] {
             Slot::Pending(_) => None,
             Slot::Started(connection) => Some(connection),
+        }
+    }
+
+    /// Asks for the place of a connection's state.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: ConnectionId) {
+        prefetch_index(&*self.0, id.index());
+    }
+
+    /// Asks for the state of a connection that a packet reads which arrives there.
+    #[inline]
+    pub(crate) fn prefetch_state(&self, id: ConnectionId, receiver: bool) {
+        if let Some(connection) = self.started(id) {
+            connection.prefetch(receiver);
+        }
+    }
+
+    /// Asks for what it reads beyond that.
+    #[inline]
+    pub(crate) fn prefetch_rest(&self, id: ConnectionId, receiver: bool) {
+        if let Some(connection) = self.started(id) {
+            connection.prefetch_rest(receiver);
         }
     }
 

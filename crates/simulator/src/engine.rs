@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use cwndlab_records::rows::Records;
 use cwndlab_scenario::plan::Plan;
 use cwndlab_traffic::NEVER;
-use cwndlab_units::{EventSource, Fault, FaultKind, Time};
+use cwndlab_units::{Fault, FaultKind, Time};
 
 use crate::batches::Batches;
 use crate::sampler::Sampler;
@@ -95,10 +95,10 @@ pub(crate) struct Engine<'a> {
     pub(crate) sampler: Sampler,
     events: u64,
     max_events: u64,
-    /// Packets that reach their endpoints after the next stop, with the source of their events.
-    collected: Vec<(EventSource, Packet)>,
+    /// Packets that reach their endpoints after the next stop.
+    collected: Vec<Packet>,
     /// The memory of the list before, for the next one.
-    spare: Vec<(EventSource, Packet)>,
+    spare: Vec<Packet>,
 }
 
 impl<'a> Engine<'a> {
@@ -138,7 +138,7 @@ impl<'a> Engine<'a> {
         cancel: &AtomicBool,
         progress: Option<&AtomicU64>,
     ) -> Result<(Records, Statistics), Fault> {
-        match Batches::of(&self.simulation) {
+        match Batches::of(&mut self.simulation) {
             Some(mut batches) => self.run(cancel, progress, &mut batches)?,
             None => self.run(cancel, progress, &mut NoStops)?,
         }
@@ -147,18 +147,18 @@ impl<'a> Engine<'a> {
 
     /// Processes all events.
     #[inline(never)] // within a caller the loop has fewer registers
-    pub(crate) fn run(
+    pub(crate) fn run<S: Collects>(
         &mut self,
         cancel: &AtomicBool,
         progress: Option<&AtomicU64>,
-        stops: &mut impl Collects,
+        stops: &mut S,
     ) -> Result<(), Fault> {
         let end = Time::ZERO + self.simulation.plan.duration;
         // Events up to this time precede the next sample and the end.
         let mut free_until = self.sampler.times.next.min(end);
         let mut countdown = CHECK_INTERVAL;
         loop {
-            let arrival = self.simulation.network.next_arrival();
+            let arrival = self.next_arrival::<S>();
             let other = self.simulation.network.agenda.next_time();
             let now = arrival.min(other);
             if now > free_until.min(stops.next()) {
@@ -173,6 +173,9 @@ impl<'a> Engine<'a> {
                 }
                 free_until = self.sampler.times.next.min(end);
             }
+            if S::SORTS && now == self.simulation.network.next_sorted() && self.simulation.network.begin_day() {
+                continue; // its first packet may arrive after `now`
+            }
             countdown -= 1;
             if countdown == 0 {
                 countdown = CHECK_INTERVAL;
@@ -186,12 +189,35 @@ impl<'a> Engine<'a> {
             }
         }
         self.events += CHECK_INTERVAL - countdown;
-        if let Some(fault) = self.simulation.failure.take() {
-            return Err(fault);
-        }
+        self.simulation.failure.take().map_or(Ok(()), Err)?;
         self.sampler.sample_before(NEVER, end, &mut self.simulation);
         stops.stop(Stop::End, &mut RunState::new(&mut self.simulation, end));
+        if S::SORTS {
+            self.end_sorting();
+        }
         Ok(())
+    }
+
+    /// Time of the next arrival, or of the beginning of a day of sorted packets before it.
+    #[allow(clippy::inline_always)] // part of the body of the loop
+    #[inline(always)]
+    fn next_arrival<S: Collects>(&self) -> Time {
+        let network = &self.simulation.network;
+        let next = network.next_arrival();
+        if S::SORTS {
+            next.min(network.next_sorted())
+        } else {
+            next
+        }
+    }
+
+    /// What shared links have sent to endpoints that it reaches after the end is on the last links of its route.
+    #[cold]
+    fn end_sorting(&mut self) {
+        for mut packet in self.collected.drain(..) {
+            self.simulation.network.finish_route(&mut packet);
+        }
+        self.simulation.network.stop_sorting();
     }
 
     /// Stops at the time of the next stop, before which all events are processed. Endpoints then process the packets
@@ -204,8 +230,8 @@ impl<'a> Engine<'a> {
         stops.stop(Stop::Time, &mut RunState::new(&mut self.simulation, at));
         let mut due = std::mem::take(&mut self.collected);
         std::mem::swap(&mut self.collected, &mut self.spare);
-        for (source, packet) in due.drain(..) {
-            self.simulation.network.events.source = source;
+        for packet in due.drain(..) {
+            self.simulation.network.set_source(&packet);
             self.deliver_ahead(&packet, stops);
         }
         self.spare = due;
@@ -241,11 +267,17 @@ impl<'a> Engine<'a> {
     /// Processes an arrival.
     #[allow(clippy::inline_always)] // the body of the loop
     #[inline(always)]
-    fn on_arrival(&mut self, now: Time, stops: &impl Collects) {
+    fn on_arrival<S: Collects>(&mut self, now: Time, stops: &S) {
         let simulation = &mut self.simulation;
         let network = &mut simulation.network;
         network.clock = now;
         let mut packet = Packet::default();
+        if S::SORTS && network.is_next_sorted(now) {
+            if network.advance_sorted(now, &mut packet) {
+                self.deliver_ahead(&packet, stops);
+            }
+            return;
+        }
         network.take_arrival(&mut packet);
         if Network::has_arrived(&packet) {
             simulation.deliver(now, &packet);
@@ -259,7 +291,7 @@ impl<'a> Engine<'a> {
     #[inline(always)]
     fn deliver_ahead(&mut self, packet: &Packet, stops: &impl Collects) {
         if stops.collects(packet.at) {
-            self.collected.push((self.simulation.network.events.source, *packet));
+            self.collected.push(*packet);
         } else {
             self.simulation.deliver_ahead(packet, self.sampler.times);
         }

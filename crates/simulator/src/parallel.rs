@@ -8,6 +8,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{channel, Receiver, Sender, TryRecvError};
+use std::sync::Arc;
 use std::thread::Scope;
 
 use cwndlab_path::division::{ByConnection, Division, Exchange};
@@ -16,8 +17,9 @@ use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
 use cwndlab_records::rows::{Records, SampleRow};
 use cwndlab_scenario::plan::Plan;
-use cwndlab_units::{Duration, EventSource, Fault, FlowId, LinkId, Time};
+use cwndlab_units::{ConnectionId, Duration, Fault, FlowId, LinkId, Time};
 
+use crate::batches::{self, MIN_FLOWS};
 use crate::end_samples::SampleTimes;
 use crate::engine::{Engine, LookAhead, Statistics};
 use crate::sampler::Sampler;
@@ -63,7 +65,7 @@ pub fn schedule(plan: &Plan, seed: u64, threads: usize, clock: &dyn Fn() -> f64)
     let plan = plan.perturbed(seed);
     let engine = Engine::without_starts(&plan, seed, u64::MAX, LookAhead::Enabled);
     let Some(division) = engine.simulation.division().filter(|_| threads > 1) else { return Ok(None) };
-    let mut timing = Timing { clock, since: clock(), longest: 0.0, schedule: Schedule::default() };
+    let mut timing = Timing { clock, since: clock(), longest: 0.0, here: 0.0, schedule: Schedule::default() };
     run_divided(engine, &division, threads, &AtomicBool::new(false), None, Some(&mut timing))?;
     Ok(Some(timing.schedule))
 }
@@ -79,16 +81,19 @@ fn run_divided(
     let Simulation { plan, seed, .. } = engine.simulation;
     std::thread::scope(|scope| {
         let network = &mut engine.simulation.network;
-        let count = (threads - 1).min(plan.flows.len());
-        let mut windows = Windows::new(scope, plan, seed, division, count);
+        let mut windows = Windows::new(scope, plan, seed, division, turns(threads, plan.flows.len()));
         windows.timing = timing;
         network.report_losses();
+        network.leave_routes_early(division);
+        if plan.flows.len() >= MIN_FLOWS {
+            network.sort_arrivals(division);
+        }
         windows.send();
         windows.receive(network);
         engine.run(cancel, progress, &mut windows)?;
         engine.sampler.samples().append(&mut windows.samples);
         let (records, cost) = engine.finish();
-        Ok((records, Statistics { events: cost.events + windows.events, threads: count + 1, ..cost }))
+        Ok((records, Statistics { events: cost.events + windows.events, threads: windows.threads(), ..cost }))
     })
 }
 
@@ -97,8 +102,10 @@ struct Timing<'c> {
     clock: &'c dyn Fn() -> f64,
     /// Start of the current window by the clock.
     since: f64,
-    /// The longest part of endpoints of the window before.
+    /// The longest part of endpoints of the window before on another thread.
     longest: f64,
+    /// The part of endpoints on the thread of the shared links.
+    here: f64,
     schedule: Schedule,
 }
 
@@ -108,31 +115,54 @@ impl Timing<'_> {
         let links = (self.clock)() - self.since;
         self.schedule.links += links;
         self.schedule.one_thread += links;
-        self.schedule.several_threads += links.max(std::mem::take(&mut self.longest));
+        let here = links + std::mem::take(&mut self.here);
+        self.schedule.several_threads += here.max(std::mem::take(&mut self.longest));
     }
 
-    /// Adds a part of endpoints.
-    fn add_part(&mut self, seconds: f64) {
+    /// Adds a part of endpoints, which is on the thread of the shared links or on another one.
+    fn add_part(&mut self, seconds: f64, is_here: bool) {
         self.schedule.one_thread += seconds;
-        self.longest = self.longest.max(seconds);
+        if is_here {
+            self.here += seconds;
+        } else {
+            self.longest = self.longest.max(seconds);
+        }
     }
 }
 
-/// The endpoints of a thread: those of every flow whose number has this remainder, by the number of such threads.
-#[derive(Clone, Copy, Debug)]
+/// With fewer flows on two threads the thread of the shared links has no endpoints.
+const MIN_FLOWS_OF_TWO: usize = 8;
+
+/// The parts to which the endpoints of flows belong, by turns.
+fn turns(threads: usize, flows: usize) -> Arc<[usize]> {
+    if threads == 2 && flows >= MIN_FLOWS_OF_TWO {
+        // With 10,000 flows endpoints take twice as long as shared links, whose thread has a quarter of them.
+        return [1, 1, 1, 0].into();
+    }
+    (0..(threads - 1).min(flows)).collect()
+}
+
+/// Whether the first of these parts is on the thread of the shared links.
+fn has_endpoints_here(turns: &[usize]) -> bool {
+    turns.first() != Some(&0)
+}
+
+/// The endpoints of a part: those of the flows whose turn it is.
+#[derive(Clone, Debug)]
 struct Share {
-    remainder: usize,
-    of: usize,
+    turns: Arc<[usize]>,
+    part: usize,
 }
 
 impl Share {
-    fn flows(self, plan: &Plan) -> impl Iterator<Item = FlowId> {
-        plan.flows.ids().skip(self.remainder).step_by(self.of)
+    fn flows(&self, plan: &Plan) -> impl Iterator<Item = FlowId> + use<'_> {
+        plan.flows.ids().zip(self.turns.iter().cycle()).filter(|one| *one.1 == self.part).map(|one| one.0)
     }
 
-    /// The links on which its endpoints send.
-    fn links<'d>(self, plan: &Plan, division: &'d Division) -> impl Iterator<Item = &'d LinkId> {
-        self.flows(plan).flat_map(|flow| division.own_links[flow].iter().flatten())
+    /// The links that only packets of its endpoints cross.
+    fn links<'d>(&self, plan: &Plan, division: &'d Division) -> impl Iterator<Item = &'d LinkId> + use<'_, 'd> {
+        let of = |flow: FlowId| division.leaving_links[flow].iter().chain(&division.arriving_links[flow]).flatten();
+        self.flows(plan).flat_map(of)
     }
 }
 
@@ -154,7 +184,15 @@ enum Answer<'p> {
     End(Box<Endpoints<'p>>),
 }
 
-/// A thread of endpoints, as the thread of the shared links knows it.
+/// Where the endpoints of a part are.
+enum Place<'p> {
+    /// On another thread. `work`: `None` after the last window.
+    Thread { work: Option<Sender<Work>>, answers: Receiver<Answer<'p>> },
+    /// On the thread of the shared links.
+    Here(Box<Endpoints<'p>>),
+}
+
+/// Endpoints, as the thread of the shared links knows them.
 struct Part<'p> {
     share: Share,
     /// Packets and losses for the next window.
@@ -163,18 +201,25 @@ struct Part<'p> {
     received: Exchange,
     /// It has not answered yet.
     is_busy: bool,
-    /// `None` after the last window.
-    work: Option<Sender<Work>>,
-    answers: Receiver<Answer<'p>>,
+    place: Place<'p>,
 }
 
-impl Part<'_> {
+impl<'p> Part<'p> {
+    fn is_here(&self) -> bool {
+        matches!(self.place, Place::Here(_))
+    }
+
     /// Sends it what is known up to `known`; it processes timers up to `until`.
     fn send(&mut self, known: Time, until: Time) {
         let exchange = std::mem::replace(&mut self.next, std::mem::take(&mut self.received));
-        // It fails if the thread has panicked, which the scope reports.
-        let sent = self.work.as_ref().map(|thread| thread.send(Work { exchange, known, until }));
-        self.is_busy = sent.is_some_and(|sent| sent.is_ok());
+        let work = Work { exchange, known, until };
+        match &mut self.place {
+            // It fails if the thread has panicked, which the scope reports.
+            Place::Thread { work: thread, .. } => {
+                self.is_busy = thread.as_ref().is_some_and(|thread| thread.send(work).is_ok());
+            }
+            Place::Here(endpoints) => self.received = endpoints.process(work),
+        }
     }
 
     /// Waits for its answer.
@@ -182,8 +227,24 @@ impl Part<'_> {
         if !std::mem::take(&mut self.is_busy) {
             return;
         }
-        if let Some(Answer::Window(exchange)) = receive(&self.answers) {
-            self.received = exchange;
+        if let Place::Thread { answers, .. } = &self.place {
+            if let Some(Answer::Window(exchange)) = receive(answers) {
+                self.received = exchange;
+            }
+        }
+    }
+
+    /// Its state at the end; `None` if its thread has panicked.
+    fn end(self) -> Option<Box<Endpoints<'p>>> {
+        match self.place {
+            Place::Here(endpoints) => Some(endpoints),
+            Place::Thread { work, answers } => {
+                drop(work);
+                receive(&answers).and_then(|answer| match answer {
+                    Answer::End(endpoints) => Some(endpoints),
+                    Answer::Window(_) => None,
+                })
+            }
         }
     }
 }
@@ -198,6 +259,8 @@ struct Windows<'p, 't, 'c> {
     start: Time,
     /// The first time after the run.
     stop: Time,
+    /// The parts to which flows belong, by turns.
+    turns: Arc<[usize]>,
     parts: Vec<Part<'p>>,
     /// Rows of the table `samples`, from all parts.
     samples: Vec<SampleRow>,
@@ -208,22 +271,29 @@ struct Windows<'p, 't, 'c> {
 }
 
 impl<'p> Windows<'p, '_, '_> {
-    /// Starts `count` threads.
-    fn new<'s>(scope: &'s Scope<'s, 'p>, plan: &'p Plan, seed: u64, division: &'p Division, count: usize) -> Self {
-        let part = |remainder| {
-            let share = Share { remainder, of: count };
-            let (work, received) = channel();
-            let (sent, answers) = channel();
-            scope.spawn(move || Endpoints::new(plan, seed, share).work(&received, &sent));
-            Part {
-                share,
-                next: Exchange::default(),
-                received: Exchange::default(),
-                is_busy: false,
-                work: Some(work),
-                answers,
-            }
+    /// Starts the threads of endpoints.
+    fn new<'s>(
+        scope: &'s Scope<'s, 'p>,
+        plan: &'p Plan,
+        seed: u64,
+        division: &'p Division,
+        turns: Arc<[usize]>,
+    ) -> Self {
+        let count = turns.iter().max().map_or(0, |last| last + 1);
+        let part = |part| {
+            let share = Share { turns: Arc::clone(&turns), part };
+            let place = if part == 0 && has_endpoints_here(&turns) {
+                Place::Here(Box::new(Endpoints::new(plan, seed, division, &share)))
+            } else {
+                let (work, received) = channel();
+                let (sent, answers) = channel();
+                let share = share.clone();
+                scope.spawn(move || Endpoints::new(plan, seed, division, &share).work(&received, &sent));
+                Place::Thread { work: Some(work), answers }
+            };
+            Part { share, next: Exchange::default(), received: Exchange::default(), is_busy: false, place }
         };
+        let parts = (0..count).map(part).collect();
         let length = Duration::from_nanos(u64::midpoint(division.arriving.as_nanos(), division.leaving.as_nanos()));
         Self {
             plan,
@@ -231,23 +301,30 @@ impl<'p> Windows<'p, '_, '_> {
             length,
             start: Time::ZERO,
             stop: Time::ZERO + plan.duration + Duration::from_nanos(1),
-            parts: (0..count).map(part).collect(),
+            turns,
+            parts,
             samples: Vec::new(),
             events: 0,
             timing: None,
         }
     }
 
+    /// Threads of the run.
+    fn threads(&self) -> usize {
+        self.turns.iter().max().map_or(0, |last| last + 1) + usize::from(!has_endpoints_here(&self.turns))
+    }
+
     /// Sends the parts what is known up to the start of the current window. Initially they process the endpoints up to the
     /// time after which packets of the first window reach them.
     fn send(&mut self) {
         let until = (self.start + self.division.arriving).min(self.stop);
-        for part in &mut self.parts {
+        // The part of this thread is the first one, and the others work at the same time.
+        for part in self.parts.iter_mut().rev() {
             let begin = self.timing.as_ref().map(|timing| (timing.clock)());
             part.send(self.start, until);
             if let Some((timing, begin)) = self.timing.as_mut().zip(begin) {
                 part.wait();
-                timing.add_part((timing.clock)() - begin);
+                timing.add_part((timing.clock)() - begin, part.is_here());
             }
         }
     }
@@ -264,22 +341,23 @@ impl<'p> Windows<'p, '_, '_> {
 
     /// Ends the parts, and moves their state to `simulation`.
     fn join(&mut self, simulation: &mut Simulation<'_>) {
-        for part in &mut self.parts {
-            part.work = None;
-            let Some(Answer::End(mut ends)) = receive(&part.answers) else { continue };
+        for part in self.parts.drain(..) {
+            let share = part.share.clone();
+            let Some(mut ends) = part.end() else { continue };
             self.events += ends.events;
             self.samples.append(ends.sampler.samples());
-            for flow in part.share.flows(self.plan) {
+            for flow in share.flows(self.plan) {
                 simulation.connections.swap(flow.into(), &mut ends.simulation.connections);
             }
-            let links = part.share.links(self.plan, self.division);
-            simulation.network.absorb(&mut ends.simulation.network, links);
+            simulation.network.absorb(&mut ends.simulation.network, share.links(self.plan, self.division));
         }
         self.samples.sort_by_key(|row| (row.time_ns, row.flow));
     }
 }
 
 impl Collects for Windows<'_, '_, '_> {
+    const SORTS: bool = true;
+
     /// The last time of the current window.
     fn next(&self) -> Time {
         if self.start >= self.stop {
@@ -293,16 +371,15 @@ impl Collects for Windows<'_, '_, '_> {
         true
     }
 
-    fn take(&mut self, collected: &mut Vec<(EventSource, Packet)>, simulation: &mut Simulation<'_>, _: SampleTimes) {
+    fn take(&mut self, collected: &mut Vec<Packet>, simulation: &mut Simulation<'_>, _: SampleTimes) {
         let network = &mut simulation.network;
-        let count = self.parts.len();
-        for (source, packet) in collected.drain(..) {
-            let part = network.owner(packet.connection()).index() % count;
-            network.give(source, packet, &mut self.parts[part].next);
+        // Each flow has one connection, which has its number.
+        let part_of = |connection: ConnectionId| self.turns[connection.index() % self.turns.len()];
+        for packet in collected.drain(..) {
+            network.give(packet, &mut self.parts[part_of(packet.connection())].next);
         }
         for loss in network.take_losses() {
-            let part = network.owner(loss.1).index() % count;
-            self.parts[part].next.add_loss(loss);
+            self.parts[part_of(loss.1)].next.add_loss(loss);
         }
     }
 
@@ -342,11 +419,11 @@ struct Endpoints<'p> {
 }
 
 impl<'p> Endpoints<'p> {
-    fn new(plan: &'p Plan, seed: u64, share: Share) -> Self {
+    fn new(plan: &'p Plan, seed: u64, division: &Division, share: &Share) -> Self {
         let mut simulation = Simulation::new(plan, seed);
         let bulk = simulation.prepare_applications();
         simulation.run_ends_ahead(&bulk);
-        simulation.network.become_part();
+        simulation.network.become_part(division);
         for flow in share.flows(plan) {
             simulation.arm_start(flow.into());
         }
@@ -377,10 +454,8 @@ impl<'p> Endpoints<'p> {
         // Losses count from the time at which samples can be taken.
         simulation.network.clock = known;
         exchange.sort(&mut self.order);
-        for index in 0.. {
-            let Some(packet) = simulation.network.adopt_arrival(&exchange, index) else { break };
-            simulation.deliver_ahead(&packet, self.sampler.times);
-        }
+        let adopt = |network: &mut Network, packet| network.adopt(packet, &exchange);
+        batches::deliver(exchange.packets(), simulation, self.sampler.times, adopt);
         while simulation.network.agenda.next_time() < until {
             self.events += 1;
             let (now, source) = (simulation.network.agenda.next_time(), simulation.network.agenda.source());

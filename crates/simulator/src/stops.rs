@@ -1,9 +1,11 @@
 //! Stops of a run: times at which it is suspended, and the state that can be read there.
 
 use cwndlab_path::link_snapshot::LinkSnapshot;
+#[cfg(doc)]
+use cwndlab_path::network::Network;
 use cwndlab_path::packet::Packet;
 use cwndlab_traffic::NEVER;
-use cwndlab_units::{Bytes, ConnectionId, Duration, EventSource, FlowId, LinkId, SenderState, Time};
+use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, LinkId, SenderState, Time};
 
 use crate::end_samples::SampleTimes;
 use crate::simulation::Simulation;
@@ -31,15 +33,18 @@ pub trait Stops {
 
 /// Stops as the engine has them, and what becomes of the packets that it delivers ahead of the clock.
 pub(crate) trait Collects {
+    /// Whether packets of endpoints reach shared links sorted by time ([`Network::sort_arrivals`]).
+    const SORTS: bool = false;
+
     /// As [`Stops::next`].
     fn next(&self) -> Time;
 
     /// Whether a packet that reaches its endpoint at `at` is collected until the next stop.
     fn collects(&self, at: Time) -> bool;
 
-    /// Processes collected packets, each with its last link, before [`stop`](Self::stop) at [`Stop::Time`]. The engine
+    /// Processes collected packets before [`stop`](Self::stop) at [`Stop::Time`]. The engine
     /// delivers those that remain.
-    fn take(&mut self, _collected: &mut Vec<(EventSource, Packet)>, _: &mut Simulation<'_>, _: SampleTimes) {}
+    fn take(&mut self, _collected: &mut Vec<Packet>, _: &mut Simulation<'_>, _: SampleTimes) {}
 
     /// As [`Stops::stop`].
     fn stop(&mut self, reason: Stop, state: &mut RunState<'_, '_>);

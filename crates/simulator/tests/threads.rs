@@ -47,17 +47,30 @@ fn records_do_not_depend_on_the_number_of_threads() {
     }
 }
 
-/// The same with a thousand flows, whose packets are sorted by connection on one thread, too; samples in each window.
+/// The same with a thousand flows, whose packets are sorted by time and by connection, on one thread too; samples in each
+/// window. The shared queue drops, marks, or decides later; wires are equal, so that packets arrive at the same time, or
+/// perturbed; senders send at once, or so slowly that packets arrive in a later year of the calendar.
 #[test]
 fn records_of_many_flows_do_not_depend_on_the_number_of_threads() {
-    let flows = "[[flow]]\nalgorithm = \"cubic/rack\"\nrtt = \"24 ms\"\ncount = 1100\nstart_step = \"200 us\"\n";
+    let flows = "[[flow]]\nalgorithm = \"cubic/rack\"\nrtt = \"24 ms\"\ncount = 1000\nstart_step = \"100 us\"\n\
+                 [[flow]]\nalgorithm = \"bbr1\"\nrtt = \"9 ms\"\ncount = 100\ndirection = \"reverse\"\n";
     let text = dumbbell(flows).replace("20 Mbps", "600 Mbps").replace("40 packets", "400 packets");
-    let text = text.replace("3 s", "500 ms").replace("10 ms", "3 ms");
-    let (hashes, used) = compare(&text);
-    assert!(hashes.iter().all(|one| *one == hashes[0]));
-    assert_eq!(used, [1, 2, 3, 5]);
-    let (by_events, _) = cwndlab_simulator::engine::run_by_events(&plan(&text), 1);
-    assert_eq!(record_hash(&plan(&text), &by_events), hashes[0]);
+    let text = text.replace("3 s", "300 ms").replace("10 ms", "3 ms");
+    for (old, new) in [
+        ("", ""),
+        ("duration", "perturb = true\nduration"),
+        ("[dumbbell]\n", "[dumbbell]\naccess = { rate = \"100 Mbps\" }\n"),
+        ("[dumbbell]\n", "[dumbbell]\naccess = { rate = \"300 kbps\" }\n"),
+        ("\"400 packets\"", "\"400 packets\", kind = \"fq-codel\""),
+        ("delay = \"2 ms\"", "delay = \"1 ms\", loss = { kind = \"bernoulli\", p = 0.01 }"),
+    ] {
+        let text = if old.is_empty() { text.clone() } else { text.replacen(old, new, 1) };
+        let (hashes, used) = compare(&text);
+        assert!(hashes.iter().all(|one| *one == hashes[0]), "{new}");
+        assert_eq!(used, [1, 2, 3, 5], "{new}");
+        let (by_events, _) = cwndlab_simulator::engine::run_by_events(&plan(&text), 1);
+        assert_eq!(record_hash(&plan(&text), &by_events), hashes[0], "{new}");
+    }
 }
 
 /// Plans that cannot be divided: packet records, and an application that reacts to its data.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cwndlab_control::Feedback;
 use cwndlab_units::{Bytes, Duration, Time};
+use prefetch_index::prefetch_index;
 
 use crate::accecn::{Codepoint, MarkCounters, OptionUse};
 use crate::delayed_ack::{Arrival, DelayedAck};
@@ -57,6 +58,14 @@ pub struct Receiver {
 }
 
 impl Receiver {
+    /// Asks for what a segment reads beyond the receiver itself.
+    #[inline]
+    pub fn prefetch(&self) {
+        if let Some(reassembly) = &self.reassembly {
+            prefetch_index(std::slice::from_ref(&**reassembly), 0);
+        }
+    }
+
     /// A receiver before the first segment. `sack`: SACK is negotiated and the sender evaluates it.
     #[must_use]
     pub fn new(stack: &Arc<Stack>, sack: bool) -> Self {

@@ -138,6 +138,13 @@ impl Scoreboard {
         seq
     }
 
+    /// Prefetches the first segments that an ACK may acknowledge.
+    #[inline]
+    pub(crate) fn prefetch_first(&self) {
+        self.prefetch(self.una);
+        self.prefetch(self.una + 2);
+    }
+
     /// Prefetches the segment `seq`.
     #[inline]
     fn prefetch(&self, seq: u64) {

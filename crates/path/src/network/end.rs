@@ -24,7 +24,7 @@ impl Network {
         while self.next_arrival() < Time::MAX {
             let mut packet = Packet::default();
             self.take_arrival(&mut packet);
-            let mut index = self.routes.last_crossed(&packet);
+            let mut index = self.routes.index_of_last_crossed(&packet);
             while self.routes.is_fused_delay(index) && packet.at > end + self.routes.hop(index).delay {
                 let &Hop { delay, link, position, .. } = self.routes.hop(index);
                 (packet.at, packet.hop) = (Time::ZERO + (packet.at - Time::ZERO - delay), position);

@@ -80,6 +80,12 @@ impl Sender {
         self
     }
 
+    /// Asks for what an ACK reads beyond the sender itself.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.tcb.scoreboard.prefetch_first();
+    }
+
     /// Reports every sent segment, also for an algorithm whose parts do not receive it.
     #[must_use]
     pub fn reporting_sent(mut self) -> Self {
