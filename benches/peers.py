@@ -80,12 +80,12 @@ SACK1 = Peer("ns-2", "Sack1", "sack1", ("S1", "S2", "S3", "S4"), ("CUBIC", "Reno
 NS3 = Peer("ns-3", "TcpCubic", "TcpCubic", ("S1", "S2", "S4"), ("CUBIC",), (("S1", 12), ("S2", 4)))
 # Minimum ratios of packets per CPU second, cwndlab to peer.
 TARGETS = {
-    ("S1", CUBIC): 9,
-    ("S2", CUBIC): 9,
-    ("S3", CUBIC): 45,
-    ("S1", NS3): 500,
-    ("S2", NS3): 500,
-    ("S4", NS3): 500,
+    ("S1", CUBIC): 10,
+    ("S2", CUBIC): 10,
+    ("S3", CUBIC): 60,
+    ("S1", NS3): 600,
+    ("S2", NS3): 600,
+    ("S4", NS3): 600,
 }
 
 
