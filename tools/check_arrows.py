@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
         "traffic",
         "path",
     },
-    "bench": {"control", "conformance", "scenario", "simulator"},
+    "bench": {"units", "control", "conformance", "scenario", "simulator"},
     "learned": {"units", "control"},
     "stepping": {"units", "control", "learned", "traffic", "scenario", "records", "simulator"},
     "quic": {"units", "control", "algorithms", "transport"},
