@@ -105,8 +105,8 @@ def table(header: list[str], rows: list[list[str]]) -> None:
 
 #: Targets of the cost per packet with up to 10,000 flows and with 100,000 flows, relative to one flow.
 TARGET, MANY_TARGET = 3, 6
-#: Target of the resident memory per idle flow, bytes.
-IDLE_TARGET_BYTES = 2048
+#: Targets of the state of an active flow, and of the resident memory of an idle one, bytes.
+ACTIVE_TARGET_BYTES, IDLE_TARGET_BYTES = 4096, 2048
 #: Target of the speed on two threads relative to one.
 THREADS_TARGET = 1.5
 #: Numbers of threads for which the speed is computed from the parts of a run.
@@ -218,6 +218,12 @@ def engine() -> None:
     table(
         [*header, "with its rows of `flows` and `links`"],
         [[f"{state:.0f}", f"{running:.0f}", cell(f"≤ {IDLE_TARGET_BYTES}", running), f"{ended:.0f}"]],
+    )
+    small, large = (lines("memory", many_flows(0.2, flows, "2 s"))[0]["state_bytes"] for flows in (100, 10_000))
+    state = (large - small) / 9_900
+    table(
+        ["bytes of state per active flow of 0.2 Mbit/s, with its packets in flight", "target"],
+        [[f"{state:.0f}", cell(f"≤ {ACTIVE_TARGET_BYTES}", state)]],
     )
 
 

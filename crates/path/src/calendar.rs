@@ -6,15 +6,19 @@
 //! order in which they are sent, each into the day of its arrival, and sorts a day when the clock reaches it: packets are
 //! written and read in the order of their addresses.
 
+use std::ops::{Range, RangeInclusive};
+
 use cwndlab_units::{Duration, LinkId, Time};
 
 use crate::packet::Packet;
 use crate::ties::Ties;
 use crate::year::Year;
 
-/// The binary logarithm of the length of a day, ns. A longer day has more packets than the first cache of the processor, a
-/// shorter one only few.
-const LENGTHS: std::ops::RangeInclusive<u32> = 10..=17;
+/// The binary logarithm of the length of a day, ns. A longer day has more packets than fit into the first cache of the
+/// processor, a shorter one only few.
+const LENGTHS: RangeInclusive<u32> = 10..=17;
+/// An interval with more packets is not sorted by insertion.
+const LONG_INTERVAL: usize = 32;
 
 /// Packets, each with the number of the hop that it reaches.
 #[derive(Debug, Default)]
@@ -34,6 +38,35 @@ impl Bundle {
     pub(crate) fn clear(&mut self) {
         self.packets.clear();
         self.hops.clear();
+    }
+
+    /// Sorts a few packets, which are nearly in order.
+    #[inline]
+    fn insert_in_order(&mut self, range: Range<usize>, link: &impl Fn(u32) -> LinkId) {
+        let Self { packets, hops } = self;
+        for end in range.start + 1..range.end {
+            let mut at = end;
+            while at > range.start && precedes((&packets[at], hops[at]), (&packets[at - 1], hops[at - 1]), link) {
+                packets.swap(at, at - 1);
+                hops.swap(at, at - 1);
+                at -= 1;
+            }
+        }
+    }
+
+    /// Sorts many packets, as where all flows start at the same time.
+    #[cold]
+    fn sort(&mut self, range: Range<usize>, link: &impl Fn(u32) -> LinkId) {
+        let key = |place: usize| {
+            let at = self.packets[place].at;
+            (at, Ties::of_link(at, link(self.hops[place])), place)
+        };
+        let mut order: Vec<_> = range.clone().map(key).collect();
+        order.sort_unstable();
+        let sorted: Vec<_> = order.iter().map(|&(.., place)| (self.packets[place], self.hops[place])).collect();
+        for (place, one) in range.zip(sorted) {
+            (self.packets[place], self.hops[place]) = one;
+        }
     }
 }
 
@@ -85,8 +118,8 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// An empty calendar for packets that arrive `delay` after they are sent, or later. Where a day is shorter than that, they
-    /// never arrive on the day on which they are sent.
+    /// An empty calendar for packets that arrive `delay` after they are sent, or later. Where a day is shorter than `delay`,
+    /// they never arrive on the day on which they are sent.
     pub(crate) fn new(delay: Duration) -> Self {
         let length = delay.as_nanos().max(1).ilog2().clamp(*LENGTHS.start(), *LENGTHS.end());
         Self { year: Year::new(length), present: Bundle::default(), next: 0, next_time: Time::MAX, places: Vec::new() }
@@ -130,7 +163,7 @@ impl Calendar {
 
     /// Writes the packets of `day` to `present`, in the order of their arrival: by time, and those of one time by the hashes
     /// and numbers of their links, as on wires. Those of one link at one time keep their order. The times of a day are
-    /// spread, so that as many intervals as packets leave little to the insertion sort.
+    /// spread, so that as many intervals as packets leave little to sort in each.
     fn sort(&mut self, day: &Bundle, link: impl Fn(u32) -> LinkId) {
         let count = day.hops.len();
         let length = self.year.length();
@@ -146,21 +179,22 @@ impl Calendar {
             sum += *place;
             *place = sum;
         }
-        let Bundle { packets, hops } = &mut self.present;
-        packets.resize(count, Packet::default());
-        hops.resize(count, 0);
+        self.present.packets.resize(count, Packet::default());
+        self.present.hops.resize(count, 0);
         for (packet, &hop) in day.packets.iter().zip(&day.hops) {
             let place = &mut self.places[interval(packet)];
-            (packets[*place as usize], hops[*place as usize]) = (*packet, hop);
+            (self.present.packets[*place as usize], self.present.hops[*place as usize]) = (*packet, hop);
             *place += 1;
         }
-        for end in 1..count {
-            let mut at = end;
-            while at > 0 && precedes((&packets[at], hops[at]), (&packets[at - 1], hops[at - 1]), &link) {
-                packets.swap(at, at - 1);
-                hops.swap(at, at - 1);
-                at -= 1;
+        let mut begin = 0;
+        for &end in &self.places {
+            let end = end as usize;
+            if end - begin > LONG_INTERVAL {
+                self.present.sort(begin..end, &link);
+            } else {
+                self.present.insert_in_order(begin..end, &link);
             }
+            begin = end;
         }
     }
 
@@ -205,28 +239,16 @@ impl Calendar {
         }
         (self.next, self.next_time) = (0, Time::MAX);
     }
-
-    /// Memory in use, bytes.
-    pub(crate) fn memory(&self) -> usize {
-        let of = |day: &Bundle| {
-            size_of::<Bundle>() + day.packets.capacity() * size_of::<Packet>() + day.hops.capacity() * size_of::<u32>()
-        };
-        self.year.all().chain([&self.present]).map(of).sum()
-    }
 }
 
 /// Whether a packet arrives before another one that was added before it.
 #[inline]
 fn precedes(one: (&Packet, u32), other: (&Packet, u32), link: &impl Fn(u32) -> LinkId) -> bool {
-    let (at, other_at) = (one.0.at, other.0.at);
-    if at != other_at {
-        return at < other_at;
+    let at = one.0.at;
+    if at != other.0.at {
+        return at < other.0.at;
     }
-    let rank = |hop: u32| {
-        let link = u32::from(link(hop));
-        (Ties::hash(at, link), link)
-    };
-    rank(one.1) < rank(other.1)
+    Ties::of_link(at, link(one.1)) < Ties::of_link(at, link(other.1))
 }
 
 #[cfg(test)]
@@ -237,6 +259,23 @@ mod tests {
     /// The link before a hop.
     fn link(hop: u32) -> LinkId {
         LinkId::from(hop / 2)
+    }
+
+    /// Packets of a thousand links that arrive at the same time.
+    #[test]
+    fn many_packets_of_one_time_are_sorted() {
+        let mut calendar = Calendar::new(Duration::from_nanos(1 << 20));
+        let at = Time::from_nanos(1 << 21);
+        for hop in 0..2000 {
+            assert!(calendar.add(hop, &Packet { at, seq: hop as u32, ..Packet::default() }));
+        }
+        calendar.begin_day(link);
+        let mut expected: Vec<_> = (0..2000).map(|hop| (Ties::of_link(at, link(hop)), hop)).collect();
+        expected.sort_unstable();
+        for (_, hop) in expected {
+            let mut packet = Packet::default();
+            assert_eq!((calendar.take(&mut packet), packet.seq), (hop as usize, hop));
+        }
     }
 
     proptest! {

@@ -1,5 +1,5 @@
-//! Division of a network among threads: the shared links in one part, the endpoints with the links on which they send in
-//! others.
+//! Division of a network among threads: the shared links in one part, the endpoints with the links that only their packets
+//! cross in others.
 //!
 //! Where every endpoint may run ahead of the clock (`look_ahead.rs`), the parts affect each other only after a delay:
 //! what a shared link forwards reaches an endpoint after the delay `arriving` or later, and what an endpoint sends reaches
@@ -8,6 +8,7 @@
 
 use cwndlab_scenario::plan::Plan;
 use cwndlab_units::{ConnectionId, Duration, FlowId, IndexVec, LinkId, Time};
+use prefetch_index::prefetch_index;
 
 use crate::calendar::{Approach, Bundle};
 use crate::event_log::EventLog;
@@ -51,6 +52,14 @@ impl Exchange {
     #[must_use]
     pub fn packets(&self) -> &[Packet] {
         &self.packets.packets
+    }
+
+    /// Asks for the options of a packet, if it has any.
+    #[inline]
+    pub fn prefetch(&self, packet: &Packet) {
+        if let Some(index) = packet.options() {
+            prefetch_index(&self.options, index as usize);
+        }
     }
 
     /// Sorts the packets by connection.
@@ -192,9 +201,7 @@ impl Network {
     pub fn adopt_wires(&mut self, from: &Exchange) {
         for (&packet, &hop) in from.packets.packets.iter().zip(&from.packets.hops) {
             let packet = self.adopt(packet, from);
-            if !self.enters_calendar(hop as usize, &packet) {
-                *self.wires.add(self.routes.link_before(hop as usize), packet.at) = packet;
-            }
+            self.approach(hop as usize, &packet);
         }
     }
 

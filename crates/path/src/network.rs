@@ -333,7 +333,7 @@ impl Network {
         let Hop { link, next_position, next, .. } = hop;
         let Packet { timestamp, seq, tag, aux, size, flags, .. } = *packet;
         if LEAVES && next == NextStep::Calendar {
-            self.add_to_calendar(index, Packet { at, hop: next_position, ..*packet });
+            self.approach(index + 1, &Packet { at, hop: next_position, ..*packet });
             return;
         }
         *self.wires.add(link, at) = Packet { at, timestamp, seq, tag, aux, size, hop: next_position, flags };

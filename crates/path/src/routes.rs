@@ -192,7 +192,7 @@ impl Routes {
         self.hops[self.first[connection][direction] as usize + hops - links - 1].next = NextStep::Endpoint;
     }
 
-    /// Whether a packet crosses these last links of a route of `connection` without an event, a loss or a mark.
+    /// Whether the link at `position` on a route of `connection` delays packets and does no more.
     pub(crate) fn is_delayed_only(&self, connection: ConnectionId, direction: usize, position: usize) -> bool {
         let kind = self.hops[self.first[connection][direction] as usize + position].kind;
         matches!(kind, HopKind::Line | HopKind::Delay | HopKind::VaryingDelay)

@@ -8,7 +8,7 @@
 //!
 //! In ns-2, which adds delays in floating point, rounding breaks ties.
 
-use cwndlab_units::{EventSource, Time};
+use cwndlab_units::{EventSource, LinkId, Time};
 
 use crate::event_sources::{EventSources, Owner};
 use crate::timers::TIMERS;
@@ -39,6 +39,12 @@ impl Ties {
         let mixed = (time.as_nanos() ^ u64::from(source).wrapping_mul(0xD6E8_FEB8_6659_FD93))
             .wrapping_mul(0x9E37_79B9_7F4A_7C15);
         ((mixed ^ (mixed >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - HASH_BITS)) as u32
+    }
+
+    /// The order of links at `time`.
+    #[inline]
+    pub(crate) fn of_link(time: Time, link: LinkId) -> (u32, u32) {
+        (Self::hash(time, link.into()), link.into())
     }
 
     /// The rank of a source at `time`; sources with equal ranks are ordered by number.

@@ -11,7 +11,7 @@ use cwndlab_network::link::Link;
 use cwndlab_units::{EventSource, IndexVec, LinkId, Time};
 
 use crate::arrivals::Arrivals;
-use crate::calendar::{Approach, Calendar};
+use crate::calendar::Approach;
 use crate::packet::Packet;
 use crate::ties::Ties;
 
@@ -170,6 +170,6 @@ impl Wires {
     pub(crate) fn memory(&self) -> usize {
         let reordering: usize =
             self.reordering.iter().flatten().map(|one| one.order.capacity() * 16 + one.packets.len() * 64).sum();
-        reordering + self.fifos.memory() + self.approach.calendar().map_or(0, Calendar::memory)
+        reordering + self.fifos.memory()
     }
 }

@@ -122,11 +122,6 @@ impl<D: Default> Year<D> {
     pub(crate) fn recycle(&mut self, day: D) {
         self.spare.push(day);
     }
-
-    /// All days, with empty ones, and those that only have memory.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &D> {
-        self.days.iter().chain(self.later.values()).chain(&self.spare)
-    }
 }
 
 #[cfg(test)]

@@ -59,7 +59,8 @@ impl Collects for Batches {
 
     fn take(&mut self, collected: &mut Vec<Packet>, simulation: &mut Simulation<'_>, times: SampleTimes) {
         self.order.sort(collected);
-        deliver(collected, simulation, times, |_, packet| packet);
+        let ask = |network: &Network, packet: &Packet| network.options.prefetch(packet);
+        deliver(collected, simulation, times, ask, |_, packet| packet);
         collected.clear();
     }
 
@@ -70,16 +71,20 @@ impl Collects for Batches {
     }
 }
 
-/// Delivers packets from shared links to their endpoints, in this order. `adopt` returns a packet with its options in the
-/// simulation's network.
+/// Delivers packets from shared links to their endpoints, in this order. `ask` asks for the options of a packet, and `adopt`
+/// returns it with its options in the simulation's network.
 pub(crate) fn deliver(
     packets: &[Packet],
     simulation: &mut Simulation<'_>,
     times: SampleTimes,
+    ask: impl Fn(&Network, &Packet),
     adopt: impl Fn(&mut Network, Packet) -> Packet,
 ) {
     for (index, &packet) in packets.iter().enumerate() {
         prefetch(packets, index, simulation);
+        if let Some(packet) = packets.get(index + 3) {
+            ask(&simulation.network, packet);
+        }
         let mut packet = adopt(&mut simulation.network, packet);
         if simulation.network.finish_route(&mut packet) {
             simulation.deliver_ahead(&packet, times);
@@ -87,14 +92,15 @@ pub(crate) fn deliver(
     }
 }
 
-/// Asks for what the packets after that with this index need, each part before what it leads to is read. Those of one
-/// connection need the same.
+/// Asks for what the packets after that with this index need, in the order in which one place names the next. Packets
+/// that reach one endpoint in a row need the same.
 #[inline]
 fn prefetch(packets: &[Packet], index: usize, simulation: &Simulation<'_>) {
     let Simulation { connections, network, .. } = simulation;
+    let endpoint = |packet: &Packet| (packet.tag(), packet.is_forward());
     let first_of = |ahead: usize| {
         let packet = packets.get(index + ahead)?;
-        (packet.tag() != packets[index + ahead - 1].tag()).then_some(packet)
+        (endpoint(packet) != endpoint(&packets[index + ahead - 1])).then_some(packet)
     };
     if let Some(packet) = first_of(12) {
         connections.prefetch(packet.connection());
@@ -106,9 +112,6 @@ fn prefetch(packets: &[Packet], index: usize, simulation: &Simulation<'_>) {
     if let Some(packet) = first_of(4) {
         connections.prefetch_state(packet.connection(), packet.is_forward());
         network.prefetch_links(packet);
-    }
-    if let Some(packet) = packets.get(index + 3) {
-        network.options.prefetch(packet);
     }
     if let Some(packet) = first_of(2) {
         connections.prefetch_rest(packet.connection(), packet.is_forward());

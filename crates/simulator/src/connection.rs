@@ -17,7 +17,6 @@ use cwndlab_transport::recovery::uses_sack;
 use cwndlab_transport::sender::{Sender, ENDLESS};
 use cwndlab_transport::wire::{AckPacket, PlainAck};
 use cwndlab_units::{Bytes, ConnectionId, Duration, FlowId, IndexVec, Time};
-use prefetch_index::prefetch_index;
 
 use crate::dialogue::Direction;
 use crate::end_samples::{SampleCounters, Samples};
@@ -147,30 +146,9 @@ macro_rules! sink {
 }
 
 mod handshake;
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
+mod prefetch;
 
 impl Connection {
-    /// Asks for the state that a packet reads which arrives at the receiver, or at the sender.
-    #[inline]
-    pub(crate) fn prefetch(&self, receiver: bool) {
-        let bytes = if receiver { std::mem::offset_of!(Self, sender) } else { size_of::<Self>() };
-        for line in 0..bytes.div_ceil(LINE) {
-            prefetch_index(self.armed.as_slice(), line * LINE / size_of::<Time>());
-        }
-    }
-
-    /// Asks for what it reads beyond that.
-    #[inline]
-    pub(crate) fn prefetch_rest(&self, receiver: bool) {
-        if receiver {
-            self.receiver.prefetch();
-        } else {
-            self.sender.prefetch();
-        }
-    }
-
     /// The first connection of a flow, before its start.
     #[must_use]
     pub(crate) fn new(plan: &FlowPlan, flow: FlowId, lifetime: Lifetime, seed: u64, saved: Option<Saved>) -> Self {

@@ -211,7 +211,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// What shared links have sent to endpoints that it reaches after the end is on the last links of its route.
+    /// Packets that reach their endpoints after the end are put on the last links of their routes.
     #[cold]
     fn end_sorting(&mut self) {
         for mut packet in self.collected.drain(..) {

@@ -1,4 +1,5 @@
-//! A run on several threads: one has the shared links, the others have the endpoints of the flows.
+//! A run on several threads: one has the shared links, the others have the endpoints of the flows, of which the first may
+//! have a part as well.
 //!
 //! The clock of the shared links advances by windows of half the time by which the parts may differ
 //! ([`cwndlab_path::division`]). While the links process the window that begins at `T`, the endpoints process what the window
@@ -81,7 +82,7 @@ fn run_divided(
     let Simulation { plan, seed, .. } = engine.simulation;
     std::thread::scope(|scope| {
         let network = &mut engine.simulation.network;
-        let mut windows = Windows::new(scope, plan, seed, division, turns(threads, plan.flows.len()));
+        let mut windows = Windows::new(scope, plan, seed, division, Turns::new(threads, plan.flows.len()));
         windows.timing = timing;
         network.report_losses();
         network.leave_routes_early(division);
@@ -90,6 +91,7 @@ fn run_divided(
         }
         windows.send();
         windows.receive(network);
+        windows.restart_clock();
         engine.run(cancel, progress, &mut windows)?;
         engine.sampler.samples().append(&mut windows.samples);
         let (records, cost) = engine.finish();
@@ -130,33 +132,46 @@ impl Timing<'_> {
     }
 }
 
-/// With fewer flows on two threads the thread of the shared links has no endpoints.
-const MIN_FLOWS_OF_TWO: usize = 8;
-
-/// The parts to which the endpoints of flows belong, by turns.
-fn turns(threads: usize, flows: usize) -> Arc<[usize]> {
-    if threads == 2 && flows >= MIN_FLOWS_OF_TWO {
-        // With 10,000 flows endpoints take twice as long as shared links, whose thread has a quarter of them.
-        return [1, 1, 1, 0].into();
-    }
-    (0..(threads - 1).min(flows)).collect()
+/// The parts to which the endpoints of flows belong.
+#[derive(Clone, Debug)]
+struct Turns {
+    /// The parts of successive flows, again and again.
+    parts: Arc<[usize]>,
+    /// The first part is on the thread of the shared links.
+    has_first_here: bool,
 }
 
-/// Whether the first of these parts is on the thread of the shared links.
-fn has_endpoints_here(turns: &[usize]) -> bool {
-    turns.first() != Some(&0)
+impl Turns {
+    /// The parts of a run on at most `threads` threads. With many flows on two threads the endpoints take longer than the
+    /// shared links, whose thread therefore has a quarter of them.
+    fn new(threads: usize, flows: usize) -> Self {
+        if threads == 2 && flows >= MIN_FLOWS {
+            return Self { parts: [1, 1, 1, 0].into(), has_first_here: true };
+        }
+        Self { parts: (0..(threads - 1).min(flows)).collect(), has_first_here: false }
+    }
+
+    /// The number of parts.
+    fn count(&self) -> usize {
+        self.parts.iter().max().map_or(0, |last| last + 1)
+    }
+
+    /// The part of a flow's endpoints.
+    fn part(&self, flow: usize) -> usize {
+        self.parts[flow % self.parts.len()]
+    }
 }
 
 /// The endpoints of a part: those of the flows whose turn it is.
 #[derive(Clone, Debug)]
 struct Share {
-    turns: Arc<[usize]>,
+    turns: Turns,
     part: usize,
 }
 
 impl Share {
     fn flows(&self, plan: &Plan) -> impl Iterator<Item = FlowId> + use<'_> {
-        plan.flows.ids().zip(self.turns.iter().cycle()).filter(|one| *one.1 == self.part).map(|one| one.0)
+        plan.flows.ids().filter(|flow| self.turns.part(flow.index()) == self.part)
     }
 
     /// The links that only packets of its endpoints cross.
@@ -259,8 +274,7 @@ struct Windows<'p, 't, 'c> {
     start: Time,
     /// The first time after the run.
     stop: Time,
-    /// The parts to which flows belong, by turns.
-    turns: Arc<[usize]>,
+    turns: Turns,
     parts: Vec<Part<'p>>,
     /// Rows of the table `samples`, from all parts.
     samples: Vec<SampleRow>,
@@ -272,17 +286,10 @@ struct Windows<'p, 't, 'c> {
 
 impl<'p> Windows<'p, '_, '_> {
     /// Starts the threads of endpoints.
-    fn new<'s>(
-        scope: &'s Scope<'s, 'p>,
-        plan: &'p Plan,
-        seed: u64,
-        division: &'p Division,
-        turns: Arc<[usize]>,
-    ) -> Self {
-        let count = turns.iter().max().map_or(0, |last| last + 1);
+    fn new<'s>(scope: &'s Scope<'s, 'p>, plan: &'p Plan, seed: u64, division: &'p Division, turns: Turns) -> Self {
         let part = |part| {
-            let share = Share { turns: Arc::clone(&turns), part };
-            let place = if part == 0 && has_endpoints_here(&turns) {
+            let share = Share { turns: turns.clone(), part };
+            let place = if part == 0 && turns.has_first_here {
                 Place::Here(Box::new(Endpoints::new(plan, seed, division, &share)))
             } else {
                 let (work, received) = channel();
@@ -293,7 +300,7 @@ impl<'p> Windows<'p, '_, '_> {
             };
             Part { share, next: Exchange::default(), received: Exchange::default(), is_busy: false, place }
         };
-        let parts = (0..count).map(part).collect();
+        let parts = (0..turns.count()).map(part).collect();
         let length = Duration::from_nanos(u64::midpoint(division.arriving.as_nanos(), division.leaving.as_nanos()));
         Self {
             plan,
@@ -309,9 +316,14 @@ impl<'p> Windows<'p, '_, '_> {
         }
     }
 
+    /// What was done before the run does not count for its first window.
+    fn restart_clock(&mut self) {
+        self.timing.iter_mut().for_each(|timing| timing.since = (timing.clock)());
+    }
+
     /// Threads of the run.
     fn threads(&self) -> usize {
-        self.turns.iter().max().map_or(0, |last| last + 1) + usize::from(!has_endpoints_here(&self.turns))
+        self.turns.count() + usize::from(!self.turns.has_first_here)
     }
 
     /// Sends the parts what is known up to the start of the current window. Initially they process the endpoints up to the
@@ -329,7 +341,7 @@ impl<'p> Windows<'p, '_, '_> {
         }
     }
 
-    /// Receives what the parts send. Their packets continue on the wires before the shared links.
+    /// Receives what the parts send. Their packets are then on the way to the shared links.
     fn receive(&mut self, network: &mut Network) {
         for part in &mut self.parts {
             part.wait();
@@ -366,7 +378,7 @@ impl Collects for Windows<'_, '_, '_> {
         Time::from_nanos((self.start + self.length).min(self.stop).as_nanos() - 1)
     }
 
-    /// The threads of endpoints process all packets.
+    /// The parts process all packets.
     fn collects(&self, _: Time) -> bool {
         true
     }
@@ -374,7 +386,7 @@ impl Collects for Windows<'_, '_, '_> {
     fn take(&mut self, collected: &mut Vec<Packet>, simulation: &mut Simulation<'_>, _: SampleTimes) {
         let network = &mut simulation.network;
         // Each flow has one connection, which has its number.
-        let part_of = |connection: ConnectionId| self.turns[connection.index() % self.turns.len()];
+        let part_of = |connection: ConnectionId| self.turns.part(connection.index());
         for packet in collected.drain(..) {
             network.give(packet, &mut self.parts[part_of(packet.connection())].next);
         }
@@ -395,7 +407,7 @@ impl Collects for Windows<'_, '_, '_> {
         }
         self.start = (self.start + self.length).min(self.stop);
         self.send();
-        self.timing.iter_mut().for_each(|timing| timing.since = (timing.clock)());
+        self.restart_clock();
     }
 }
 
@@ -410,7 +422,7 @@ fn receive<T>(from: &Receiver<T>) -> Option<T> {
     from.recv().ok()
 }
 
-/// A thread of endpoints.
+/// The endpoints of a part.
 struct Endpoints<'p> {
     simulation: Simulation<'p>,
     sampler: Sampler,
@@ -454,8 +466,9 @@ impl<'p> Endpoints<'p> {
         // Losses count from the time at which samples can be taken.
         simulation.network.clock = known;
         exchange.sort(&mut self.order);
+        let ask = |_: &Network, packet: &Packet| exchange.prefetch(packet);
         let adopt = |network: &mut Network, packet| network.adopt(packet, &exchange);
-        batches::deliver(exchange.packets(), simulation, self.sampler.times, adopt);
+        batches::deliver(exchange.packets(), simulation, self.sampler.times, ask, adopt);
         while simulation.network.agenda.next_time() < until {
             self.events += 1;
             let (now, source) = (simulation.network.agenda.next_time(), simulation.network.agenda.source());

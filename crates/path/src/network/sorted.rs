@@ -106,9 +106,8 @@ impl Network {
     #[cold]
     fn precedes_wires(&self, now: Time) -> bool {
         let Some(hop) = self.wires.approach.calendar().and_then(Calendar::next_hop) else { return false };
-        let rank = |link: u32| (Ties::hash(now, link), link);
         // Of the packets of one link the sorted ones were sent first: the others came when their day had begun.
-        rank(self.routes.link_before(hop as usize).into()) <= rank(self.wires.next_link().into())
+        Ties::of_link(now, self.routes.link_before(hop as usize)) <= Ties::of_link(now, self.wires.next_link())
     }
 
     /// Removes the next sorted packet and sends it over the link that it has reached; returns whether it reaches its endpoint
@@ -125,25 +124,19 @@ impl Network {
         self.cross_links::<false>(now, index, packet)
     }
 
-    /// Adds a packet that reaches the hop `index` to the calendar, or to those for another part; returns whether these take
-    /// it.
+    /// Adds a packet of an endpoint that reaches the hop `index` to the calendar, to those for another part, or to its wire.
     #[inline]
-    pub(crate) fn enters_calendar(&mut self, index: usize, packet: &Packet) -> bool {
-        match &mut self.wires.approach {
+    pub(crate) fn approach(&mut self, index: usize, packet: &Packet) {
+        let is_taken = match &mut self.wires.approach {
             Approach::Calendar(calendar) => calendar.add(index, packet),
             Approach::Elsewhere(kept) => {
                 kept.push(index, packet);
                 true
             }
             Approach::Wires => false,
-        }
-    }
-
-    /// Adds a packet that has crossed the hop `index` to the calendar, or to its wire.
-    #[inline(never)]
-    pub(super) fn add_to_calendar(&mut self, index: usize, packet: Packet) {
-        if !self.enters_calendar(index + 1, &packet) {
-            *self.wires.add(self.routes.hop(index).link, packet.at) = packet;
+        };
+        if !is_taken {
+            *self.wires.add(self.routes.link_before(index), packet.at) = *packet;
         }
     }
 
