@@ -85,7 +85,8 @@ pub struct Network {
     agents: RouterAgents,
     /// The table `events`, and the source of the event being handled.
     pub events: EventLog,
-    /// Packets that reach their endpoint ahead of the clock after a server, each with the last link as its source.
+    /// Packets that reach their endpoint, or the last links of their routes, ahead of the clock after a server, each with the
+    /// last link that it has crossed as its source.
     early: VecDeque<(EventSource, Packet)>,
     /// Packet records, if the scenario enables them.
     pub packet_tap: Option<Box<PacketTap>>,
@@ -260,7 +261,7 @@ impl Network {
     }
 
     /// Sends a packet that arrives at a link at `now` over that link, and over the following links that need no event.
-    /// Returns whether it reaches its endpoint ahead of the clock, at `packet.at`.
+    /// Returns whether it reaches its endpoint, or the last links of its route, ahead of the clock, at `packet.at`.
     #[allow(clippy::inline_always)] // the body of the engine's loop
     #[inline(always)]
     pub fn advance(&mut self, now: Time, packet: &mut Packet) -> bool {
@@ -269,8 +270,8 @@ impl Network {
     }
 
     /// Sends a packet over the link of the hop `index`, and over the following links that need no event. Returns
-    /// whether it reaches its endpoint ahead of the clock. `LEAVES`: the packet comes from an endpoint, and these links may end
-    /// at the calendar.
+    /// whether it reaches its endpoint, or the last links of its route, ahead of the clock. `LEAVES`: the packet comes from an
+    /// endpoint, and these links may end at the calendar.
     ///
     /// The packet is read and written field by field. Reading the whole packet after a store to one of its fields would
     /// stall the processor until that store completes.
@@ -354,7 +355,8 @@ impl Network {
         }
     }
 
-    /// Removes and returns the next packet that reaches its endpoint ahead of the clock after a server.
+    /// Removes and returns the next packet that reaches its endpoint, or the last links of its route, ahead of the clock
+    /// after a server.
     pub fn take_early(&mut self) -> Option<Packet> {
         let (source, packet) = self.early.pop_front()?;
         self.events.source = source;

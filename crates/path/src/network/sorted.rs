@@ -40,8 +40,8 @@ impl Network {
         }
     }
 
-    /// Sends a packet that a shared link has handed over to its endpoint; returns whether it arrives there, at `packet.at`,
-    /// before the end of the run.
+    /// Sends a packet that a shared link has handed over on to its endpoint; returns whether it arrives there, at
+    /// `packet.at`, before the end of the run.
     #[inline]
     pub fn finish_route(&mut self, packet: &mut Packet) -> bool {
         if Self::has_arrived(packet) {
